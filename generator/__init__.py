@@ -1,0 +1,1 @@
+"""The CLUTRR benchmark generator: families, facts, proofs, noise and stories. NumPy only."""

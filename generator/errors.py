@@ -1,0 +1,19 @@
+"""The one exception for mistakes that a user can mend: wrong files, wrong settings."""
+
+
+class InputError(Exception):
+    """Something the user gave cannot be used.
+
+    The message is one line: what is wrong, where (file, row, column), and what was expected.
+    Commands print it as it is and end with exit code 2.
+    """
+
+
+def at(file: object, row: int | None = None, column: str | None = None) -> str:
+    """Where in the user's input: `FILE, row 3, column "story"`. Rows count from 1 below the header."""
+    place = str(file)
+    if row is not None:
+        place += f", row {row}"
+    if column is not None:
+        place += f', column "{column}"'
+    return place

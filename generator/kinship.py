@@ -1,0 +1,78 @@
+"""The kinship algebra of CLUTRR as data: predicates, gendered relations, inverses and rules.
+
+A fact `(X, r, Y)` reads "Y is the r of X". A *predicate* is gender-neutral (`child`); a *relation*
+is its gendered name (`son`), where the gender is that of Y. Nothing else in the project spells a
+predicate, a relation or a rule: everything derives from the tables of this file.
+
+Source: Sinha et al. 2019 (EMNLP), appendix 1.2.
+"""
+
+import numpy as np
+
+MALE, FEMALE = 0, 1
+GENDERS = ("male", "female")
+
+# predicate: (name when Y is male, name when Y is female, the predicate from Y to X)
+_PREDICATES = {
+    "child": ("son", "daughter", "inv-child"),
+    "inv-child": ("father", "mother", "child"),
+    "SO": ("husband", "wife", "SO"),
+    "sibling": ("brother", "sister", "sibling"),
+    "grand": ("grandson", "granddaughter", "inv-grand"),
+    "inv-grand": ("grandfather", "grandmother", "grand"),
+    "in-law": ("son-in-law", "daughter-in-law", "inv-in-law"),
+    "inv-in-law": ("father-in-law", "mother-in-law", "in-law"),
+    "un": ("nephew", "niece", "inv-un"),
+    "inv-un": ("uncle", "aunt", "un"),
+    "sibling-in-law": ("brother-in-law", "sister-in-law", "sibling-in-law"),
+}
+PREDICATES = tuple(_PREDICATES)
+NUM_PREDICATES = len(PREDICATES)
+PREDICATE_ID = {name: i for i, name in enumerate(PREDICATES)}
+INVERSE = np.array([PREDICATE_ID[row[2]] for row in _PREDICATES.values()])
+
+# (first, second) -> head, for the facts (X, first, Z), (Z, second, Y) |- (X, head, Y).
+RULES = {
+    ("child", "child"): "grand",
+    ("SO", "grand"): "grand",
+    ("grand", "sibling"): "grand",
+    ("inv-child", "inv-child"): "inv-grand",
+    ("sibling", "inv-grand"): "inv-grand",
+    ("child", "sibling"): "child",
+    ("SO", "child"): "child",
+    ("sibling", "inv-child"): "inv-child",
+    ("child", "inv-grand"): "inv-child",
+    ("child", "inv-un"): "sibling",
+    ("inv-child", "child"): "sibling",
+    ("sibling", "sibling"): "sibling",
+    ("child", "SO"): "in-law",
+    ("SO", "inv-child"): "inv-in-law",
+    ("sibling", "child"): "un",
+    ("inv-child", "sibling"): "inv-un",
+}
+# The rules by number, [16, 3]: first, second, head.
+RULE_TABLE = np.array(
+    [[PREDICATE_ID[first], PREDICATE_ID[second], PREDICATE_ID[head]]
+     for (first, second), head in RULES.items()]
+)  # fmt: skip
+# The head that a pair of predicates proves, [11, 11]; -1 where no rule applies.
+COMPOSE = np.full((NUM_PREDICATES, NUM_PREDICATES), -1)
+COMPOSE[RULE_TABLE[:, 0], RULE_TABLE[:, 1]] = RULE_TABLE[:, 2]
+
+# The numbers 0..20 are those of the Hugging Face data set `CLUTRR/v1`, which lacks brother-in-law.
+RELATIONS = (
+    "aunt", "son-in-law", "grandfather", "brother", "sister", "father", "mother", "grandmother",
+    "uncle", "daughter-in-law", "grandson", "granddaughter", "father-in-law", "mother-in-law",
+    "nephew", "son", "daughter", "niece", "husband", "wife", "sister-in-law", "brother-in-law",
+)  # fmt: skip
+NUM_RELATIONS = len(RELATIONS)
+RELATION_ID = {name: i for i, name in enumerate(RELATIONS)}
+
+# The relation of a predicate and a gender, [11, 2], and back, [22] each.
+RELATION_OF = np.array([[RELATION_ID[n] for n in row[:2]] for row in _PREDICATES.values()])
+PREDICATE_OF = np.empty(NUM_RELATIONS, int)
+GENDER_OF = np.empty(NUM_RELATIONS, int)
+for _predicate, _by_gender in enumerate(RELATION_OF):
+    for _gender, _relation in enumerate(_by_gender):
+        PREDICATE_OF[_relation] = _predicate
+        GENDER_OF[_relation] = _gender
