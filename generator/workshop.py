@@ -9,11 +9,12 @@ last person is to the first. The columns are the published ones of 2019; `task_n
 no fact is noise; `clean_story` is the story without its distractor sentences.
 
 All paths of k facts in random families are equally likely, in either direction, if all their facts
-and the answer are among the 15 relations and the rules of `workshop_rules` prove the answer from the
-facts. The last condition is not the paper's: "A's grandson is B, B's father is C" makes C a son of A
-in one family and a son-in-law in another. At k = 3, 4, 5, 6 it leaves 38, 18, 8, 4 % of all paths,
-with 55, 115, 208, 349 clauses. Left out with the others is the 1 % that the rules of 2019, which know
-no two people apart, get wrong. `--ambiguous=keep` draws all paths, as Algorithm 1 does.
+and the answer are among the 15 relations and the rules of `workshop_rules` prove the answer from
+the facts. The last condition is not the paper's: "A's grandson is B, B's father is C" makes C a
+son of A in one family and a son-in-law in another. At k = 3, 4, 5, 6 it leaves 38, 18, 8, 4 % of
+all paths, with 55, 115, 208, 349 clauses. Left out with the others is the 1 % that the rules of
+2019, which know no two people apart, get wrong. `--ambiguous=keep` draws all paths, as Algorithm 1
+does.
 """
 
 import argparse
