@@ -1,0 +1,174 @@
+"""The two kinds of batch, packed from `Stories` inside jitted programs, and the plan of shapes.
+
+Rows are story numbers; the row -1 stands for no story: its graph is empty, its mask False.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jraph
+import numpy as np
+
+from clutrr_jax.data.stories import Stories
+from clutrr_jax.data.text import FIRST_ENTITY, PAD
+
+InputKind = Literal["graph", "tokens"]
+MAX_BUCKETS = 4  # shapes of token batches: each is one more branch to compile
+LENGTH_STEP = 4  # token lengths are rounded up to a multiple of this
+
+
+class TokenBatch(NamedTuple):
+    """B stories as token numbers, padded on the right to T."""
+
+    tokens: jax.Array  # [B, T]
+    mask: jax.Array  # [B, T] True on tokens of the story
+    query: jax.Array  # [B, 2] entity numbers of the asked pair
+    mentions: jax.Array  # [B, 2, T] True where an asked person is mentioned
+    target: jax.Array  # [B]
+    row_mask: jax.Array  # [B] False for the row -1
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Budget of one batch: stories, and nodes and edges in all, or tokens per story."""
+
+    stories: int
+    nodes: int = 0
+    edges: int = 0
+    tokens: int = 0
+
+
+def plan_shapes(
+    kind: InputKind, stories: Stories, batch_size: int
+) -> tuple[list[Shape], list[np.ndarray]]:
+    """The shapes that batches of these stories need, and the rows that go into each.
+
+    A graph batch has one shape, with room for the largest stories at once: any batch fits.
+    Token batches come in up to four lengths, chosen so that the least padding is computed.
+    """
+    if kind == "graph":
+
+        def largest(counts: jax.Array) -> int:
+            return int(np.sort(np.asarray(counts))[-batch_size:].sum())
+
+        # One node more: padding edges need a padding node to join.
+        shape = Shape(batch_size, nodes=largest(stories.n_node) + 1, edges=largest(stories.n_edge))
+        return [shape], [np.arange(len(stories.target))]
+    lengths = -(-np.asarray(stories.n_token) // LENGTH_STEP) * LENGTH_STEP
+    bounds = best_lengths(lengths, MAX_BUCKETS)
+    bucket = np.searchsorted(bounds, lengths)
+    return (
+        [Shape(batch_size, tokens=bound) for bound in bounds],
+        [np.flatnonzero(bucket == b) for b in range(len(bounds))],
+    )
+
+
+def best_lengths(lengths: np.ndarray, count: int) -> list[int]:
+    """Up to `count` of the lengths, ascending, such that padding each story to the next one
+    computes the fewest tokens in all (dynamic programming over the distinct lengths)."""
+    values, freq = np.unique(lengths, return_counts=True)
+    below = np.concatenate([[0], np.cumsum(freq)])
+    cost = np.concatenate([[0.0], np.full(len(values), np.inf)])
+    last: list[np.ndarray] = []
+    for _ in range(min(count, len(values))):
+        # cost[i]: the best for the i shortest lengths; the last bucket covers j..i-1.
+        totals = cost[None, :-1] + (below[1:, None] - below[None, :-1]) * values[:, None]
+        totals[np.triu_indices(len(values), 1)] = np.inf
+        last.append(totals.argmin(axis=1))
+        cost = np.concatenate([[0.0], totals.min(axis=1)])
+    bounds, i = [], len(values)
+    for choice in reversed(last):
+        if i:
+            bounds.append(int(values[i - 1]))
+            i = int(choice[i - 1])
+    return sorted(bounds)
+
+
+def pack(stories: Stories, rows: jax.Array, shape: Shape) -> Any:
+    """The batch of the given shape that holds the stories `rows` [B]."""
+    return (_pack_tokens if shape.tokens else _pack_graphs)(stories, rows, shape)
+
+
+def _owners(sizes: jax.Array, budget: int) -> tuple[jax.Array, jax.Array]:
+    """For each of `budget` slots: the graph that owns it ([B] owners in order, then B for the
+    padding), and its number within the graph."""
+    ends = jnp.cumsum(sizes)
+    slots = jnp.arange(budget)
+    owner = jnp.searchsorted(ends, slots, side="right", method="compare_all")
+    return owner, slots - jnp.append(ends - sizes, ends[-1])[owner]
+
+
+def _pack_graphs(stories: Stories, rows: jax.Array, shape: Shape) -> jraph.GraphsTuple:
+    """B graphs and, last, the one padding graph that takes what is left of the budget.
+
+    nodes {entity [N]}, edges {relation [E]}, globals {query [B + 1, 2] nodes of the batch, target,
+    mask [B + 1]}.
+    """
+    real = rows >= 0
+    row = jnp.where(real, rows, 0)
+    n_node = jnp.where(real, stories.n_node[row], 0)  # [B]
+    n_edge = jnp.where(real, stories.n_edge[row], 0)
+    row = jnp.append(row, 0)
+    first_node = jnp.append(jnp.cumsum(n_node) - n_node, n_node.sum())  # [B + 1]
+
+    owner, place = _owners(n_node, shape.nodes)  # [N]
+    is_node = owner < len(rows)
+    node = jnp.where(is_node, stories.node_start[row[owner]] + place, 0)
+
+    owner, place = _owners(n_edge, shape.edges)  # [E]
+    is_edge = owner < len(rows)
+    edge = jnp.where(is_edge, stories.edge_start[row[owner]] + place, 0)
+    # Padding edges join padding nodes alone.
+    senders = jnp.where(is_edge, stories.senders[edge], 0) + first_node[owner]
+    receivers = jnp.where(is_edge, stories.receivers[edge], 0) + first_node[owner]
+
+    mask = jnp.append(real, False)
+    return jraph.GraphsTuple(
+        nodes={"entity": jnp.where(is_node, stories.entity[node], 0)},
+        edges={"relation": jnp.where(is_edge, stories.relation[edge], 0)},
+        senders=senders,
+        receivers=receivers,
+        n_node=jnp.append(n_node, shape.nodes - n_node.sum()),
+        n_edge=jnp.append(n_edge, shape.edges - n_edge.sum()),
+        globals={
+            "query": jnp.where(mask[:, None], stories.query[row], 0) + first_node[:, None],
+            "target": stories.target[row],
+            "mask": mask,
+        },
+    )
+
+
+def _pack_tokens(stories: Stories, rows: jax.Array, shape: Shape) -> TokenBatch:
+    real = rows >= 0
+    row = jnp.where(real, rows, 0)
+    steps = jnp.arange(shape.tokens)
+    mask = (steps < stories.n_token[row][:, None]) & real[:, None]  # [B, T]
+    place = jnp.where(mask, stories.token_start[row][:, None] + steps, 0)
+    tokens = jnp.where(mask, stories.tokens[place], PAD)
+    query = stories.entity[stories.node_start[row][:, None] + stories.query[row]]  # [B, 2]
+    return TokenBatch(
+        tokens=tokens,
+        mask=mask,
+        query=query,
+        mentions=(tokens[:, None, :] == query[:, :, None] + FIRST_ENTITY) & mask[:, None, :],
+        target=stories.target[row],
+        row_mask=real,
+    )
+
+
+def targets(batch: Any) -> tuple[jax.Array, jax.Array]:
+    """Target and mask of each row of either kind of batch, [B] each."""
+    if isinstance(batch, TokenBatch):
+        return batch.target, batch.row_mask
+    return batch.globals["target"][:-1], batch.globals["mask"][:-1]
+
+
+def chunk(rows: Sequence[int] | np.ndarray, size: int) -> np.ndarray:
+    """Rows -> [chunks, size], the last chunk filled up with -1."""
+    chunks = -(-len(rows) // size)
+    padded = np.full(chunks * size, -1, np.int32)
+    padded[: len(rows)] = rows
+    return padded.reshape(chunks, size)

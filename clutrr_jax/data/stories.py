@@ -1,0 +1,77 @@
+"""`Stories`: records as flat device arrays, from which batches are packed inside jitted programs."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from clutrr_jax.data.records import NUM_EDGE_TYPES, Records
+from clutrr_jax.data.text import Vocabulary, draw_entities, encode
+from generator.kinship import NUM_RELATIONS
+
+ENTITY_POOL = 20  # a larger pool is taken only when a story has more people
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a model must know of the data before it sees any."""
+
+    entities: int
+    tokens: int
+    edge_types: int = NUM_EDGE_TYPES
+    relations: int = NUM_RELATIONS
+
+
+class Stories(NamedTuple):
+    """S stories; their N people, E facts and M tokens stand flat, each story's from its start on."""
+
+    node_start: jax.Array  # [S]
+    n_node: jax.Array  # [S]
+    entity: jax.Array  # [N] number in the pool of entities
+    edge_start: jax.Array  # [S]
+    n_edge: jax.Array  # [S]
+    senders: jax.Array  # [E] counted within the story
+    receivers: jax.Array  # [E]
+    relation: jax.Array  # [E] edge type
+    token_start: jax.Array  # [S]
+    n_token: jax.Array  # [S]
+    tokens: jax.Array  # [M]
+    query: jax.Array  # [S, 2] nodes, counted within the story
+    target: jax.Array  # [S]
+    clause_length: jax.Array  # [S]
+
+
+def entity_pool(*parts: Records) -> int:
+    """How many entity tokens are needed for the largest story."""
+    return max(ENTITY_POOL, *(int(np.diff(p.node_start).max()) for p in parts))
+
+
+def build_stories(records: Records, vocabulary: Vocabulary, seed: int) -> Stories:
+    """Records -> arrays ready for a model. `seed` draws the entities of each story."""
+    entities = draw_entities(records, vocabulary.entities, seed)
+    tokens, token_start = encode(records, vocabulary, entities)
+
+    def spans(start: np.ndarray) -> tuple[jax.Array, jax.Array]:
+        return jnp.asarray(start[:-1], jnp.int32), jnp.asarray(np.diff(start), jnp.int32)
+
+    node_start, n_node = spans(records.node_start)
+    edge_start, n_edge = spans(records.edge_start)
+    first_token, n_token = spans(token_start)
+    return Stories(
+        node_start=node_start,
+        n_node=n_node,
+        entity=jnp.asarray(entities),
+        edge_start=edge_start,
+        n_edge=n_edge,
+        senders=jnp.asarray(records.senders),
+        receivers=jnp.asarray(records.receivers),
+        relation=jnp.asarray(records.relations),
+        token_start=first_token,
+        n_token=n_token,
+        tokens=jnp.asarray(tokens),
+        query=jnp.asarray(records.query),
+        target=jnp.asarray(records.target),
+        clause_length=jnp.asarray(records.clause_length),
+    )

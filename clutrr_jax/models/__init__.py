@@ -1,0 +1,27 @@
+"""The registry of models: a new model is one file and one line here.
+
+A model is a Flax NNX module `Model(config, sizes, rngs=...)`, where `model(batch)` gives the
+relation logits, float32 [B, relations], of a batch of its kind (see `clutrr_jax.data.batches`).
+"""
+
+from typing import Any, NamedTuple
+
+from flax import nnx
+
+from clutrr_jax.data.batches import InputKind
+from clutrr_jax.models import gat, lstm
+
+
+class Spec(NamedTuple):
+    """A model by name: its class, the kind of batch that it reads, and its default settings."""
+
+    model: type[nnx.Module]
+    kind: InputKind
+    config: dict[str, Any]
+
+
+MODELS: dict[str, Spec] = {
+    "gat": Spec(gat.GAT, "graph", gat.CONFIG),
+    "bilstm_mean": Spec(lstm.BiLSTMModel, "tokens", lstm.CONFIG | {"pooling": "mean"}),
+    "bilstm_attention": Spec(lstm.BiLSTMModel, "tokens", lstm.CONFIG | {"pooling": "attention"}),
+}

@@ -1,0 +1,216 @@
+"""Training: one jitted program per epoch, for all replicas of a model.
+
+Everything random follows from a replica's seed and the number of the epoch, so that replica i of
+ten equals the same seed alone, and a resumed run equals an undisturbed one.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+
+from clutrr_jax.data.batches import Shape, chunk, pack, plan_shapes, targets
+from clutrr_jax.data.stories import Sizes, Stories
+from clutrr_jax.models import Spec
+from clutrr_jax.replicas import Replicas
+
+
+class State(NamedTuple):
+    """All that changes in training. Every array has a leading replica axis."""
+
+    params: Any  # what is trained
+    other: Any  # what is not: fixed embeddings, random number streams
+    optimizer: Any
+    best_params: Any  # params of the epoch with the best dev accuracy so far, the first such
+    best_accuracy: jax.Array  # [R]
+    best_epoch: jax.Array  # [R] counted from 1; 0 before the first
+
+
+class Metrics(NamedTuple):
+    """Of one epoch, [R] each."""
+
+    loss: jax.Array  # mean over the train stories
+    dev_accuracy: jax.Array
+
+
+class Split(NamedTuple):
+    """Each replica's own train and dev rows, for each bucket an array [R, rows], and how many
+    train steps the bucket has."""
+
+    train: list[np.ndarray]
+    dev: list[np.ndarray]
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The jitted programs of one model on one data set."""
+
+    init: Callable[[], State]
+    epoch: Callable[[State, int], tuple[State, Metrics]]
+    predict: Callable[[Any, Any, Stories], tuple[jax.Array, jax.Array]]
+
+
+def split_rows(buckets: list[np.ndarray], seeds: np.ndarray, dev: float) -> Split:
+    """Every replica draws its own dev share of every bucket, so that all have the same shapes."""
+    train_parts, dev_parts = [], []
+    for b, rows in enumerate(buckets):
+        orders = np.stack([np.random.default_rng([seed, b]).permutation(rows) for seed in seeds])
+        held = int(len(rows) * dev)
+        train_parts.append(orders[:, held:])
+        dev_parts.append(np.sort(orders[:, :held], axis=1))
+    return Split(train_parts, dev_parts)
+
+
+def parameter_count(spec: Spec, config: Any, sizes: Sizes) -> int:
+    """How many numbers one replica learns."""
+    model = nnx.eval_shape(lambda: spec.model(config, sizes, rngs=nnx.Rngs(0)))
+    return sum(int(np.prod(p.shape)) for p in jax.tree.leaves(nnx.state(model, nnx.Param)))
+
+
+def build(
+    spec: Spec, config: Any, train: Any, sizes: Sizes, stories: Stories, replicas: Replicas
+) -> Programs:
+    """The programs that train `spec` on `stories`.
+
+    Args:
+      spec: the model, from the registry.
+      config: the model's settings.
+      train: epochs, batch, learning_rate, clip (global norm), dev (share of the train rows).
+      sizes: of the data.
+      stories: train stories.
+      replicas: how many, and where.
+    """
+    batch_size = min(train.batch, len(stories.target))
+    shapes, buckets = plan_shapes(spec.kind, stories, batch_size)
+    split = split_rows(buckets, replicas.seeds, train.dev)
+    optimizer = optax.chain(
+        optax.clip_by_global_norm(train.clip), optax.adam(train.learning_rate)
+    )
+
+    def make(key: jax.Array) -> nnx.Module:
+        return spec.model(config, sizes, rngs=nnx.Rngs(key))
+
+    # The structure of the model, once to train and once to test (no dropout).
+    model = nnx.eval_shape(lambda: make(jax.random.key(0)))
+    model.train()
+    train_graph = nnx.split(model, nnx.Param, ...)[0]
+    model.eval()
+    test_graph = nnx.split(model, nnx.Param, ...)[0]
+
+    def init_one(_, key: jax.Array) -> State:
+        _, params, other = nnx.split(make(key), nnx.Param, ...)
+        return State(params, other, optimizer.init(params), params, jnp.float32(-1), jnp.int32(0))
+
+    def loss(params: Any, other: Any, batch: Any) -> tuple[jax.Array, Any]:
+        model = nnx.merge(train_graph, params, other, copy=True)
+        target, mask = targets(batch)
+        losses = optax.softmax_cross_entropy_with_integer_labels(model(batch), target)
+        other = nnx.split(model, nnx.Param, ...)[2]
+        return (losses * mask).sum() / mask.sum(), other
+
+    def gradient_in(shape: Shape):
+        def gradient(stories, rows, params, other):
+            batch = pack(stories, rows, shape)
+            return jax.value_and_grad(loss, has_aux=True)(params, other, batch)
+
+        return gradient
+
+    gradients = [gradient_in(shape) for shape in shapes]
+
+    def predict_one(stories, rows, params, other, shapes) -> tuple[jax.Array, jax.Array]:
+        """Predicted relation and its probability for each of the `rows` [chunks, B] of each shape,
+        at the place of its story [S]; 0 for the other stories."""
+        model = nnx.merge(test_graph, params, other, copy=True)
+        relation = jnp.zeros(len(stories.target) + 1, jnp.int32)
+        probability = jnp.zeros(len(stories.target) + 1)
+        for shape, chunks in zip(shapes, rows, strict=True):
+
+            def one(chunk_rows, shape=shape):
+                p = nnx.softmax(model(pack(stories, chunk_rows, shape)))  # [B, relations]
+                return p.argmax(axis=-1), p.max(axis=-1)
+
+            found, p = jax.lax.map(one, chunks)
+            place = jnp.where(chunks < 0, len(stories.target), chunks)
+            relation = relation.at[place].set(found)
+            probability = probability.at[place].set(p)
+        return relation[:-1], probability[:-1]
+
+    def epoch_one(shared, state, key, train_rows, dev_rows) -> tuple[State, Metrics]:
+        stories, steps, number = shared
+        key = jax.random.fold_in(key, number)
+        parts = [
+            _shuffled(jax.random.fold_in(key, b), rows, batch_size)
+            for b, rows in enumerate(train_rows)
+        ]
+        rows = jnp.concatenate(parts)  # [steps, B]
+        bucket = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+
+        def step(carry, now):
+            params, other, opt_state = carry
+            rows, bucket = now
+            (value, other), grads = jax.lax.switch(
+                bucket, gradients, stories, rows, params, other
+            )
+            updates, opt_state = optimizer.update(grads, opt_state, params)
+            return (optax.apply_updates(params, updates), other, opt_state), value
+
+        carry = (state.params, state.other, state.optimizer)
+        (params, other, opt_state), losses = jax.lax.scan(
+            step, carry, (rows[steps], jnp.asarray(bucket)[steps])
+        )
+        relation, _ = predict_one(stories, dev_rows, params, other, shapes)
+        right = [(relation[c] == stories.target[c]) & (c >= 0) for c in dev_rows]
+        total = sum((c >= 0).sum() for c in dev_rows)
+        accuracy = sum(r.sum() for r in right) / jnp.maximum(total, 1)
+        better = accuracy > state.best_accuracy
+        best = jax.tree.map(lambda a, b: jnp.where(better, a, b), params, state.best_params)
+        state = State(
+            params=params,
+            other=other,
+            optimizer=opt_state,
+            best_params=best,
+            best_accuracy=jnp.where(better, accuracy, state.best_accuracy),
+            best_epoch=jnp.where(better, number, state.best_epoch),
+        )
+        return state, Metrics(losses.mean(), accuracy)
+
+    init_all = replicas.map(init_one)
+    epoch_all = replicas.map(epoch_one, donate=True)
+    keys = replicas.keys()
+    fixed = replicas.place((
+        keys,
+        split.train,
+        [np.stack([chunk(r, batch_size) for r in rows]) for rows in split.dev],
+    ))
+    shared = replicas.share(stories)
+    steps_total = sum(-(-rows.shape[1] // batch_size) for rows in split.train)
+
+    def epoch(state: State, number: int) -> tuple[State, Metrics]:
+        # The order of the shapes is the same for all replicas, so that it is one branch for all.
+        order = jax.random.permutation(jax.random.key(number), steps_total)
+        return epoch_all(replicas.share((shared, order, jnp.array(number))), state, *fixed)
+
+    def predict(params: Any, other: Any, test: Stories) -> tuple[jax.Array, jax.Array]:
+        test_shapes, test_buckets = plan_shapes(spec.kind, test, min(512, len(test.target)))
+        chunks = [
+            chunk(rows, shape.stories)
+            for rows, shape in zip(test_buckets, test_shapes, strict=True)
+        ]
+        program = replicas.map(
+            lambda shared, *each: predict_one(*shared, *each, test_shapes)
+        )
+        return program(replicas.share((test, chunks)), params, other)
+
+    return Programs(lambda: init_all(None, keys), epoch, predict)
+
+
+def _shuffled(key: jax.Array, rows: jax.Array, size: int) -> jax.Array:
+    """Rows [n] in a new order, as [steps, size], the last step filled up with -1."""
+    steps = -(-len(rows) // size)
+    rows = jax.random.permutation(key, rows)
+    return jnp.pad(rows, (0, steps * size - len(rows)), constant_values=-1).reshape(steps, size)
