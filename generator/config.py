@@ -1,0 +1,169 @@
+"""What to generate: the parameters, their defaults, and the values of the paper."""
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, NamedTuple
+
+from generator.errors import InputError
+from generator.family import FamilyShape
+
+# T of a task T.K. Task 5 has noise facts of all three kinds; 7 mixes tasks 1 and 6.
+CLEAN, SUPPORTING, IRRELEVANT, DISCONNECTED, ALL_NOISE, MEMORY, MIXED = range(1, 8)
+TASKS = {
+    CLEAN: "clean",
+    SUPPORTING: "supporting",
+    IRRELEVANT: "irrelevant",
+    DISCONNECTED: "disconnected",
+    ALL_NOISE: "all three kinds of noise",
+    MEMORY: "memory",
+    MIXED: "mix of 1 and 6",
+}
+MAX_FACTS = 30  # of a clause: people of a story have to fit into a family and into 150 names
+SPLITS = ("train", "test", "dev")
+
+
+class Task(NamedTuple):
+    """Task T.K: the kind of noise T (1 to 7) and the clause length K."""
+
+    noise: int
+    k: int
+
+    def __str__(self) -> str:
+        return f"{self.noise}.{self.k}"
+
+
+def parse_tasks(text: str) -> tuple[Task, ...]:
+    """`1.2,1.3` -> tasks. Raises InputError for what is no task."""
+    found = []
+    for part in text.split(","):
+        noise, dot, k = part.strip().removeprefix("task_").partition(".")
+        if not (dot and noise.isdecimal() and k.isdecimal()):
+            raise InputError(f'task "{part.strip()}" is not of the form T.K, as in 1.3')
+        task = Task(int(noise), int(k))
+        if task.noise not in TASKS:
+            known = ", ".join(f"{number} {name}" for number, name in TASKS.items())
+            raise InputError(f'task "{task}": unknown kind {task.noise}; there are {known}')
+        if not 2 <= task.k <= MAX_FACTS:
+            raise InputError(f'task "{task}": clause length {task.k} is not in 2..{MAX_FACTS}')
+        if task in found:
+            raise InputError(f'task "{task}" is given twice')
+        found.append(task)
+    return tuple(found)
+
+
+def _parameter(default: Any, paper: str, meaning: str) -> Any:
+    return field(default=default, metadata={"paper": paper, "help": meaning})
+
+
+@dataclass(frozen=True)
+class Config:
+    """All that decides the bytes of the output. Each parameter with its value in the paper."""
+
+    train: tuple[Task, ...] = _parameter(
+        parse_tasks("1.2,1.3"), "1.2,1.3", "tasks T.K of the train file"
+    )
+    test: tuple[Task, ...] = _parameter(
+        parse_tasks("1.2,1.3,1.4,1.5,1.6,1.7,1.8,1.9,1.10"),
+        "1.2,...,1.10",
+        "tasks T.K, one test file each",
+    )
+    train_rows: int = _parameter(5000, "5000", "train stories per task")
+    test_rows: int = _parameter(100, "100", "test stories per task")
+    dev_rows: int = _parameter(
+        0, "0: the readers of the data split off 20 %", "dev stories per task, drawn like train"
+    )
+    seed: int = _parameter(0, "not given", "same seed, same bytes")
+    max_levels: int = _parameter(3, "3", "generations of a family")
+    min_child: int = _parameter(4, "4", "fewest children of a couple")
+    max_child: int = _parameter(4, "4", "most children of a couple")
+    p_marry: float = _parameter(1.0, "1.0", "probability that a child of a family marries")
+    hold_out: tuple[str, ...] = _parameter(
+        ("clauses", "paraphrases"),
+        "clauses,paraphrases",
+        "what of the tests no train story may show: clauses, paraphrases, both (joined by a "
+        "comma), or none",
+    )
+    clause_fraction: float = _parameter(
+        0.1, "0.1", "part of the clauses of 3 and more facts that is held out"
+    )
+    paraphrase_fraction: float = _parameter(0.2, "0.2", "part of the paraphrases held out")
+    ambiguous: str = _parameter(
+        "drop", "keep", "stories whose facts derive several answers: drop or keep"
+    )
+    supporting_length: int = _parameter(2, "2 (as released)", "facts of a supporting detour")
+    irrelevant_length: int = _parameter(1, "1 (as released)", "facts of an irrelevant path")
+    disconnected_length: int = _parameter(1, "1 (as released)", "facts of a disconnected path")
+    language: str = _parameter("synthetic", "paraphrase", "bank of sentences: synthetic")
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    @property
+    def shape(self) -> FamilyShape:
+        return FamilyShape(self.max_levels, self.min_child, self.max_child, self.p_marry)
+
+    def tasks(self, split: str) -> tuple[Task, ...]:
+        """The tasks of a split; dev has those of train."""
+        return self.test if split == "test" else self.train
+
+    def rows(self, split: str) -> int:
+        """Stories per task of a split."""
+        return {"train": self.train_rows, "test": self.test_rows, "dev": self.dev_rows}[split]
+
+    def holds_out_clauses(self, k: int) -> bool:
+        """Whether part of the clauses of k facts is kept for the tests.
+
+        Never for k = 2, so that all rules are seen in training (paper, footnote 3), and not for a k
+        that is not trained on, of which all clauses are new to the tests.
+        """
+        return "clauses" in self.hold_out and k > 2 and any(task.k == k for task in self.train)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values: tasks as text."""
+        values = asdict(self)
+        for split in ("train", "test"):
+            values[split] = ",".join(map(str, values[split]))
+        values["hold_out"] = ",".join(self.hold_out) or "none"
+        return values
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Config":
+        """The inverse of `to_json`. Raises InputError for what is no setting."""
+        known = {f.name for f in fields(cls)}
+        for name in values:
+            if name not in known:
+                raise InputError(f'unknown setting "{name}"; there are {", ".join(sorted(known))}')
+        values = dict(values)
+        for split in ("train", "test"):
+            if split in values:
+                values[split] = parse_tasks(values[split]) if values[split] else ()
+        if "hold_out" in values:
+            values["hold_out"] = parse_hold_out(values["hold_out"])
+        return cls(**values)
+
+    def _check(self) -> None:
+        least = {
+            "train_rows": 0, "test_rows": 0, "dev_rows": 0, "seed": 0, "max_levels": 2,
+            "min_child": 1, "max_child": self.min_child, "supporting_length": 2,
+            "irrelevant_length": 1, "disconnected_length": 1,
+        }  # fmt: skip
+        for name, bound in least.items():
+            if getattr(self, name) < bound:
+                option = name.replace("_", "-")
+                raise InputError(f"--{option} {getattr(self, name)} must be at least {bound}")
+        for name in ("p_marry", "clause_fraction", "paraphrase_fraction"):
+            if not 0 <= getattr(self, name) <= 1:
+                option = name.replace("_", "-")
+                raise InputError(f"--{option} {getattr(self, name)} must be between 0 and 1")
+        if self.ambiguous not in ("drop", "keep"):
+            raise InputError(f'--ambiguous "{self.ambiguous}" must be drop or keep')
+        if (people := self.shape.max_people()) > 20_000:
+            raise InputError(f"families of {people} people; choose --max-levels and --max-child "
+                             "so that there are at most 20000")  # fmt: skip
+
+
+def parse_hold_out(text: str) -> tuple[str, ...]:
+    """`clauses,paraphrases`, one of them, or `none`. Raises InputError."""
+    parts = tuple(sorted({part.strip() for part in text.split(",")} - {"none"}))
+    if not set(parts) <= {"clauses", "paraphrases"}:
+        raise InputError(f'--hold-out "{text}" must be clauses,paraphrases, one of them, or none')
+    return parts

@@ -1,0 +1,277 @@
+"""Stories as arrays: families -> proofs -> noise -> checks, vectorised over a block of stories.
+
+A task is an endless sequence of stories in blocks of `BLOCK`; each block has its own source of
+chance, made of the seed, the split, the task and the number of the block. So the same seed gives
+the same stories however many are asked for, and whoever computes which block.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from generator import noise
+from generator.clause import Chains, chain, held_out, is_circular, states_inverse
+from generator.closure import KinshipGraph, kinship_graph
+from generator.config import (
+    ALL_NOISE,
+    DISCONNECTED,
+    IRRELEVANT,
+    MEMORY,
+    MIXED,
+    SPLITS,
+    SUPPORTING,
+    Config,
+    Task,
+)  # fmt: skip
+from generator.errors import InputError
+from generator.kinship import GENDER_OF, NUM_RELATIONS, PREDICATE_OF, RELATION_OF
+from generator.names import NAMES
+from generator.prover import derivable
+
+BLOCK = 1024
+_FAMILIES = 8  # random families per block; each serves 128 stories
+_NAMES = len(NAMES[0])
+_NOISE = (
+    (SUPPORTING, noise.supporting, "supporting_length"),
+    (IRRELEVANT, noise.irrelevant, "irrelevant_length"),
+    (DISCONNECTED, noise.disconnected, "disconnected_length"),
+)
+_MAX_TRIES = 4096  # stories to try for a target relation before doing without it
+
+
+@dataclass(frozen=True)
+class Stories:
+    """B stories of one task T.K with up to N people and W walks of facts.
+
+    People are numbered within their story in the order of the walks, the path first. Walk w of L
+    facts leads from person nodes[w][b, i] by relations[w][b, i] to person nodes[w][b, i + 1]. Walk
+    0 is the path from the first to the second asked person, the others are noise (or the answer, in
+    task 6), and hold -1 where a story of task 7 lacks it.
+    """
+
+    task: Task
+    nodes: tuple[np.ndarray, ...]  # W of [B, L + 1]
+    relations: tuple[np.ndarray, ...]  # W of [B, L]
+    target: np.ndarray  # [B] relation from the first to the last person of the path
+    gender: np.ndarray  # [B, N], -1: no such person
+    name: np.ndarray  # [B, N] number in NAMES of its gender, -1: no such person
+    family_node: np.ndarray  # [B, N] number within the family, -1: no such person
+    # [B, K - 1, 3]: step s resolves (X, head, Y) into (X, first, Z), (Z, second, Y)
+    proof_people: np.ndarray  # X, Z, Y
+    proof_relations: np.ndarray  # head, first, second
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def edges(self) -> np.ndarray:
+        """All facts as pairs of people, the path first, [B, E, 2]; -1: no fact."""
+        pairs = [np.stack([nodes[:, :-1], nodes[:, 1:]], axis=2) for nodes in self.nodes]
+        return np.concatenate(pairs, axis=1)
+
+    def edge_relations(self) -> np.ndarray:
+        """The relations of `edges`, [B, E]; -1: no fact."""
+        return np.concatenate(self.relations, axis=1)
+
+    def query(self) -> np.ndarray:
+        """The asked people (X, Y), [B, 2]: the target is what Y is to X."""
+        return self.nodes[0][:, [0, -1]]
+
+    def select(self, rows: np.ndarray | slice) -> "Stories":
+        """Some of the stories."""
+        return _map_arrays(lambda a: a[rows], self)
+
+    @staticmethod
+    def join(parts: "list[Stories]") -> "Stories":
+        """Stories of the same task, one part after the other."""
+        return _map_arrays(lambda *a: np.concatenate(a), *parts)
+
+
+def _map_arrays(function: Callable[..., np.ndarray], first: Stories, *others: Stories) -> Stories:
+    """A Stories whose every array is `function` of those of the given ones."""
+    values: dict[str, Any] = {"task": first.task}
+    for f in fields(Stories):
+        if f.name != "task":
+            of = [getattr(s, f.name) for s in (first, *others)]
+            is_tuple = isinstance(of[0], tuple)
+            values[f.name] = tuple(map(function, *of)) if is_tuple else function(*of)
+    return Stories(**values)
+
+
+def block(
+    config: Config, split: str, task: Task, index: int
+) -> tuple[Stories, np.random.Generator]:
+    """Block `index` of a task, [BLOCK] stories, and the source of chance for its text.
+
+    Raises:
+      InputError: the settings allow no (or hardly any) such story.
+    """
+    key = (SPLITS.index(split), task.noise, task.k, index)
+    rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=key))
+    graph = kinship_graph(config.shape, _FAMILIES, rng)
+    known = RELATION_OF[graph.provable()].ravel()
+    if not len(known):
+        raise InputError(f"task {task}: no fact of such families follows from others; "
+                         "more --max-levels, --max-child or --p-marry are needed")  # fmt: skip
+    # As many stories of each target relation as a uniform draw gives; what is left out is redrawn.
+    goal = _spread(BLOCK, known, rng)
+    tried, found = np.zeros_like(goal), np.zeros_like(goal)
+    stories = _candidates(config, split, task, graph, known[:0], rng)
+    while (need := goal - np.bincount(stories.target, minlength=NUM_RELATIONS)).any():
+        hopeless = (need > 0) & (found == 0) & (tried >= _MAX_TRIES)
+        if hopeless.any():
+            if not found.any():
+                raise InputError(
+                    f"task {task}: none of {tried.sum()} random {split} stories is allowed; choose "
+                    "a smaller clause length, larger families, or hold out less"
+                )
+            goal[hopeless] = 0
+            goal += _spread(int(need[hopeless].sum()), np.flatnonzero(found), rng)
+            continue
+        share = (found + 1) / (tried + 2)
+        count = np.minimum(need / share + 4, _MAX_TRIES // 4).astype(np.int64) * (need > 0)
+        new = _candidates(
+            config, split, task, graph, np.repeat(np.arange(NUM_RELATIONS), count), rng
+        )
+        tried += count
+        found += np.bincount(new.target, minlength=NUM_RELATIONS)
+        stories = _unique(Stories.join([stories, new]))
+        stories = stories.select(_within(stories.target, goal))
+    return stories.select(rng.permutation(BLOCK)), rng
+
+
+def _spread(count: int, relations: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """`count` uniform draws of some relations: how often each was drawn, [22]."""
+    return np.bincount(relations[rng.integers(0, len(relations), count)], minlength=NUM_RELATIONS)
+
+
+def _candidates(
+    config: Config,
+    split: str,
+    task: Task,
+    graph: KinshipGraph,
+    relation: np.ndarray,
+    rng: np.random.Generator,
+) -> Stories:
+    """The allowed ones of random stories, one for each given target relation [B]."""
+    families = graph.families
+    n = families.n
+    target = graph.sample_target(PREDICATE_OF[relation], rng)
+    chains = chain(graph, target, task.k, rng)
+    bits = rng.integers(0, 2, (len(target), n), np.int8)
+    # Where the gender of the asked person is wrong, all genders are turned round.
+    bits ^= families.gender_of(bits, graph.end[target][:, None]) != GENDER_OF[relation][:, None]
+    path = chains.people(graph)
+    relations = RELATION_OF[graph.predicate[chains.facts], families.gender_of(bits, path[:, 1:])]
+
+    keep = chains.complete & ~is_circular(chains) & ~states_inverse(graph, chains)
+    if config.holds_out_clauses(task.k):
+        tests_only = held_out(relations, config.clause_fraction, config.seed)
+        keep &= tests_only if split == "test" else ~tests_only
+    chains = Chains(*(a[keep] for a in chains))
+    target, bits = target[keep], bits[keep]
+    path = path[keep]
+
+    row = np.arange(len(path))[:, None]
+    taken = np.zeros((len(path), n), bool)
+    taken[row, path % n] = True
+    walks = [chains.facts]
+    for kind, add, length in _NOISE:
+        if task.noise in (kind, ALL_NOISE):
+            walks.append(add(graph, chains, taken, getattr(config, length), rng))
+    people = [path] + [np.concatenate([graph.start[w], graph.end[w[:, -1:]]], 1) for w in walks[1:]]
+    keep = np.all([w[:, 0] >= 0 for w in walks], axis=0)
+    everyone = np.concatenate(people, axis=1)
+    node_of, family_node = _number(everyone % n, n)
+    gender = np.where(
+        family_node >= 0,
+        families.gender_of(bits, (path[:, :1] // n) * n + family_node.clip(0)),
+        -1,
+    )
+    nodes = [node_of[row, p % n] for p in people]
+
+    def related(facts: np.ndarray) -> np.ndarray:
+        return RELATION_OF[graph.predicate[facts], families.gender_of(bits, graph.end[facts])]
+
+    relations = [related(w) for w in walks]
+    steps = chains.steps
+    answer = related(target[:, None])[:, 0]
+    if task.noise in (MEMORY, MIXED):
+        stated = rng.random(len(path)) < (1.0 if task.noise == MEMORY else 0.5)
+        nodes.append(np.where(stated[:, None], nodes[0][:, [0, -1]], -1))
+        relations.append(np.where(stated, answer, -1)[:, None])
+    x, z, y = graph.start[steps[..., 0]], graph.end[steps[..., 1]], graph.end[steps[..., 0]]
+    flat = related(steps.reshape(len(path), 3 * (task.k - 1)))
+    stories = Stories(
+        task=task,
+        nodes=tuple(nodes),
+        relations=tuple(relations),
+        target=answer,
+        gender=gender.astype(np.int64),
+        name=_names(gender >= 0, rng),
+        family_node=family_node,
+        proof_people=node_of[row[:, :, None], np.stack([x, z, y], axis=2) % n],
+        proof_relations=flat.reshape(steps.shape),
+    )
+    stories = stories.select(keep)
+    return stories.select(audited(stories)) if config.ambiguous == "drop" else stories
+
+
+def _within(kind: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """The first most[i] rows of each kind i: rows in order, for kind [B]."""
+    order = np.argsort(kind, kind="stable")
+    ranked = kind[order]
+    rank = np.arange(len(kind)) - np.searchsorted(ranked, ranked)
+    return np.sort(order[rank < most[ranked]])
+
+
+def audited(stories: Stories) -> np.ndarray:
+    """Whether the facts of each story derive its answer and no other, [B]."""
+    relations = stories.edge_relations()
+    predicates = np.where(relations >= 0, PREDICATE_OF[relations], -1)
+    people = stories.gender.shape[1]
+    found = derivable(stories.edges().clip(0), predicates, stories.query(), people)
+    right = found[np.arange(len(found)), PREDICATE_OF[stories.target]]
+    return right & (found.sum(axis=1) == 1)
+
+
+def _number(people: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers the people [B, m] of each story in order of appearance.
+
+    Returns:
+      [B, n] the number of person i of the family in the story, -1 where it is not in it;
+      [B, m] the person of each number, -1 where the story has fewer.
+    """
+    row = np.arange(len(people))
+    node_of = np.full((len(people), n), -1)
+    family_node = np.full(people.shape, -1)
+    count = np.zeros(len(people), np.int64)
+    for person in people.T:
+        new = node_of[row, person] < 0
+        node_of[row[new], person[new]] = count[new]
+        family_node[row[new], count[new]] = person[new]
+        count += new
+    return node_of, family_node
+
+
+def _names(present: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Different random name numbers for the people of each story, [B, N]; -1 for the absent."""
+    b, people = present.shape
+    name = np.empty((b, people), np.int64)
+    for i in range(people):
+        pick = rng.integers(0, _NAMES - i, b)  # among the names not yet given
+        for given in np.sort(name[:, :i], axis=1).T:
+            pick += pick >= given
+        name[:, i] = pick
+    return np.where(present, name, -1)
+
+
+def _unique(stories: Stories) -> Stories:
+    """The stories without those that say the same of the same names as an earlier one."""
+    columns = np.concatenate(
+        [stories.name, stories.gender, *stories.relations, *stories.nodes], axis=1
+    ).astype(np.int16)
+    rows = np.ascontiguousarray(columns).view(f"V{columns.shape[1] * 2}").ravel()
+    first = np.unique(rows, return_index=True)[1]
+    return stories if len(first) == len(stories) else stories.select(np.sort(first))

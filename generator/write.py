@@ -1,0 +1,195 @@
+"""Writing a data set: train, test and dev files, and config.json.
+
+Blocks of stories are computed by any number of processes and written in order. A file has a name of
+its own until it is whole; beside it a journal notes where each block ends, so that the same command
+goes on where it was stopped.
+"""
+
+import csv
+import gzip
+import io
+import json
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from tqdm import tqdm
+
+from generator import VERSION
+from generator.config import Config, Task
+from generator.errors import InputError
+from generator.puzzle import COLUMNS, rows
+from generator.stories import BLOCK, block
+from generator.story import Bank, load_bank
+
+FORMATS = ("csv", "csv.gz")
+
+
+class _Piece(NamedTuple):
+    """Part of a file: one block of stories of one task."""
+
+    split: str
+    task: Task
+    block: int
+    size: int  # how many stories of the block are wanted, from its first
+    first: int  # row number of its first story
+
+
+def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv") -> list[Path]:
+    """Writes what the settings ask for into a folder, and returns the files.
+
+    Files that are there and whole are left as they are.
+
+    Raises:
+      InputError: the settings cannot be met, the folder cannot be written, or it holds data of
+        other settings.
+    """
+    bank = load_bank(config)
+    files = {out / f"{name}.{form}": pieces for name, pieces in _files(config).items()}
+    _start_folder(out, _description(config, bank, [path.name for path in files]))
+    todo = {path: pieces for path, pieces in files.items() if not path.exists()}
+    total = sum(piece.size for pieces in todo.values() for piece in pieces)
+    with ExitStack() as stack:
+        bar = stack.enter_context(
+            tqdm(total=total, unit=" stories", disable=not sys.stderr.isatty(), smoothing=0)
+        )
+        compute: Callable[[Iterable[_Piece]], Iterator[bytes]]
+        if workers > 1:
+            pool = stack.enter_context(
+                multiprocessing.Pool(workers, _start_worker, (config, bank, form))
+            )
+            compute = lambda pieces: pool.imap(_compute, pieces)  # noqa: E731
+        else:
+            render = _Renderer(config, bank, form)
+            compute = lambda pieces: map(render, pieces)  # noqa: E731
+        for path, pieces in todo.items():
+            _write_file(path, pieces, compute, bar)
+    return list(files)
+
+
+def _files(config: Config) -> dict[str, list[_Piece]]:
+    """The pieces of each file, by its name without the ending."""
+    files = {}
+    for split in ("train", "dev"):
+        if config.tasks(split) and config.rows(split):
+            files[f"{','.join(map(str, config.tasks(split)))}_{split}"] = config.tasks(split)
+    names = {name: (name.rsplit("_", 1)[1], tasks) for name, tasks in files.items()}
+    names |= {f"{task}_test": ("test", (task,)) for task in config.test if config.test_rows}
+    return {
+        name: [
+            _Piece(split, task, start // BLOCK, min(BLOCK, config.rows(split) - start),
+                   number * config.rows(split) + start)
+            for number, task in enumerate(tasks)
+            for start in range(0, config.rows(split), BLOCK)
+        ]
+        for name, (split, tasks) in names.items()
+    }  # fmt: skip
+
+
+def _description(config: Config, bank: Bank, files: list[str]) -> str:
+    """The text of config.json."""
+    held = bank.split(config)[2]
+    return json.dumps(
+        {
+            "generator": f"clutrr-jax {VERSION}",
+            "settings": config.to_json(),
+            "files": files,
+            "held_out": {"paraphrases": held},
+        },
+        indent=1,
+    ) + "\n"  # fmt: skip
+
+
+def _start_folder(out: Path, description: str) -> None:
+    path = out / "config.json"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            if path.read_text() != description:
+                raise InputError(
+                    f"{path}: the folder holds data of other settings; choose another --out"
+                )
+            return
+        part = path.with_name("config.json.part")
+        part.write_text(description)
+        os.replace(part, path)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written ({error.strerror})") from None
+
+
+def _write_file(
+    path: Path,
+    pieces: list[_Piece],
+    compute: Callable[[Iterable[_Piece]], Iterator[bytes]],
+    bar: tqdm,
+) -> None:
+    part = path.with_name(f"{path.name}.part")
+    journal = path.with_name(f"{path.name}.journal")
+    try:
+        done, size = _progress(part, journal)
+        bar.update(sum(piece.size for piece in pieces[:done]))
+        with open(part, "ab") as data, open(journal, "a") as notes:
+            data.truncate(size)
+            for piece, text in zip(pieces[done:], compute(pieces[done:]), strict=True):
+                data.write(text)
+                data.flush()
+                notes.write(f"{data.tell()}\n")
+                notes.flush()
+                bar.update(piece.size)
+            os.fsync(data.fileno())
+        os.replace(part, path)
+        journal.unlink()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def _progress(part: Path, journal: Path) -> tuple[int, int]:
+    """How many pieces of a file are written, and how many bytes they have."""
+    if not (part.exists() and journal.exists()):
+        part.unlink(missing_ok=True)
+        journal.unlink(missing_ok=True)
+        return 0, 0
+    written = part.stat().st_size
+    ends = [int(line) for line in journal.read_text().split("\n")[:-1]]
+    ends = [end for end in ends if end <= written]
+    journal.write_text("".join(f"{end}\n" for end in ends))
+    return len(ends), ends[-1] if ends else 0
+
+
+class _Renderer:
+    """Computes pieces of files."""
+
+    def __init__(self, config: Config, bank: Bank, form: str) -> None:
+        self.config, self.form = config, form
+        train, test, _ = bank.split(config)
+        self.banks = {"train": train, "dev": train, "test": test}
+
+    def __call__(self, piece: _Piece) -> bytes:
+        stories, rng = block(self.config, piece.split, piece.task, piece.block)
+        stories = stories.select(slice(piece.size))
+        table = rows(stories, piece.split, piece.first, self.banks[piece.split], rng)
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if piece.first == 0:
+            writer.writerow(COLUMNS)
+        writer.writerows(table)
+        data = text.getvalue().encode()
+        return gzip.compress(data, 5, mtime=0) if self.form == "csv.gz" else data
+
+
+_render: _Renderer  # of a worker process
+
+
+def _start_worker(config: Config, bank: Bank, form: str) -> None:
+    global _render
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends the workers
+    _render = _Renderer(config, bank, form)
+
+
+def _compute(piece: _Piece) -> bytes:
+    return _render(piece)

@@ -1,0 +1,63 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generator.clause import chain, choose, clause_code, held_out, is_circular, states_inverse
+from generator.closure import kinship_graph
+from generator.family import FamilyShape
+from generator.kinship import COMPOSE, NUM_RELATIONS
+
+GRAPH = kinship_graph(FamilyShape(), 1, np.random.default_rng(0))
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 12), st.integers(0, 99))
+def test_steps_prove_the_target_from_the_facts(k, seed):
+    rng = np.random.default_rng(seed)
+    predicate = rng.choice(GRAPH.provable(), 20)
+    target = GRAPH.sample_target(predicate, rng)
+    assert (GRAPH.predicate[target] == predicate).all()
+    chains = chain(GRAPH, target, k, rng)
+    assert chains.complete.all()
+    people = chains.people(GRAPH)
+    assert (people[:, 0] == GRAPH.start[target]).all()
+    assert (people[:, -1] == GRAPH.end[target]).all()
+    assert (GRAPH.end[chains.facts[:, :-1]] == GRAPH.start[chains.facts[:, 1:]]).all()
+    for facts, steps, goal in zip(chains.facts, chains.steps, target, strict=True):
+        goals = [goal]
+        for head, first, second in steps:
+            assert COMPOSE[GRAPH.predicate[first], GRAPH.predicate[second]] == GRAPH.predicate[head]
+            goals.remove(head)
+            goals += [first, second]
+        assert sorted(goals) == sorted(facts)
+    asked = (GRAPH.start[chains.facts] == people[:, :1]) & (
+        GRAPH.end[chains.facts] == people[:, -1:]
+    )
+    assert not (asked.any(axis=1) & ~is_circular(chains)).any()
+    back = (GRAPH.start[chains.facts] == people[:, -1:]) & (
+        GRAPH.end[chains.facts] == people[:, :1]
+    )
+    assert (back.any(axis=1) == states_inverse(GRAPH, chains)).all()
+
+
+def test_choose_is_uniform_over_what_is_allowed():
+    allowed = np.tile([False, True, True, False, True], (30_000, 1))
+    column, found = choose(allowed, np.random.default_rng(0))
+    assert found.all()
+    count = np.bincount(column, minlength=5)
+    assert count[[0, 3]].tolist() == [0, 0]
+    assert (abs(count[[1, 2, 4]] - 10_000) < 400).all()
+    assert choose(np.zeros((1, 3), bool), np.random.default_rng(0))[1].tolist() == [False]
+
+
+def test_clause_codes_differ_where_clauses_do():
+    clauses = np.random.default_rng(0).integers(0, NUM_RELATIONS, (5000, 13))
+    assert len(np.unique(clause_code(clauses))) == len(np.unique(clauses, axis=0))
+
+
+@given(st.integers(0, 2**40), st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+def test_the_given_fraction_is_held_out(seed, fraction):
+    clauses = np.random.default_rng(1).integers(0, NUM_RELATIONS, (4000, 3))
+    chosen = held_out(clauses, fraction, seed)
+    assert abs(chosen.mean() - fraction) < 0.05
+    assert (held_out(clauses[::-1], fraction, seed) == chosen[::-1]).all()

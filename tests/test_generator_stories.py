@@ -1,0 +1,143 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generator.clause import clause_code
+from generator.config import Config, Task, parse_tasks
+from generator.errors import InputError
+from generator.kinship import COMPOSE, GENDER_OF, PREDICATE_OF, RELATION_ID, RELATIONS
+from generator.stories import BLOCK, audited, block
+
+TASKS = st.sampled_from(parse_tasks("1.2,1.3,1.5,2.2,2.4,3.3,4.2,5.3,5.6,6.3,7.2"))
+SHAPES = st.sampled_from([{}, {"min_child": 1, "max_child": 3, "p_marry": 0.8}])
+
+
+def first(config, task, split="train", index=0):
+    return block(config, split, task, index)[0]
+
+
+@settings(max_examples=15, deadline=None)
+@given(TASKS, SHAPES, st.integers(0, 20))
+def test_stories_hold_together(task, shape, seed):
+    stories = first(Config(seed=seed, **shape), task)
+    assert len(stories) == BLOCK
+    row = np.arange(BLOCK)
+    edges, relations, present = stories.edges(), stories.edge_relations(), stories.gender >= 0
+    stated = relations >= 0
+
+    # The gender in a relation's name is that of the person it leads to; couples have both genders.
+    for part, relation in ((edges, relations), (stories.query()[:, None], stories.target[:, None])):
+        known = relation >= 0
+        gender = stories.gender[row[:, None], part[..., 1].clip(0)]
+        assert (GENDER_OF[relation] == gender)[known].all()
+    # Walk 0 leads from person 0 to the last asked person, and no noise fact is about both of them.
+    assert (stories.nodes[0][:, 0] == 0).all()
+    for walk in stories.nodes:
+        assert (walk[:, 1:] != walk[:, :-1])[walk[:, 0] >= 0].all()
+    both = np.sort(edges, axis=2) == np.sort(stories.query(), axis=1)[:, None]
+    assert task.noise in (6, 7) or not (both.all(axis=2) & stated).any()
+    # People are numbered in the order of the walks and have different names and family members.
+    assert (present == (stories.name >= 0)).all() and (present == (stories.family_node >= 0)).all()
+    for name in (stories.name, stories.family_node):
+        ranked = np.sort(name, axis=1)
+        assert not ((ranked[:, 1:] == ranked[:, :-1]) & (ranked[:, 1:] >= 0)).any()
+    for b in range(0, BLOCK, 37):
+        seen = list(dict.fromkeys(np.concatenate(stories.nodes, axis=1)[b]))
+        assert [p for p in seen if p >= 0] == list(range(present[b].sum()))
+    # The proof follows the rules, ends in the facts of the path, and each story passes the audit.
+    head, left, right = np.moveaxis(PREDICATE_OF[stories.proof_relations], 2, 0)
+    assert (COMPOSE[left, right] == head).all()
+    assert (stories.proof_relations[:, 0, 0] == stories.target).all()
+    assert audited(stories).all()
+
+
+def test_path_facts_of_memory_tasks():
+    clean, memory, mixed = (first(Config(), Task(noise, 2)) for noise in (1, 6, 7))
+    assert len(clean.nodes) == 1
+    assert (memory.nodes[1] == memory.query()).all()
+    assert (memory.relations[1][:, 0] == memory.target).all()
+    assert 0.4 < (mixed.relations[1] >= 0).mean() < 0.6
+
+
+def test_noise_has_the_released_shape():
+    for k in (2, 3):
+        for noise, length in ((2, 2), (3, 1), (4, 1)):
+            stories = first(Config(), Task(noise, k))
+            walk = stories.nodes[1]
+            assert walk.shape == (BLOCK, length + 1)
+            new = walk > k
+            if noise == 2:
+                assert (walk[:, 2] == walk[:, 0] + 1).all() and new[:, 1].all()
+            elif noise == 3:
+                assert not new[:, 0].any() and new[:, 1].all()
+                assert set(walk[:, 0]) == set(range(k))
+            else:
+                assert new.all()
+
+
+def test_longer_noise():
+    config = Config(supporting_length=4, irrelevant_length=3, disconnected_length=2)
+    stories = first(config, Task(5, 3))
+    assert [w.shape[1] for w in stories.relations] == [3, 4, 3, 2]
+    assert ((stories.gender >= 0).sum(axis=1) == 4 + 3 + 3 + 3).all()
+
+
+def test_targets_are_uniform_over_18_relations():
+    for task in (Task(1, 2), Task(1, 3), Task(1, 8)):
+        target = np.concatenate([first(Config(), task, index=i).target for i in range(4)])
+        count = np.bincount(target, minlength=len(RELATIONS))
+        asked = np.flatnonzero(count)
+        missing = {RELATIONS[i] for i in set(range(len(RELATIONS))) - set(asked)}
+        assert missing == {"husband", "wife", "brother-in-law", "sister-in-law"}
+        assert abs(count[asked] / len(target) - 1 / 18).max() < 0.015
+
+
+def test_all_62_clauses_of_two_facts_appear():
+    codes = [clause_code(first(Config(), Task(1, 2), index=i).relations[0]) for i in range(3)]
+    assert len(np.unique(np.concatenate(codes))) == 62  # 4 for each of 15 rules, 2 for child SO
+
+
+@pytest.mark.parametrize("k", [3, 4])
+def test_no_clause_held_out_is_in_train(k):
+    config = Config(train=parse_tasks("1.2,1.3,1.4"))
+    train, dev, test = (
+        set(clause_code(first(config, Task(1, k), split).relations[0]))
+        for split in ("train", "dev", "test")
+    )
+    assert test and not test & (train | dev)
+    share = len(test) / len(test | train)
+    assert 0.03 < share < 0.3  # of those seen: all of the test's, most of train's
+    free = replace(config, hold_out=("paraphrases",))
+    assert set(clause_code(first(free, Task(1, k), "test").relations[0])) & train
+
+
+def test_two_facts_are_never_held_out():
+    codes = clause_code(first(Config(clause_fraction=1.0), Task(1, 2)).relations[0])
+    assert len(codes) == BLOCK
+
+
+def test_ambiguous_stories_are_kept_on_demand():
+    kept = first(Config(ambiguous="keep", hold_out=()), Task(1, 3))
+    assert not audited(kept).all()
+    ambiguous = [RELATION_ID[r] for r in ("husband", "son", "grandfather")]
+    clauses = kept.relations[0][~audited(kept)]
+    assert (PREDICATE_OF[clauses] == PREDICATE_OF[ambiguous]).all(axis=1).any()
+
+
+def test_blocks_differ_and_repeat():
+    config = Config()
+    a, b = (first(config, Task(1, 3), index=i) for i in (0, 1))
+    assert (a.name != b.name).any()
+    again = first(Config(), Task(1, 3))
+    assert (a.name == again.name).all() and (a.relations[0] == again.relations[0]).all()
+    other = first(Config(seed=1), Task(1, 3))
+    assert (a.name != other.name).any()
+
+
+def test_families_without_answers_are_an_error():
+    config = Config(train=parse_tasks("1.9"), max_levels=2, min_child=1, max_child=1, p_marry=0.0)
+    with pytest.raises(InputError, match=r"task 1\.9: "):
+        first(config, Task(1, 9))

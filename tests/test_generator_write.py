@@ -1,0 +1,183 @@
+import ast
+import csv
+import gzip
+import io
+import json
+from dataclasses import replace
+
+import pytest
+
+from generator.__main__ import main
+from generator.config import Config, Task, parse_tasks
+from generator.errors import InputError
+from generator.kinship import GENDERS, RELATIONS
+from generator.puzzle import COLUMNS
+from generator.story import load_bank
+from generator.templates import synthetic_templates
+from generator.write import write_dataset
+
+SMALL = Config(
+    train=parse_tasks("1.2,1.3"), test=parse_tasks("1.2,5.4"), train_rows=1500, test_rows=30
+)
+
+
+def read(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    out = tmp_path_factory.mktemp("data")
+    write_dataset(SMALL, out)
+    return out
+
+
+def test_files_columns_and_row_numbers(data):
+    assert sorted(p.name for p in data.iterdir()) == [
+        "1.2,1.3_train.csv", "1.2_test.csv", "5.4_test.csv", "config.json"
+    ]  # fmt: skip
+    rows = read(data / "1.2,1.3_train.csv")
+    assert tuple(rows[0]) == COLUMNS
+    assert [r[""] for r in rows] == [str(i) for i in range(3000)]
+    assert [r["task_name"] for r in rows] == ["task_1.2"] * 1500 + ["task_1.3"] * 1500
+    assert len({r["id"] for r in rows}) == 3000
+    assert Config.from_json(json.loads((data / "config.json").read_text())["settings"]) == SMALL
+
+
+@pytest.mark.parametrize("name", ["1.2,1.3_train.csv", "1.2_test.csv", "5.4_test.csv"])
+def test_columns_agree_with_each_other(data, name):
+    for row in read(data / name):
+        names, genders = zip(*(x.split(":") for x in row["genders"].split(",")), strict=True)
+        assert len(set(names)) == len(names) and set(genders) <= set(GENDERS)
+        edges, types = ast.literal_eval(row["story_edges"]), ast.literal_eval(row["edge_types"])
+        facts = {(names[x], r, names[y]) for (x, y), r in zip(edges, types, strict=True)}
+        assert {r for _, r, _ in facts} <= set(RELATIONS)
+        k = int(row["task_name"].rpartition(".")[2])
+        assert row["f_comb"] == "-".join(types[:k])
+        x, y = ast.literal_eval(row["query_edge"])
+        assert ast.literal_eval(row["query"]) == (names[x], names[y])
+        assert (x, y) == (edges[0][0], edges[k - 1][1])
+        goals = {(names[x], row["target"], names[y])}
+        proof = ast.literal_eval(row["proof_state"])
+        assert len(proof) == k - 1
+        for step in proof:
+            ((head, body),) = step.items()
+            goals.remove(head)
+            goals |= set(body)
+        assert goals <= facts
+        origin = ast.literal_eval(row["node_mapping"])
+        assert sorted(origin.values()) == list(range(len(names)))
+        assert all(f"[{name}]" in row["story"] for name in names)
+        clean = row["clean_story"].replace(". ", ".|").split("|")
+        assert len(clean) == k and set(clean) <= set(row["story"].replace(". ", ".|").split("|"))
+        (stated,) = ast.literal_eval(row["text_target"])
+        assert row["target"] in stated and stated not in row["story"]
+
+
+def test_no_held_out_template_is_in_train(data):
+    train, test, held = load_bank(SMALL).split(SMALL)
+    assert json.loads((data / "config.json").read_text())["held_out"]["paraphrases"] == held
+    for key, templates in synthetic_templates().items():
+        assert len(templates) >= 3
+        assert not set(train.templates[key]) & set(test.templates[key])
+        assert set(train.templates[key]) | set(test.templates[key]) == set(templates)
+        for bank, name in ((train, "1.2,1.3_train.csv"), (test, "1.2_test.csv")):
+            assert bank.templates[key], name
+    forms = {t.format("[A]", "[B]") for key in train.templates for t in test.templates[key]}
+    for row in read(data / "1.2,1.3_train.csv")[:200]:
+        a, b = ast.literal_eval(row["query"])
+        (stated,) = ast.literal_eval(row["text_target"])
+        assert stated.replace(f"[{a}]", "[A]").replace(f"[{b}]", "[B]") in {
+            t.format("[A]", "[B]")
+            for key, pool in train.templates.items()
+            if RELATIONS[key[1][0]] == row["target"] and GENDERS[key[0]] in row["genders"]
+            for t in pool
+        }
+    assert forms
+
+
+def test_same_bytes_for_any_number_of_workers_and_rows(data, tmp_path):
+    write_dataset(SMALL, tmp_path / "two", workers=2)
+    for path in data.iterdir():
+        assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes()
+    write_dataset(replace(SMALL, test_rows=10), tmp_path / "few")
+    few = (tmp_path / "few" / "1.2_test.csv").read_bytes()
+    assert (data / "1.2_test.csv").read_bytes().startswith(few)
+
+
+def test_gzip_holds_the_same(data, tmp_path):
+    write_dataset(SMALL, tmp_path, form="csv.gz")
+    name = "1.2,1.3_train.csv"
+    assert gzip.decompress((tmp_path / f"{name}.gz").read_bytes()) == (data / name).read_bytes()
+
+
+def test_a_stopped_run_goes_on(data, tmp_path, monkeypatch):
+    import generator.write as module
+
+    whole = module.block
+    done = []
+
+    def stops(*args):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(args)
+        return whole(*args)
+
+    monkeypatch.setattr(module, "block", stops)
+    with pytest.raises(KeyboardInterrupt):
+        write_dataset(SMALL, tmp_path)
+    name = "1.2,1.3_train.csv"
+    assert not (tmp_path / name).exists()
+    part = tmp_path / f"{name}.part"
+    with open(part, "a") as file:
+        file.write("half a row")
+    monkeypatch.setattr(module, "block", whole)
+    write_dataset(SMALL, tmp_path)
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {
+        p.name: p.read_bytes() for p in data.iterdir()
+    }
+
+
+def test_a_folder_of_other_settings_is_left_alone(data):
+    before = {p: p.read_bytes() for p in data.iterdir()}
+    with pytest.raises(InputError, match="other settings"):
+        write_dataset(replace(SMALL, seed=1), data)
+    assert {p: p.read_bytes() for p in data.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--test 1.2,9.3", "unknown kind 9"),
+        ("--test 1", "not of the form T.K"),
+        ("--test 1.1", "clause length 1"),
+        ("--test 1.2,1.2", "twice"),
+        ("--train-rows many", "many"),
+        ("--min-child 5", "--max-child 4 must be at least 5"),
+        ("--p-marry 2", "between 0 and 1"),
+        ("--hold-out rules", "clauses,paraphrases"),
+        ("--workers 0", "at least 1"),
+        ("--frobnicate", "--frobnicate"),
+    ],
+)
+def test_bad_settings_end_with_one_line_and_code_2(tmp_path, capsys, options, message):
+    assert main(["--out", str(tmp_path / "out"), *options.split()]) == 2
+    stdout, stderr = capsys.readouterr()
+    assert stdout == "" and stderr.count("\n") == 1 and message in stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_command_writes_and_names_the_files(tmp_path, capsys):
+    options = "--train 1.2 --test 6.3 --train-rows 5 --test-rows 5 --dev-rows 2 --seed 7"
+    assert main(["--out", str(tmp_path), *options.split()]) == 0
+    assert [line.rpartition("/")[2] for line in capsys.readouterr().out.split()] == [
+        "1.2_train.csv", "1.2_dev.csv", "6.3_test.csv"
+    ]  # fmt: skip
+    assert {r["task_split"] for r in read(tmp_path / "1.2_dev.csv")} == {"dev"}
+    assert len(list(csv.reader(io.StringIO((tmp_path / "6.3_test.csv").read_text())))) == 6
+
+
+def test_task_names():
+    assert parse_tasks("1.2, task_7.10") == (Task(1, 2), Task(7, 10))
+    assert str(Task(7, 10)) == "7.10"
