@@ -20,7 +20,7 @@ def main(argv: list[str]) -> int:
         if argv and not is_command and not argv[0].startswith("-"):
             known = ", ".join(_COMMANDS)
             raise InputError(f'unknown command "{argv[0]}"; there are {known}, or options alone')
-        module = import_module(_COMMANDS[argv[0]] if is_command else "generator.generate")
+        module = import_module(_COMMANDS[argv[0]] if is_command else "generator.command")
         return module.main(argv[1:] if is_command else argv)
     except InputError as error:
         print(error, file=sys.stderr)

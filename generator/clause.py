@@ -3,6 +3,10 @@
 A story is a path: fact i leads from person i to person i + 1, and the target from the first to the
 last. Each of k - 1 steps picks one of the facts that some rule resolves, then one of those rules,
 then the person in the middle, each uniformly, and replaces the fact by two.
+
+No fact stands twice in a story and its proof, in either direction: a step that would do so is drawn
+again. So no story states what it asks, and no proof needs what it proves. A person may come up
+twice: people per story are about those of the released data.
 """
 
 from typing import NamedTuple
@@ -12,13 +16,15 @@ import numpy as np
 from generator.closure import KinshipGraph
 from generator.kinship import NUM_RELATIONS
 
+_ATTEMPTS = 8  # draws of a step before a story is given up
+
 
 class Chains(NamedTuple):
     """B targets with their proofs; facts are numbers in a KinshipGraph."""
 
     facts: np.ndarray  # [B, k] the path
     steps: np.ndarray  # [B, k - 1, 3] the proof: the resolved fact, and the two that prove it
-    complete: np.ndarray  # [B] whether there was always a fact to resolve
+    complete: np.ndarray  # [B] whether all steps were found; else the story is of no use
 
     def people(self, graph: KinshipGraph) -> np.ndarray:
         """The people along the path, [B, k + 1]."""
@@ -27,20 +33,31 @@ class Chains(NamedTuple):
 
 def chain(graph: KinshipGraph, target: np.ndarray, k: int, rng: np.random.Generator) -> Chains:
     """Replaces each target fact [B] by k facts that prove it."""
-    row = np.arange(len(target))
-    facts = target[:, None]
-    steps = np.empty((len(target), k - 1, 3), np.int64)
-    complete = np.ones(len(target), bool)
+    b = len(target)
+    facts = np.repeat(target[:, None], k, axis=1)
+    steps = np.repeat(facts[:, 1:, None], 3, axis=2)
+    used = np.full((b, 2 * k - 1), -1)  # the facts of story and proof, either direction for both
+    used[:, 0] = graph.either[target]
+    complete = np.ones(b, bool)
     for length in range(1, k):
-        position, found = choose(graph.resolvable(facts), rng)
-        complete &= found
-        chosen = np.where(found, facts[row, position], graph.target[0])  # any, if none resolves
-        first, second = graph.resolve(chosen, rng)
-        steps[:, length - 1] = np.stack([chosen, first, second], axis=1)
-        after = np.arange(length + 1) > position[:, None]
-        facts = np.take_along_axis(facts, np.arange(length + 1) - after, 1)
-        facts[row, position] = first
-        facts[row, position + 1] = second
+        row = np.flatnonzero(complete)
+        complete[:] = False
+        resolvable = graph.resolvable(facts[:, :length])
+        for _ in range(_ATTEMPTS):
+            position, found = choose(resolvable[row], rng)
+            row, position = row[found], position[found]
+            head = facts[row, position]
+            body = graph.resolve(head, rng)  # [rows, 2]
+            either = graph.either[body]
+            new = ~(used[row, : 2 * length - 1, None] == either[:, None]).any(axis=(1, 2))
+            done, at, body = row[new], position[new], body[new]
+            steps[done, length - 1, 0], steps[done, length - 1, 1:] = head[new], body
+            used[done, 2 * length - 1 : 2 * length + 1] = either[new]
+            column = np.arange(1, length + 1)  # move up what comes after
+            facts[done, 1 : length + 1] = facts[done[:, None], column - (column > at[:, None])]
+            facts[done, at], facts[done, at + 1] = body.T
+            complete[done] = True
+            row = row[~new]
     return Chains(facts, steps, complete)
 
 
@@ -50,23 +67,6 @@ def choose(allowed: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, n
     total = count[:, -1]
     rank = (rng.random(len(allowed)) * total).astype(np.int64)
     return (count > rank[:, None]).argmax(axis=1), total > 0
-
-
-def is_circular(chains: Chains) -> np.ndarray:
-    """Whether a fact of the story or of its proof stands twice among them, [B].
-
-    Among 2 k - 1 different facts, the story does not state what it asks, and no proof needs what it
-    proves.
-    """
-    facts = np.sort(np.concatenate([chains.facts, chains.steps[:, :, 0]], axis=1), axis=1)
-    return (facts[:, 1:] == facts[:, :-1]).any(axis=1)
-
-
-def states_inverse(graph: KinshipGraph, chains: Chains) -> np.ndarray:
-    """Whether a fact of the path leads from the last person to the first, [B]."""
-    people = chains.people(graph)
-    inverse = (people[:, :-1] == people[:, -1:]) & (people[:, 1:] == people[:, :1])
-    return inverse.any(axis=1)
 
 
 def clause_code(relations: np.ndarray) -> np.ndarray:

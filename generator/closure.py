@@ -26,19 +26,19 @@ class KinshipGraph:
     """All E facts of some families, sorted by (start, end), and the R ways to resolve them.
 
     A resolution replaces the fact (X, head, Y) by two others, (X, first, Z) and (Z, second, Y). The
-    resolutions of fact e by its i-th rule are the rows `member[g]:member[g + 1]` of `first` and
-    `second`, where g = rule[e] + i, and i < rule[e + 1] - rule[e].
+    resolutions of fact e by its i-th rule are the rows `member[g]:member[g + 1]` of `body`, where
+    g = rule[e] + i, and i < rule[e + 1] - rule[e].
     """
 
     families: Families
     start: np.ndarray  # [E] X, number of a person
     end: np.ndarray  # [E] Y
     predicate: np.ndarray  # [E]
+    either: np.ndarray  # [E] the same number for a fact and its inverse, from Y to X
     out: np.ndarray  # [F * n + 1] the facts that start at person p are out[p]:out[p + 1]
     rule: np.ndarray  # [E + 1]
     member: np.ndarray  # [number of (fact, rule) + 1]
-    first: np.ndarray  # [R] fact
-    second: np.ndarray  # [R] fact
+    body: np.ndarray  # [R, 2] the two facts
     target: np.ndarray  # facts that resolve, by predicate
     target_of: np.ndarray  # [12] those of predicate p are target_of[p]:target_of[p + 1] of `target`
 
@@ -46,12 +46,15 @@ class KinshipGraph:
         """Whether a rule resolves the facts, same shape."""
         return self.rule[fact + 1] > self.rule[fact]
 
-    def resolve(self, fact: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """A uniform rule of those that resolve each fact, then uniform people; all must resolve."""
+    def resolve(self, fact: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The two facts of a uniform rule and uniform people that resolve each fact [B], [B, 2].
+
+        All must be resolvable.
+        """
         rules = self.rule[fact + 1] - self.rule[fact]
         group = self.rule[fact] + _below(rules, rng)
         row = self.member[group] + _below(self.member[group + 1] - self.member[group], rng)
-        return self.first[row], self.second[row]
+        return self.body[row]
 
     def sample_target(self, predicate: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """A uniform fact of each given predicate, which must be one of `provable`, same shape."""
@@ -112,11 +115,11 @@ def close(families: Families) -> KinshipGraph:
         start=start,
         end=end,
         predicate=predicate,
+        either=np.minimum(np.arange(len(key)), np.searchsorted(key, end * people + start)),
         out=out,
         rule=rule,
         member=np.append(group, len(fact)),
-        first=i,
-        second=j,
+        body=np.stack([i, j], axis=1),
         target=target,
         target_of=np.searchsorted(predicate[target], np.arange(NUM_PREDICATES + 1)),
     )

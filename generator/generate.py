@@ -1,66 +1,92 @@
-"""`python -m generator`: the command that writes a data set."""
+"""Stories in memory, for training on fresh data without any file."""
 
-import argparse
-from dataclasses import MISSING, fields
-from pathlib import Path
-from typing import NoReturn
+from dataclasses import dataclass
 
-from generator.config import Config, parse_hold_out, parse_tasks
-from generator.errors import InputError
-from generator.write import FORMATS, write_dataset
+import numpy as np
 
-_PARSE = {"train": parse_tasks, "test": parse_tasks, "hold_out": parse_hold_out}
+from generator.config import Config
+from generator.names import bracketed
+from generator.stories import BLOCK, Stories, block
+from generator.story import load_bank, texts
 
 
-class _Parser(argparse.ArgumentParser):
-    """Mistakes in the arguments are mistakes like any other: one line, exit code 2."""
+@dataclass(frozen=True)
+class Generated:
+    """S stories with up to N people and E facts; -1 stands for no person and no fact.
 
-    def error(self, message: str) -> NoReturn:
-        raise InputError(message)
+    People are numbered within their story. The first `clause_length` facts are the path from the
+    first to the second asked person, the others are noise (or the stated answer).
+    """
+
+    edges: np.ndarray  # [S, E, 2] people (X, Y) of the facts
+    relations: np.ndarray  # [S, E] what Y is to X, index in kinship.RELATIONS
+    genders: np.ndarray  # [S, N] index in kinship.GENDERS
+    query: np.ndarray  # [S, 2] the asked pair (X, Y)
+    target: np.ndarray  # [S] what Y is to X, index in kinship.RELATIONS
+    task: np.ndarray  # [S] the T of task T.K
+    clause_length: np.ndarray  # [S] its K
+    stories: list[str]  # S texts, names in [brackets]; empty without text
+    names: list[list[str]]  # the names of each story's people, with brackets; empty without text
+
+    def __len__(self) -> int:
+        return len(self.target)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="python -m generator",
-        description="Generates a CLUTRR data set: a train file, a test file per task, config.json. "
-        "A task T.K has K facts to a question and noise T: 1 none, 2 supporting, 3 irrelevant, "
-        "4 disconnected, 5 all three; in 6 the asked fact is stated, and 7 mixes 1 and 6.",
-        epilog="Other commands: audit, stats, import-paraphrases, workshop "
-        "(python -m generator COMMAND --help).",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+def generate(
+    config: Config, split: str = "train", rows: int | None = None, first: int = 0, text: bool = True
+) -> Generated:
+    """Draws the stories of a split, all tasks one after the other.
+
+    Each task is an endless sequence of stories; files hold its start. A training that wants fresh
+    stories in epoch e of n rows takes `first = e * n`: what is held out stays the same.
+
+    Args:
+      config: the settings.
+      split: train, test or dev.
+      rows: stories per task, by default those of the settings.
+      first: position of the first story of each task in its sequence.
+      text: whether to write the text too, which takes most of the time.
+    Raises:
+      InputError: the settings cannot be met.
+    """
+    rows = config.rows(split) if rows is None else rows
+    train, test, _ = load_bank(config).split(config)
+    parts: list[Stories] = []
+    stories: list[str] = []
+    names: list[list[str]] = []
+    for task in config.tasks(split):
+        for index in range(first // BLOCK, -(-(first + rows) // BLOCK) if rows else 0):
+            part, rng = block(config, split, task, index)
+            wanted = slice(max(first - index * BLOCK, 0), first + rows - index * BLOCK)
+            if text:
+                people = bracketed(part.gender, part.name)
+                told = texts(part, people, test if split == "test" else train, rng)
+                stories += [story for story, _, _ in told][wanted]
+                names += people[wanted]
+            parts.append(part.select(wanted))
+    people = max((part.gender.shape[1] for part in parts), default=0)
+    facts = max((part.edge_relations().shape[1] for part in parts), default=0)
+    return Generated(
+        edges=_stack([part.edges() for part in parts], (facts, 2)),
+        relations=_stack([part.edge_relations() for part in parts], (facts,)),
+        genders=_stack([part.gender for part in parts], (people,)),
+        query=_stack([part.query() for part in parts], (2,)),
+        target=_stack([part.target for part in parts], ()),
+        task=_stack([np.full(len(part), part.task.noise) for part in parts], ()),
+        clause_length=_stack([np.full(len(part), part.task.k) for part in parts], ()),
+        stories=stories,
+        names=names,
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
-    parser.add_argument("--workers", type=int, default=1, metavar="N",
-                        help="processes; the output is the same [1]")  # fmt: skip
-    parser.add_argument("--format", choices=FORMATS, default="csv",
-                        help="form of the files [csv]")  # fmt: skip
-    group = parser.add_argument_group(
-        "what to generate", "In brackets: default; value in the paper or the released data."
-    )
-    for f in fields(Config):
-        assert f.default is not MISSING
-        parse = _PARSE.get(f.name, type(f.default))
-        default = ",".join(map(str, f.default)) if isinstance(f.default, tuple) else f.default
-        help_text = f"{f.metadata['help']} [{default}; {f.metadata['paper']}]"
-        option = f"--{f.name.replace('_', '-')}"
-        group.add_argument(
-            option, type=parse, default=f.default, metavar=_metavar(f.default),
-            help=help_text.replace("%", "%%"),
-        )  # fmt: skip
-    return parser
 
 
-def _metavar(default: object) -> str:
-    return {int: "N", float: "P", tuple: "LIST"}.get(type(default), "NAME")
-
-
-def main(argv: list[str]) -> int:
-    """Runs the command. Raises InputError for settings that cannot be met."""
-    options = vars(_parser().parse_args(argv))
-    out, workers, form = options.pop("out"), options.pop("workers"), options.pop("format")
-    if workers < 1:
-        raise InputError(f"--workers {workers} must be at least 1")
-    for path in write_dataset(Config(**options), out, workers, form):
-        print(path)
-    return 0
+def _stack(parts: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+    """All rows, each filled up with -1 to the given shape."""
+    padded = [
+        np.pad(
+            part,
+            [(0, 0), *((0, size - has) for size, has in zip(shape, part.shape[1:], strict=True))],
+            constant_values=-1,
+        )
+        for part in parts
+    ]
+    return np.concatenate(padded) if padded else np.empty((0, *shape), np.int64)

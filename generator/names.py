@@ -1,5 +1,7 @@
 """300 common English first names, 150 of each gender; none is given to both."""
 
+import numpy as np
+
 _MALE = """
 Aaron Abraham Adam Adrian Alan Albert Alexander Alfred Andrew Anthony Arnold Arthur Barry Benjamin
 Bernard Bradley Brandon Brian Bruce Bryan Caleb Calvin Carl Cecil Cedric Chester Christopher
@@ -29,3 +31,18 @@ Yvonne
 """
 # By gender, [2][150].
 NAMES = (tuple(_MALE.split()), tuple(_FEMALE.split()))
+# Male names, then female ones.
+ALL_NAMES = NAMES[0] + NAMES[1]
+_BRACKETED = tuple(f"[{name}]" for name in ALL_NAMES)
+
+
+def name_numbers(gender: np.ndarray, name: np.ndarray) -> list[list[int]]:
+    """Index in ALL_NAMES of each story's people, given genders and names [B, N]; -1: nobody."""
+    number = (gender * len(NAMES[0]) + name).tolist()
+    count = (gender >= 0).sum(axis=1).tolist()
+    return [row[:n] for row, n in zip(number, count, strict=True)]
+
+
+def bracketed(gender: np.ndarray, name: np.ndarray) -> list[list[str]]:
+    """The people of each story as they stand in its text, given genders and names [B, N]."""
+    return [[_BRACKETED[i] for i in row] for row in name_numbers(gender, name)]

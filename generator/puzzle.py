@@ -6,8 +6,8 @@ from functools import lru_cache
 import numpy as np
 
 from generator.kinship import GENDERS, RELATIONS
-from generator.names import NAMES
-from generator.stories import BLOCK, Stories
+from generator.names import ALL_NAMES, NAMES, bracketed, name_numbers
+from generator.stories import Stories
 from generator.story import Bank, texts
 
 COLUMNS = (
@@ -16,11 +16,9 @@ COLUMNS = (
     "syn_story", "node_mapping", "task_split",
 )  # fmt: skip
 
-_ALL_NAMES = NAMES[0] + NAMES[1]
 _GENDERED = [
     f"{name}:{gender}" for gender, names in zip(GENDERS, NAMES, strict=True) for name in names
 ]
-_BRACKETED = [f"[{name}]" for name in _ALL_NAMES]
 
 
 def rows(
@@ -29,11 +27,9 @@ def rows(
     """The cells of each story, in the order of COLUMNS. The rows are numbered from `first`."""
     b = len(stories)
     k = stories.task.k
-    person = stories.gender * len(NAMES[0]) + stories.name
-    count = (stories.gender >= 0).sum(axis=1).tolist()
-    people = [row[:n] for row, n in zip(person.tolist(), count, strict=True)]
-    text = texts(stories, [[_BRACKETED[p] for p in row] for row in people], bank, rng)
-    uuids = _uuids(rng.bytes(16 * BLOCK)[: 16 * b])  # the same, however many are wanted
+    people = name_numbers(stories.gender, stories.name)
+    text = texts(stories, bracketed(stories.gender, stories.name), bank, rng)
+    uuids = _uuids(rng.spawn(1)[0].bytes(16 * b))
     task = f"task_{stories.task}"
     edges = stories.edges()
     relations = stories.edge_relations()
@@ -45,7 +41,7 @@ def rows(
     target = stories.target.tolist()
     steps = np.concatenate([stories.proof_people, stories.proof_relations], axis=2).tolist()
     for row, (story, clean, stated) in enumerate(text):
-        names = [_ALL_NAMES[p] for p in people[row]]
+        names = [ALL_NAMES[p] for p in people[row]]
         origin = [f"{f}: {i}" for i, f in enumerate(family_node[row][: len(names)])]
         y = last[row]
         types = type_bytes[row * type_width : row * type_width + sizes[row]]

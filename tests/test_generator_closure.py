@@ -64,7 +64,7 @@ def test_resolutions_are_exactly_the_true_uses_of_rules(seed):
         names = []
         for group in range(graph.rule[fact], graph.rule[fact + 1]):
             rows = slice(graph.member[group], graph.member[group + 1])
-            first, second = graph.first[rows], graph.second[rows]
+            first, second = graph.body[rows].T
             assert len(np.unique(graph.predicate[first] * 11 + graph.predicate[second])) == 1
             names.append((graph.predicate[first[0]], graph.predicate[second[0]]))
             assert (graph.start[first] == graph.start[fact]).all()
@@ -73,4 +73,4 @@ def test_resolutions_are_exactly_the_true_uses_of_rules(seed):
             found |= {(graph.start[fact], z, graph.end[fact]) for z in graph.end[first].tolist()}
         assert len(set(names)) == len(names)
     assert found == expected
-    assert graph.first.shape == (len(expected),)
+    assert graph.body.shape == (len(expected), 2)

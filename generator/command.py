@@ -1,0 +1,66 @@
+"""`python -m generator`: the command that writes a data set."""
+
+import argparse
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import NoReturn
+
+from generator.config import Config, parse_hold_out, parse_tasks
+from generator.errors import InputError
+from generator.write import FORMATS, write_dataset
+
+_PARSE = {"train": parse_tasks, "test": parse_tasks, "hold_out": parse_hold_out}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Mistakes in the arguments are mistakes like any other: one line, exit code 2."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(message)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m generator",
+        description="Generates a CLUTRR data set: a train file, a test file per task, config.json. "
+        "A task T.K has K facts to a question and noise T: 1 none, 2 supporting, 3 irrelevant, "
+        "4 disconnected, 5 all three; in 6 the asked fact is stated, and 7 mixes 1 and 6.",
+        epilog="Other commands: audit, stats, import-paraphrases, workshop "
+        "(python -m generator COMMAND --help).",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
+    parser.add_argument("--workers", type=int, default=1, metavar="N",
+                        help="processes; the output is the same [1]")  # fmt: skip
+    parser.add_argument("--format", choices=FORMATS, default="csv",
+                        help="form of the files [csv]")  # fmt: skip
+    group = parser.add_argument_group(
+        "what to generate", "In brackets: default; value in the paper or the released data."
+    )
+    for f in fields(Config):
+        assert f.default is not MISSING
+        parse = _PARSE.get(f.name, type(f.default))
+        default = ",".join(map(str, f.default)) if isinstance(f.default, tuple) else f.default
+        help_text = f"{f.metadata['help']} [{default}; {f.metadata['paper']}]"
+        option = f"--{f.name.replace('_', '-')}"
+        group.add_argument(
+            option, type=parse, default=f.default, metavar=_metavar(f.default),
+            help=help_text.replace("%", "%%"),
+        )  # fmt: skip
+    return parser
+
+
+def _metavar(default: object) -> str:
+    return {int: "N", float: "P", tuple: "LIST"}.get(type(default), "NAME")
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command. Raises InputError for settings that cannot be met."""
+    options = vars(_parser().parse_args(argv))
+    out, workers, form = options.pop("out"), options.pop("workers"), options.pop("format")
+    if workers < 1:
+        raise InputError(f"--workers {workers} must be at least 1")
+    for path in write_dataset(Config(**options), out, workers, form):
+        print(path)
+    return 0
