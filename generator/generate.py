@@ -64,12 +64,12 @@ def generate(
                 stories += [story for story, _, _ in told][wanted]
                 names += people[wanted]
             parts.append(part.select(wanted))
-    people = max((part.gender.shape[1] for part in parts), default=0)
+    most = max((part.gender.shape[1] for part in parts), default=0)
     facts = max((part.edge_relations().shape[1] for part in parts), default=0)
     return Generated(
         edges=_stack([part.edges() for part in parts], (facts, 2)),
         relations=_stack([part.edge_relations() for part in parts], (facts,)),
-        genders=_stack([part.gender for part in parts], (people,)),
+        genders=_stack([part.gender for part in parts], (most,)),
         query=_stack([part.query() for part in parts], (2,)),
         target=_stack([part.target for part in parts], ()),
         task=_stack([np.full(len(part), part.task.noise) for part in parts], ()),

@@ -1,0 +1,191 @@
+import csv
+import os
+import re
+import shutil
+import zipfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from generator.__main__ import main
+from generator.audit import Seen, audit
+from generator.config import Config, parse_tasks
+from generator.kinship import RELATION_ID
+from generator.tables import data_sets
+from generator.write import write_dataset
+
+RELEASES = os.environ.get("CLUTRR_RELEASES")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    out = tmp_path_factory.mktemp("data") / "set"
+    tests = parse_tasks("1.2,1.3,2.3,3.4,4.3,5.2,6.2,7.3,1.7")
+    write_dataset(Config(test=tests, train_rows=400, test_rows=40), out)
+    return out
+
+
+def findings(path):
+    (tables,) = data_sets([Path(path)]).values()
+    train = Seen()
+    return {table.name: audit(table, train) for table in tables}
+
+
+def rewrite(source, target, change):
+    """Copies a CSV file with the rows changed by `change(number, row)`."""
+    with open(source, newline="") as file:
+        reader = csv.DictReader(file)
+        rows = list(reader)
+    for number, row in enumerate(rows):
+        change(number, row)
+    with open(target, "w", newline="") as file:
+        writer = csv.DictWriter(file, reader.fieldnames)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_generated_data_are_faultless(data, capsys):
+    for name, found in findings(data).items():
+        assert found.unique == found.rows > 0, name
+        assert found.ceiling == found.rows
+        assert not found.wrong + found.ambiguous + found.duplicates + found.unnamed
+        assert not found.disagreeing + found.shared_stories
+        if name not in ("1.2_test.csv", "5.2_test.csv", "6.2_test.csv"):
+            assert not found.shared_clauses
+    assert main(["audit", str(data)]) == 0
+    assert capsys.readouterr().out.endswith("1160 rows, 0 wrong labels\n")
+
+
+def test_ambiguous_labels_lower_the_ceiling(tmp_path):
+    config = Config(train=(), test=parse_tasks("1.3"), test_rows=500, ambiguous="keep", hold_out=())
+    write_dataset(config, tmp_path)
+    found = findings(tmp_path)["1.3_test.csv"]
+    assert found.ambiguous > 0 and found.wrong == 0
+    assert found.ceiling == pytest.approx(found.unique + found.ambiguous / 2)
+    assert sum(found.readings.values()) == found.ambiguous
+    assert set(found.readings) <= {"mother or mother-in-law", "father or father-in-law"}
+
+
+def test_each_fault_is_found(data, tmp_path, capsys):
+    def spoil(number, row):
+        if number == 0:
+            row["target"] = "son" if row["target"] != "son" else "uncle"
+        elif number == 1:  # right predicate, wrong gender
+            pair = {"son": "daughter", "aunt": "uncle", "grandson": "granddaughter"}
+            pair |= {"mother": "father", "brother": "sister", "niece": "nephew"}
+            pair |= {"grandmother": "grandfather", "son-in-law": "daughter-in-law"}
+            pair |= {"father-in-law": "mother-in-law"}
+            pair |= {b: a for a, b in pair.items()}
+            row["target"] = pair[row["target"]]
+        elif number in (2, 3):
+            row["story"] = "[Nobody] is here."
+        elif number == 4:
+            row["f_comb"] = "son-son"
+
+    rewrite(data / "1.7_test.csv", tmp_path / "1.7_test.csv", spoil)
+    found = findings(tmp_path)["1.7_test.csv"]
+    assert (found.wrong, found.unique, found.duplicates, found.unnamed) == (2, 38, 1, 2)
+    assert found.disagreeing == 1
+    assert len(found.mistakes) == 2 and found.mistakes[0].startswith("row 1: ")
+    assert main(["audit", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert "WRONG: row 1: " in out and "2 wrong labels" in out
+
+
+def test_leaks_from_train_are_found(data, tmp_path):
+    shutil.copy(data / "1.2,1.3_train.csv", tmp_path / "1.2,1.3_train.csv")
+    shutil.copy(data / "1.2,1.3_train.csv", tmp_path / "1.2,1.3_test.csv")
+    found = findings(tmp_path)["1.2,1.3_test.csv"]
+    assert found.shared_stories == found.rows
+    assert found.shared_clauses == found.clauses
+    assert found.shared_sentences == found.sentences > 0
+
+
+def test_forms_of_files_give_the_same_findings(data, tmp_path):
+    whole = findings(data)
+    with zipfile.ZipFile(tmp_path / "set.zip", "w") as archive:
+        for path in data.iterdir():
+            archive.write(path, f"set/{path.name}")
+    assert findings(tmp_path / "set.zip") == whole
+    single = findings(data / "1.7_test.csv")
+    assert single["1.7_test.csv"].labels == whole["1.7_test.csv"].labels
+
+    with open(data / "1.7_test.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:  # as in the Hugging Face data set
+        row["target_text"] = row["target"]
+        row["target"] = RELATION_ID[row["target"]]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "test.parquet")
+    assert (
+        findings(tmp_path / "test.parquet")["test.parquet"].labels == single["1.7_test.csv"].labels
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "message"),
+    [
+        ("target", "cousin", 'row 3, column "target": "cousin" is not a relation'),
+        ("target", "77", "is not a relation or a number below"),
+        ("genders", "Ann", 'column "genders"'),
+        ("story_edges", "[(0, 1)", 'column "story_edges"'),
+        ("story_edges", "[(0, 99)]", "has a person that is not among the"),
+        ("edge_types", "['cousin']", 'column "edge_types"'),
+        ("edge_types", "__import__('os')", 'column "edge_types"'),
+        ("query_edge", "(0, 99)", "has a person that is not among the"),
+        ("query", "Ann and Bob", "pair of names"),
+        ("task_name", "hard", "task_1.3"),
+    ],
+)
+def test_bad_cells_end_with_one_line(data, tmp_path, capsys, column, cell, message):
+    path = tmp_path / "1.7_test.csv"
+    rewrite(data / path.name, path, lambda n, row: row.update({column: cell}) if n == 2 else None)
+    assert main(["audit", str(path)]) == 2
+    stderr = capsys.readouterr().err
+    assert stderr.count("\n") == 1 and str(path) in stderr and message in stderr
+
+
+def test_bad_files_end_with_one_line(tmp_path, capsys):
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "header.csv").write_text(",id,story\n")
+    (tmp_path / "column.csv").write_text(",id,story\n0,a,b\n")
+    (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04 and no more")
+    (tmp_path / "cut.csv.gz").write_bytes(b"\x1f\x8b\x08")
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1")
+    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "folder").mkdir()
+    for name, message in {
+        "empty.csv": "empty", "header.csv": "no rows", "column.csv": 'no column "query"',
+        "cut.zip": "damaged", "cut.csv.gz": "damaged", "cut.parquet": "damaged",
+        "binary.csv": "damaged", "folder": "holds no", "absent.csv": "no such file",
+        "absent.zip": "no such file", "absent": "no such file",
+    }.items():  # fmt: skip
+        assert main(["audit", str(tmp_path / name)]) == 2, name
+        stderr = capsys.readouterr().err
+        assert stderr.count("\n") == 1 and name in stderr and message in stderr, stderr
+
+
+@pytest.mark.skipif(not RELEASES, reason="CLUTRR_RELEASES is not set")
+def test_what_is_known_of_the_releases():
+    found = {
+        (path.stem, name): f
+        for path in sorted(Path(RELEASES).glob("data_*.zip"))
+        for name, f in findings(path).items()
+    }
+    assert len({stem for stem, _ in found}) == 6
+    values = found.values()
+    assert sum(f.rows for f in values) == 69631
+    assert sum(f.wrong + f.disagreeing + f.shared_stories for f in values) == 0
+    assert sum(f.unnamed for f in values) == 1449
+    assert sum(f.duplicates for f in values) == 257
+    assert found["data_d83ecc3e", "4.2,4.3_train.csv"].unnamed == 1389
+    assert found["data_db9b8f04", "1.4_test.csv"].ambiguous == 12
+    for (stem, name), f in found.items():
+        if re.fullmatch(r"[123]\.3_test.csv", name):
+            assert f.ambiguous == 0 if stem == "data_7c5b0e70" else f.ambiguous in (14, 15)
+            assert len(f.clauses) == 7 and not f.shared_clauses
+        if "train" in name:
+            assert 0.01 < f.ambiguous / f.rows < 0.015
+            assert len(f.clauses) == (2183 if "1.4" in name else 383)
+    assert found["data_089907f8", "1.3_test.csv"].ceiling / 105 == pytest.approx(0.9286, abs=1e-4)
