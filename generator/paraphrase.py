@@ -1,31 +1,20 @@
 """The embedded paraphrase bank: little stories for every clause of length 1, 2 and 3.
 
-A *frame* is a hand-written story of two, three or four relatives in a row. The frames stand in
-`paraphrase_data/`, one a line, under headers that say whom they suit; `bank` fits them to every
-clause that the rules allow, alone or one after another. In a frame
-    P Q R S       are the people. The chain of facts is P-Q, Q-P-R or R-P-Q-S.
-    q r s         is what Q, R is to P and what S is to Q: "brother", "mom", ...
-    p m n         is what P is to Q, P is to R, Q is to S.
-    he him his himself, she hir her herself, ze zem zir zemself, xe xem xyr xemself
-                  are the pronouns of P, Q, R and S, whatever their gender.
-    <city>        is a word drawn from that list of `words.txt`; <city2> is another one.
-A header `@ SO sibling | adult kid` says what Q may be to P (two people only; `kin` is anyone but a
-spouse, `blood` a blood relative), and the age of each, so that nobody's mother goes to kindergarten.
-
-A paraphrase names the relation of each two neighbors in the chain and no other relation.
+The frames of `generator.paraphrase_frames` are fitted to every clause that the rules allow, alone
+or one after another, and filled with words. A paraphrase names the relation of each two neighbors
+on the path and no other relation. "His" stands only where it can mean but one person, and ages are
+such that all people on the path can have them.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
-from pathlib import Path
+from itertools import accumulate, cycle, pairwise, product
 from random import Random
 
 from generator.kinship import (
     COMPOSE,
-    FEMALE,
     GENDERS,
     INVERSE,
     NUM_PREDICATES,
@@ -33,41 +22,22 @@ from generator.kinship import (
     RELATION_OF,
     RELATIONS,
 )
+from generator.paraphrase_frames import (
+    AGES,
+    PRONOUNS,
+    Ages,
+    Frame,
+    Name,
+    Noun,
+    Part,
+    Slot,
+    frames,
+    words,
+)
 from generator.story import Bank
 
-_DATA = Path(__file__).parent / "paraphrase_data"
-# The people of a frame in the order of its chain of facts.
-_CHAINS = {"two_people.txt": "PQ", "three_people.txt": "QPR", "four_people.txt": "RPQS"}
-_NOUNS = {"q": "PQ", "p": "QP", "r": "PR", "m": "RP", "s": "QS", "n": "SQ"}  # what 2nd is to 1st
-_PRONOUNS = {
-    "P": "he him his himself",
-    "Q": "she hir her herself",
-    "R": "ze zem zir zemself",
-    "S": "xe xem xyr xemself",
-}
-_BY_GENDER = (("he", "him", "his", "himself"), ("she", "her", "her", "herself"))
-_PRONOUN = {
-    word: (person, case)
-    for person, words in _PRONOUNS.items()
-    for case, word in enumerate(words.split())
-}
-_TOKEN = re.compile(
-    rf"<(\w+?)\d?>|\b([PQRS])\b|(?<!')\b([{''.join(_NOUNS)}])\b|(?i:\b({'|'.join(_PRONOUN)})\b)"
-)
 _SPOUSE = PREDICATE_ID["SO"]
 _CHILD, _PARENT = PREDICATE_ID["child"], PREDICATE_ID["inv-child"]
-_BLOOD = ("child", "inv-child", "sibling", "grand", "inv-grand", "un", "inv-un")
-_KIN = (*_BLOOD, "in-law", "inv-in-law")
-_KIN_GROUPS = {"any": (*_KIN, "SO"), "kin": _KIN, "blood": _BLOOD}
-_AGES = {
-    "kid": (4, 11),
-    "young": (6, 17),
-    "twenties": (20, 35),
-    "grown": (22, 64),
-    "adult": (18, 85),
-    "old": (62, 90),
-    "any": (4, 90),
-}
 # How many years older than X someone is who is the ... of X.
 _OLDER = {
     PREDICATE_ID[name]: years
@@ -88,27 +58,18 @@ _OLDER = {
 _MARRIED_AGE = 20
 _MARRIED = {PREDICATE_ID[name] for name in ("SO", "in-law", "inv-in-law")}
 
+# How paths of 1, 2 and 3 facts are cut into frames, in turn. A frame of three facts is short, and
+# short texts overlap more than long ones, so there are few of them.
+_CUTS: dict[int, list[tuple[int, ...]]] = {
+    1: [(1,)],
+    2: [(2,), (1, 1)],
+    3: [(3,), (1, 1, 1), (2, 1), (1, 1, 1), (1, 2), (1, 1, 1), (2, 1), (1, 2)],
+}
 # Paraphrases for each clause of length 1, 2, 3. The paper (table 1, genders of the first person
 # not told apart) has 93, 33 and 10.
 PER_CLAUSE = {1: 56, 2: 20, 3: 8}
 
 Clause = tuple[int, ...]  # predicates along the path
-Part = str | tuple[str, ...]
-Ages = tuple[tuple[int, int], ...]  # youngest and oldest of each person, years
-
-
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """A story for a chain of people; ages and chain run in the same order."""
-
-    chain: str  # such as "QPR"
-    kin: frozenset[int]  # what Q may be to P, for two people; else all predicates
-    ages: Ages
-    parts: tuple[Part, ...]
-
-    @property
-    def facts(self) -> int:
-        return len(self.chain) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,52 +85,6 @@ class Placed:
     def people(self) -> dict[str, int]:
         """The place on the path of each person of the frame."""
         return {person: self.start + i for i, person in enumerate(self.chain)}
-
-
-def _parse(text: str) -> tuple[Part, ...]:
-    parts: list[Part] = []
-    end = 0
-    for match in _TOKEN.finditer(text):
-        if text[end : match.start()]:
-            parts.append(text[end : match.start()])
-        slot, name, noun, pronoun = match.groups()
-        if slot:
-            parts.append(("slot", slot))
-        elif name:
-            parts.append(("name", name))
-        elif noun:
-            parts.append(("noun", *_NOUNS[noun]))
-        else:
-            person, case = _PRONOUN[pronoun.lower()]
-            parts.append(("pronoun", person, str(case), "capital" * pronoun[0].isupper()))
-        end = match.end()
-    return (*parts, text[end:])
-
-
-@cache
-def frames() -> tuple[Frame, ...]:
-    """All frames, in the order of the files."""
-    out = []
-    for file, chain in _CHAINS.items():
-        for line in (_DATA / file).read_text(encoding="utf-8").splitlines():
-            if line.startswith("@"):
-                *kin, ages = line.removeprefix("@").split("|")
-                names = kin[0].split() if kin else ["any"]
-                groups = [_KIN_GROUPS.get(name, (name,)) for name in names]
-                allowed = frozenset(PREDICATE_ID[name] for group in groups for name in group)
-                by_person = dict(zip("PQRS", ages.split(), strict=False))
-                years = tuple(_AGES[by_person[person]] for person in chain)
-            elif line and not line.startswith("#"):
-                out.append(Frame(chain, allowed, years, _parse(line)))
-    return tuple(out)
-
-
-@cache
-def words() -> dict[str, tuple[str, ...]]:
-    """What each slot may hold. A relation's name, too, may be a slot: its everyday words."""
-    lines = (_DATA / "words.txt").read_text(encoding="utf-8").splitlines()
-    rows = (line.split(": ", 1) for line in lines if line and not line.startswith("#"))
-    return {slot: tuple(entries.split(" | ")) for slot, entries in rows}
 
 
 def _heads(clause: Clause) -> set[int]:
@@ -203,7 +118,7 @@ def clauses(length: int) -> list[tuple[Clause, tuple[int, ...]]]:
 @cache
 def _believable(clause: Clause, *pieces: tuple[int, Ages]) -> bool:
     """Whether people can have all the relations of a path and the ages of (start, ages) pieces."""
-    ages = [_AGES["any"]] * (len(clause) + 1)
+    ages = [AGES["any"]] * (len(clause) + 1)
     for start, piece in pieces:
         for i, (youngest, oldest) in enumerate(piece, start):
             ages[i] = max(ages[i][0], youngest), min(ages[i][1], oldest)
@@ -272,10 +187,24 @@ class _Writer:
                 start += facts
             fresh = {place.frame for place in placed} - self.spent
             pieces = [(place.start, place.ages) for place in placed]
-            if len(fresh) == len(placed) and _believable(self.clause, *pieces):
+            if (
+                len(fresh) == len(placed)
+                and _believable(self.clause, *pieces)
+                and all(self._unmistakable(place) for place in placed)
+            ):
                 self.spent |= fresh
                 return placed
         return None
+
+    def _unmistakable(self, placed: Placed) -> bool:
+        """Whether every noun without its name can mean one person only, by the gender."""
+        gender = {person: self.genders[i] for person, i in placed.people.items()}
+        return all(
+            gender[who] != gender[other]
+            for whose, who in placed.frame.nameless
+            for other in gender
+            if other not in (whose, who)
+        )
 
     def write(self, placed: Sequence[Placed]) -> str:
         seen: set[str] = set()  # words drawn
@@ -285,73 +214,78 @@ class _Writer:
             people = place.people
             texts.append(self._sentence(place.frame.parts, people, told, seen))
             told = set(people.values())
-        text = re.sub(r"\b([Aa]) (?=[aeio]|u(?!n[iu]|k|s|t))", r"\1n ", " ".join(texts))
-        return text
+        return re.sub(r"\b([Aa]) (?=[aeio]|u(?!n[iu]|k|s|t))", r"\1n ", " ".join(texts))
 
     def _sentence(
         self, parts: Sequence[Part], people: dict[str, int], told: set[int], seen: set[str]
     ) -> str:
         out = []
+        # Whoever was named since a person was named last: whom "his" could mean instead.
+        rivals: dict[int, set[int]] = {}
         for i, part in enumerate(parts):
             if isinstance(part, str):
                 out.append(part)
-                continue
-            kind, *args = part
-            if kind == "slot":
-                word = self.pick(words()[args[0]])
+            elif isinstance(part, Slot):
+                word = self.pick(words()[part.words])
                 while word in seen:
-                    word = self.pick(words()[args[0]])
+                    word = self.pick(words()[part.words])
                 seen.add(word)
                 out.append(word)
-            elif kind == "noun":
-                word = self._relation(people[args[0]], people[args[1]])
+            elif isinstance(part, Noun):
+                word = self._relation(people[part.whose], people[part.who])
                 out.append(self.pick(words().get(word, (word,))))
-            elif kind == "pronoun":
-                word = _BY_GENDER[self.genders[people[args[0]]]][int(args[1])]
-                out.append(word.capitalize() if args[2] else word)
-            else:
-                person = people[args[0]]
-                if i == 0 and parts[1].startswith(" ") and self._clear(person, told):
-                    out.append("She" if self.genders[person] == FEMALE else "He")
+            elif isinstance(part, Name):
+                person = people[part.person]
+                self._name(person, rivals)
+                subject = i == 0 and str(parts[1]).startswith(" ")
+                if subject and self._clear(person, told):
+                    out.append(PRONOUNS[self.genders[person]][0].capitalize())
                 else:
                     out.append(f"{{{person}}}")
+            else:
+                person = people[part.person]
+                if part.of and self._alike(person, rivals.get(person, set()) - {people[part.of]}):
+                    self._name(person, rivals)
+                    out.append(f"{{{person}}}'s")
+                else:
+                    word = PRONOUNS[self.genders[person]][part.case]
+                    out.append(word.capitalize() if part.capital else word)
         return "".join(out)
+
+    @staticmethod
+    def _name(person: int, rivals: dict[int, set[int]]) -> None:
+        for named_since in rivals.values():
+            named_since.add(person)
+        rivals[person] = set()
+
+    def _alike(self, person: int, others: Iterable[int]) -> bool:
+        return any(self.genders[other] == self.genders[person] for other in others)
 
     def _clear(self, person: int, told: set[int]) -> bool:
         """Whether a pronoun can open the next piece: it could mean nobody else told of before."""
-        same = [other for other in told if self.genders[other] == self.genders[person]]
-        return same == [person] and self.random.random() < 0.5
+        clear = person in told and not self._alike(person, told - {person})
+        return clear and self.random.random() < 0.5
 
     def _relation(self, a: int, b: int) -> str:
         predicate = self.clause[a] if b > a else INVERSE[self.clause[b]]
         return RELATIONS[RELATION_OF[predicate, self.genders[b]]]
 
 
-def _cuts(length: int) -> Iterator[tuple[int, ...]]:
-    """The ways to cut a path into pieces, in turn, so that each has its share of the bank."""
-    # One piece of three facts is short, and short texts overlap more than long ones.
-    threes = [(3,), (1, 1, 1), (2, 1), (1, 1, 1), (1, 2), (1, 1, 1), (2, 1), (1, 2)]
-    ways = {1: [(1,)], 2: [(2,), (1, 1)], 3: threes}[length]
-    while True:
-        yield from ways
-
-
 def _paraphrases(clause: Clause, genders: Sequence[int], random: Random) -> tuple[str, ...]:
     writer = _Writer(clause, genders, random)
-    odd = {i for i in range(len(clause) - 1) if _same_person(clause, genders, i)}
+    doubles = [i for i in range(len(clause) - 1) if _same_person(clause, genders, i)]
     texts: set[str] = set()
-    for cuts in _cuts(len(clause)):
-        if len(texts) == PER_CLAUSE[len(clause)]:
-            return tuple(sorted(texts))
-        starts = [sum(cuts[:i]) for i in range(len(cuts))]
-        # One sentence of someone and their doubles would be absurd; two sentences are not.
-        if any(i in odd for start, facts in zip(starts, cuts, strict=True)
-               for i in range(start, start + facts - 1)):  # fmt: skip
+    for cuts in cycle(_CUTS[len(clause)]):
+        starts = [0, *accumulate(cuts)]
+        # One frame with somebody and their double would be absurd; two frames are not.
+        if any(start <= i < end - 1 for i in doubles for start, end in pairwise(starts)):
             continue
         placed = writer.place(cuts)
         if placed:
             texts.add(writer.write(placed))
-    raise AssertionError("_cuts never ends")
+        if len(texts) == PER_CLAUSE[len(clause)]:
+            break
+    return tuple(sorted(texts))
 
 
 @cache
