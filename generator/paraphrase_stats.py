@@ -7,7 +7,6 @@ out of the overlaps, placeholders would make them smaller by about 0.07. The Jac
 mean over all pairs of paraphrases of the same clause (gender of the first person, relations).
 """
 
-import argparse
 import re
 from collections.abc import Sequence
 from itertools import combinations, pairwise
