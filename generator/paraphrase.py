@@ -116,7 +116,7 @@ def clauses(length: int) -> list[tuple[Clause, tuple[int, ...]]]:
 
 
 @cache
-def _believable(clause: Clause, *pieces: tuple[int, Ages]) -> bool:
+def believable(clause: Clause, *pieces: tuple[int, Ages]) -> bool:
     """Whether people can have all the relations of a path and the ages of (start, ages) pieces."""
     ages = [AGES["any"]] * (len(clause) + 1)
     for start, piece in pieces:
@@ -128,11 +128,11 @@ def _believable(clause: Clause, *pieces: tuple[int, Ages]) -> bool:
                 ages[j] = max(ages[j][0], _MARRIED_AGE), ages[j][1]
     low, high = ages[0]
     for predicate, (youngest, oldest) in zip(clause, ages[1:], strict=True):
-        older = _OLDER[predicate]
-        low, high = max(low + older[0], youngest), min(high + older[1], oldest)
         if low > high:
             return False
-    return True
+        older = _OLDER[predicate]
+        low, high = max(low + older[0], youngest), min(high + older[1], oldest)
+    return low <= high
 
 
 def _same_person(clause: Clause, genders: Sequence[int], i: int) -> bool:
@@ -162,7 +162,7 @@ def _fitting(clause: Clause, start: int, facts: int) -> tuple[Placed, ...]:
         placed
         for placed in _placed(start, facts)
         if (facts > 1 or first[placed.chain[0]] in placed.frame.kin)
-        and _believable(clause, (start, placed.ages))
+        and believable(clause, (start, placed.ages))
     )
 
 
@@ -189,7 +189,7 @@ class _Writer:
             pieces = [(place.start, place.ages) for place in placed]
             if (
                 len(fresh) == len(placed)
-                and _believable(self.clause, *pieces)
+                and believable(self.clause, *pieces)
                 and all(self._unmistakable(place) for place in placed)
             ):
                 self.spent |= fresh

@@ -7,7 +7,9 @@ other stories with other names. A paraphrase that comes back nowhere is not take
 """
 
 import argparse
+import json
 import math
+import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,8 +19,7 @@ from typing import NamedTuple, NoReturn
 
 from generator.errors import InputError, at
 from generator.kinship import GENDER_OF
-from generator.paraphrase_file import save_bank
-from generator.story import MAX_PIECE, Bank, ClauseKey
+from generator.story import MAX_PIECE, Bank, ClauseKey, clause_name
 from generator.tables import Row, data_sets
 
 _NAME = re.compile(r"\[([^\]]*)\]")
@@ -114,10 +115,9 @@ def cut(stories: Sequence[Story]) -> tuple[list[list[Template] | None], Mapping[
         for piece in found:
             people[piece.template].add(story.people[piece.first : piece.last + 1])
     seen = {template: len(names) for template, names in people.items()}
+    seen = _without_compounds(candidates, seen)
     for _ in range(_ROUNDS):
         chosen, seen = _round(stories, candidates, seen)
-    seen = _without_compounds(chosen, candidates, seen)
-    chosen, seen = _round(stories, candidates, seen)
     whole = [
         [p.template for p in path] if path and all(seen[p.template] > 1 for p in path) else None
         for path in chosen
@@ -168,29 +168,26 @@ def _cheapest(
 
 
 def _without_compounds(
-    chosen: Sequence[Pieces],
-    candidates: Sequence[tuple[list[Piece], int]],
-    seen: Mapping[Template, int],
+    candidates: Sequence[tuple[list[Piece], int]], seen: Mapping[Template, int]
 ) -> dict[Template, int]:
-    """Drops the templates that are no more than shorter ones side by side."""
+    """Drops templates that are shorter ones side by side: each is found more often than the two."""
     checked: set[Template] = set()
     compounds = set()
-    for path, (found, _) in zip(chosen, candidates, strict=True):
-        for whole in path:
-            facts = whole.last - whole.first
-            if facts == 1 or whole.template in checked:
+    for found, _ in candidates:
+        for whole in found:
+            times = seen[whole.template]
+            if times == 1 or whole.last - whole.first == 1 or whole.template in checked:
                 continue
             checked.add(whole.template)
-            shorter = (
+            parts = (
                 piece
                 for piece in found
-                if piece.last - piece.first < facts
-                and whole.begin <= piece.begin
+                if whole.begin <= piece.begin
                 and piece.end <= whole.end
-                and seen.get(piece.template, 0) > 1
+                and seen[piece.template] > times
             )
             start, goal = (whole.begin, whole.first), (whole.end, whole.last)
-            if _cheapest(shorter, start, goal, lambda _: 1.0):
+            if _cheapest(parts, start, goal, lambda _: 1.0):
                 compounds.add(whole.template)
     return {template: n for template, n in seen.items() if template not in compounds}
 
@@ -237,6 +234,19 @@ def imported(
     return bank, counts
 
 
+def save_bank(bank: Bank, path: Path) -> None:
+    """Writes a bank for `banks.read_bank`, whole or not at all. Raises InputError."""
+    templates = {clause_name(key): texts for key, texts in sorted(bank.templates.items())}
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("w", encoding="utf-8") as file:
+            json.dump({"name": bank.name, "templates": templates}, file, indent=1)
+            file.write("\n")
+        os.replace(part, path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+
+
 class Parser(argparse.ArgumentParser):
     """Mistakes in the arguments are mistakes like any other: one line, exit code 2."""
 
@@ -254,6 +264,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=".zip, .csv or folder")
     parser.add_argument("--out", type=Path, required=True, metavar="BANK.json")
     arguments = parser.parse_args(argv)
+    if not arguments.out.parent.is_dir():
+        raise InputError(f"{arguments.out}: there is no folder {arguments.out.parent}")
     bank, counts = imported(arguments.files, arguments.out.stem)
     save_bank(bank, arguments.out)
     print("stories that consist of paraphrases that come back in other stories")

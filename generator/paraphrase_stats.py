@@ -13,8 +13,8 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from generator.banks import read_bank
 from generator.paraphrase import bank as embedded_bank
-from generator.paraphrase_file import load_bank
 from generator.paraphrase_import import Parser, imported
 from generator.story import MAX_PIECE, Bank
 
@@ -106,6 +106,6 @@ def main(argv: list[str]) -> int:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE",
                         help="bank.json, .zip, .csv or folder [the embedded bank]")  # fmt: skip
     files = parser.parse_args(argv).files
-    banks = [load_bank(f) if f.suffix == ".json" else imported([f], f.stem)[0] for f in files]
+    banks = [read_bank(f) if f.suffix == ".json" else imported([f], f.stem)[0] for f in files]
     print(table(banks or [embedded_bank()]))
     return 0
