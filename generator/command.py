@@ -42,8 +42,12 @@ def _parser() -> argparse.ArgumentParser:
         assert f.default is not MISSING
         parse = _PARSE.get(f.name, type(f.default))
         default = ",".join(map(str, f.default)) if isinstance(f.default, tuple) else f.default
+        default = "no" if default is False else default
         help_text = f"{f.metadata['help']} [{default}; {f.metadata['paper']}]"
         option = f"--{f.name.replace('_', '-')}"
+        if isinstance(f.default, bool):
+            group.add_argument(option, action="store_true", help=help_text)
+            continue
         group.add_argument(
             option, type=parse, default=f.default, metavar=_metavar(f.default),
             help=help_text.replace("%", "%%"),

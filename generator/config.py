@@ -19,6 +19,7 @@ TASKS = {
 }
 MAX_FACTS = 30  # of a clause: people of a story have to fit into a family and into 150 names
 SPLITS = ("train", "test", "dev")
+LANGUAGES = ("paraphrase", "synthetic")
 
 
 class Task(NamedTuple):
@@ -86,13 +87,29 @@ class Config:
         0.1, "0.1", "part of the clauses of 3 and more facts that is held out"
     )
     paraphrase_fraction: float = _parameter(0.2, "0.2", "part of the paraphrases held out")
+    equal_clauses: bool = _parameter(
+        False,
+        "yes (as released)",
+        "as many stories of each clause, where clauses can be listed "
+        "(up to 5 facts in families as released), else each clause once",
+    )
+    unique_test_clauses: bool = _parameter(
+        False, "yes (as released, for lengths not trained on)", "no clause twice in a test file"
+    )
     ambiguous: str = _parameter(
         "drop", "keep", "stories whose facts derive several answers: drop or keep"
     )
     supporting_length: int = _parameter(2, "2 (as released)", "facts of a supporting detour")
     irrelevant_length: int = _parameter(1, "1 (as released)", "facts of an irrelevant path")
     disconnected_length: int = _parameter(1, "1 (as released)", "facts of a disconnected path")
-    language: str = _parameter("synthetic", "paraphrase", "bank of sentences: synthetic")
+    language: str = _parameter(
+        "paraphrase",
+        "paraphrase",
+        "paraphrase: little stories; synthetic: one plain sentence per fact",
+    )
+    bank: str = _parameter(
+        "", "paraphrases of the crowd", "file of another bank, as import-paraphrases writes it"
+    )
 
     def __post_init__(self) -> None:
         self._check()
@@ -154,6 +171,10 @@ class Config:
             if not 0 <= getattr(self, name) <= 1:
                 option = name.replace("_", "-")
                 raise InputError(f"--{option} {getattr(self, name)} must be between 0 and 1")
+        if self.language not in LANGUAGES:
+            raise InputError(f'--language "{self.language}" must be {" or ".join(LANGUAGES)}')
+        if self.seed >= 2**63:
+            raise InputError(f"--seed {self.seed} must be below 2 ** 63")
         if self.ambiguous not in ("drop", "keep"):
             raise InputError(f'--ambiguous "{self.ambiguous}" must be drop or keep')
         if (people := self.shape.max_people()) > 20_000:

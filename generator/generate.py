@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from generator.banks import load_bank
+from generator.blocks import BLOCK, block
 from generator.config import Config
 from generator.names import bracketed
-from generator.stories import BLOCK, Stories, block
-from generator.story import load_bank, texts
+from generator.stories import Stories
+from generator.story import texts
 
 
 @dataclass(frozen=True)

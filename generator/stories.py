@@ -1,9 +1,4 @@
-"""Stories as arrays: families -> proofs -> noise -> checks, vectorised over a block of stories.
-
-A task is an endless sequence of stories in blocks of `BLOCK`; each block has its own source of
-chance, made of the seed, the split, the task and the number of the block. So the same seed gives
-the same stories however many are asked for, and whoever computes which block.
-"""
+"""Random stories as arrays: families -> proofs -> noise -> names -> checks, a batch at a time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -13,32 +8,27 @@ import numpy as np
 
 from generator import noise
 from generator.clause import Chains, chain, held_out
-from generator.closure import KinshipGraph, kinship_graph
+from generator.closure import KinshipGraph
 from generator.config import (
     ALL_NOISE,
     DISCONNECTED,
     IRRELEVANT,
     MEMORY,
     MIXED,
-    SPLITS,
     SUPPORTING,
     Config,
     Task,
 )  # fmt: skip
-from generator.errors import InputError
-from generator.kinship import GENDER_OF, NUM_RELATIONS, PREDICATE_OF, RELATION_OF
+from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF
 from generator.names import NAMES
 from generator.prover import derivable
 
-BLOCK = 1024
-_FAMILIES = 8  # random families per block; each serves 128 stories
 _NAMES = len(NAMES[0])
 _NOISE = (
     (SUPPORTING, noise.supporting, "supporting_length"),
     (IRRELEVANT, noise.irrelevant, "irrelevant_length"),
     (DISCONNECTED, noise.disconnected, "disconnected_length"),
 )
-_MAX_TRIES = 4096  # stories to try for a target relation before doing without it
 
 
 @dataclass(frozen=True)
@@ -99,54 +89,7 @@ def _map_arrays(function: Callable[..., np.ndarray], first: Stories, *others: St
     return Stories(**values)
 
 
-def block(
-    config: Config, split: str, task: Task, index: int
-) -> tuple[Stories, np.random.Generator]:
-    """Block `index` of a task, [BLOCK] stories, and the source of chance for its text.
-
-    Raises:
-      InputError: the settings allow no (or hardly any) such story.
-    """
-    key = (SPLITS.index(split), task.noise, task.k, index)
-    rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=key))
-    graph = kinship_graph(config.shape, _FAMILIES, rng)
-    known = RELATION_OF[graph.provable()].ravel()
-    if not len(known):
-        raise InputError(f"task {task}: no fact of such families follows from others; "
-                         "more --max-levels, --max-child or --p-marry are needed")  # fmt: skip
-    # As many stories of each target relation as a uniform draw gives; what is left out is redrawn.
-    goal = _spread(BLOCK, known, rng)
-    tried, found = np.zeros_like(goal), np.zeros_like(goal)
-    stories = _candidates(config, split, task, graph, known[:0], rng)
-    while (need := goal - np.bincount(stories.target, minlength=NUM_RELATIONS)).any():
-        hopeless = (need > 0) & (found == 0) & (tried >= _MAX_TRIES)
-        if hopeless.any():
-            if not found.any():
-                raise InputError(
-                    f"task {task}: none of {tried.sum()} random {split} stories is allowed; choose "
-                    "a smaller clause length, larger families, or hold out less"
-                )
-            goal[hopeless] = 0
-            goal += _spread(int(need[hopeless].sum()), np.flatnonzero(found), rng)
-            continue
-        share = (found + 1) / (tried + 2)
-        count = np.minimum(need / share + 4, _MAX_TRIES // 4).astype(np.int64) * (need > 0)
-        new = _candidates(
-            config, split, task, graph, np.repeat(np.arange(NUM_RELATIONS), count), rng
-        )
-        tried += count
-        found += np.bincount(new.target, minlength=NUM_RELATIONS)
-        stories = _unique(Stories.join([stories, new]))
-        stories = stories.select(_within(stories.target, goal))
-    return stories.select(rng.permutation(BLOCK)), rng
-
-
-def _spread(count: int, relations: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """`count` uniform draws of some relations: how often each was drawn, [22]."""
-    return np.bincount(relations[rng.integers(0, len(relations), count)], minlength=NUM_RELATIONS)
-
-
-def _candidates(
+def candidates(
     config: Config,
     split: str,
     task: Task,
@@ -218,14 +161,6 @@ def _candidates(
     return stories.select(audited(stories)) if config.ambiguous == "drop" else stories
 
 
-def _within(kind: np.ndarray, most: np.ndarray) -> np.ndarray:
-    """The first most[i] rows of each kind i: rows in order, for kind [B]."""
-    order = np.argsort(kind, kind="stable")
-    ranked = kind[order]
-    rank = np.arange(len(kind)) - np.searchsorted(ranked, ranked)
-    return np.sort(order[rank < most[ranked]])
-
-
 def audited(stories: Stories) -> np.ndarray:
     """Whether the facts of each story derive its answer and no other, [B]."""
     relations = stories.edge_relations()
@@ -265,13 +200,3 @@ def _names(present: np.ndarray, rng: np.random.Generator) -> np.ndarray:
             pick += pick >= given
         name[:, i] = pick
     return np.where(present, name, -1)
-
-
-def _unique(stories: Stories) -> Stories:
-    """The stories without those that say the same of the same names as an earlier one."""
-    columns = np.concatenate(
-        [stories.name, stories.gender, *stories.relations, *stories.nodes], axis=1
-    ).astype(np.int16)
-    rows = np.ascontiguousarray(columns).view(f"V{columns.shape[1] * 2}").ravel()
-    first = np.unique(rows, return_index=True)[1]
-    return stories if len(first) == len(stories) else stories.select(np.sort(first))

@@ -7,11 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from generator.config import Config
+from generator.config import SPLITS, Config
 from generator.errors import InputError
-from generator.kinship import GENDERS, RELATIONS
+from generator.kinship import GENDERS, PREDICATE_ID, RELATION_OF, RELATIONS, RULE_TABLE
 from generator.stories import Stories
-from generator.templates import synthetic_templates
 
 MAX_PIECE = 3  # facts that one paraphrase states
 # (gender of the first person, relations along the walk)
@@ -27,9 +26,7 @@ class Bank:
     templates: dict[ClauseKey, tuple[str, ...]]
 
     def __post_init__(self) -> None:
-        """Raises InputError for an empty bank or a template with wrong placeholders."""
-        if not any(self.templates.values()):
-            raise InputError(f'bank "{self.name}" is empty; a bank needs templates')
+        """Raises InputError for a template with wrong placeholders."""
         for key, templates in self.templates.items():
             people = {str(i) for i in range(len(key[1]) + 1)}
             for text in templates:
@@ -43,21 +40,57 @@ class Bank:
     def split(self, config: Config) -> tuple["Bank", "Bank", dict[str, list[int]]]:
         """The paraphrases of train (and dev), those of test, and which ones only tests show.
 
-        Held out is a random part of each clause's paraphrases, at least one where there are two. A
-        clause with one paraphrase keeps it for train.
+        Held out is a random part of each clause's paraphrases, at least one where there are two; if
+        only one, it stays in train. The same words go with the same side for both genders of the
+        first person.
         """
         if "paraphrases" not in config.hold_out:
-            return self, self, {}
-        rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(len("bank"),)))
-        train, test, held = {}, {}, {}
-        for key, templates in sorted(self.templates.items()):
-            count = round(config.paraphrase_fraction * len(templates))
-            count = min(max(count, 1), len(templates) - 1)
-            chosen = sorted(rng.permutation(len(templates))[:count].tolist())
-            held[clause_name(key)] = chosen
-            test[key] = tuple(templates[i] for i in chosen)
-            train[key] = tuple(t for i, t in enumerate(templates) if i not in chosen)
-        return Bank(self.name, train), Bank(self.name, test), held
+            return self.check(), self, {}
+        rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(len(SPLITS),)))
+        held: dict[ClauseKey, set[str]] = {key: set() for key in self.templates}
+        quota = {
+            key: min(max(round(config.paraphrase_fraction * len(pool)), 1), len(pool) - 1)
+            for key, pool in self.templates.items()
+        }
+        for relations in sorted({key[1] for key in self.templates}):
+            keys = [key for g in range(len(GENDERS)) if (key := (g, relations)) in self.templates]
+            texts = sorted({text for key in keys for text in self.templates[key]})
+            for i in rng.permutation(len(texts)):
+                having = [key for key in keys if texts[i] in self.templates[key]]
+                if all(len(held[key]) < quota[key] for key in having):
+                    for key in having:
+                        held[key].add(texts[i])
+        numbers = {
+            clause_name(key): [i for i, text in enumerate(pool) if text in held[key]]
+            for key, pool in sorted(self.templates.items())
+        }
+        train, test = (
+            Bank(
+                self.name,
+                {
+                    key: tuple(text for text in pool if (text in held[key]) == only_tests)
+                    for key, pool in self.templates.items()
+                },
+            )
+            for only_tests in (False, True)
+        )
+        return train.check(" in train"), test.check(" in tests"), numbers
+
+    def check(self, part: str = "") -> "Bank":
+        """Raises InputError unless each single fact can be told, as any clause then can."""
+        if not self.templates:
+            raise InputError(f'bank "{self.name}" is empty; each single fact needs a paraphrase')
+        for predicate in np.unique(RULE_TABLE):
+            for gender, of_other in np.ndindex(2, 2):
+                key = (gender, (int(RELATION_OF[predicate, of_other]),))
+                impossible = predicate == PREDICATE_ID["SO"] and gender == of_other
+                if not impossible and not self.templates.get(key):
+                    raise InputError(
+                        f'bank "{self.name}" has no paraphrase for clause {clause_name(key)}'
+                        f"{part}; each single fact needs one for train and, if paraphrases are "
+                        "held out, another for tests"
+                    )
+        return self
 
     @cached_property
     def covers(self) -> "_Cover":
@@ -68,11 +101,6 @@ class Bank:
 def clause_name(key: ClauseKey) -> str:
     """`male:son-brother`, as in config.json."""
     return f"{GENDERS[key[0]]}:{'-'.join(RELATIONS[r] for r in key[1])}"
-
-
-def load_bank(config: Config) -> Bank:
-    """The bank that the settings name."""
-    return Bank("synthetic", synthetic_templates())
 
 
 class _Cover(dict):

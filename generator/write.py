@@ -11,21 +11,26 @@ import io
 import json
 import multiprocessing
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from tqdm import tqdm
 
 from generator import VERSION
+from generator.banks import load_bank
+from generator.blocks import BLOCK, block
+from generator.clause_sets import allowed_clauses, is_listable
 from generator.config import Config, Task
 from generator.errors import InputError
+from generator.kinship import RELATIONS
 from generator.puzzle import COLUMNS, rows
-from generator.stories import BLOCK, block
-from generator.story import Bank, load_bank
+from generator.story import Bank, clause_name
 
 FORMATS = ("csv", "csv.gz")
 
@@ -93,16 +98,26 @@ def _files(config: Config) -> dict[str, list[_Piece]]:
 
 def _description(config: Config, bank: Bank, files: list[str]) -> str:
     """The text of config.json."""
-    held = bank.split(config)[2]
-    return json.dumps(
-        {
-            "generator": f"clutrr-jax {VERSION}",
-            "settings": config.to_json(),
-            "files": files,
-            "held_out": {"paraphrases": held},
-        },
-        indent=1,
-    ) + "\n"  # fmt: skip
+    words = sorted((clause_name(key), pool) for key, pool in bank.templates.items())
+    clauses = {
+        str(k): [
+            "-".join(RELATIONS[r] for r in clause[:k])
+            for clause in allowed_clauses(config, "test", k)
+        ]
+        for k in sorted({task.k for task in config.train})
+        if config.holds_out_clauses(k) and is_listable(config, k)
+    }
+    content = {
+        "generator": f"clutrr-jax {VERSION}",
+        "settings": config.to_json(),
+        "bank": {"name": bank.name, "sha256": sha256(json.dumps(words).encode()).hexdigest()},
+        "files": files,
+        "held_out": {"clauses": clauses, "paraphrases": bank.split(config)[2]},
+    }
+    return (
+        re.sub(r"\[[^\[\]{}]*\]", lambda m: " ".join(m[0].split()), json.dumps(content, indent=1))
+        + "\n"
+    )
 
 
 def _start_folder(out: Path, description: str) -> None:

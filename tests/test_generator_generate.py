@@ -7,7 +7,13 @@ from generator.generate import generate
 from generator.kinship import RELATIONS
 from generator.write import write_dataset
 
-CONFIG = Config(train=parse_tasks("1.2,5.4"), test=parse_tasks("7.3"), train_rows=1100, test_rows=9)
+CONFIG = Config(
+    train=parse_tasks("1.2,5.4"),
+    test=parse_tasks("7.3"),
+    train_rows=1100,
+    test_rows=9,
+    language="synthetic",
+)
 
 
 def test_the_same_stories_as_in_files(tmp_path):

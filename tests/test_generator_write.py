@@ -3,21 +3,26 @@ import csv
 import gzip
 import io
 import json
+import re
 from dataclasses import replace
 
 import pytest
 
 from generator.__main__ import main
+from generator.banks import load_bank
 from generator.config import Config, Task, parse_tasks
 from generator.errors import InputError
 from generator.kinship import GENDERS, RELATIONS
 from generator.puzzle import COLUMNS
-from generator.story import load_bank
-from generator.templates import synthetic_templates
+from generator.story import clause_name
 from generator.write import write_dataset
 
 SMALL = Config(
-    train=parse_tasks("1.2,1.3"), test=parse_tasks("1.2,5.4"), train_rows=1500, test_rows=30
+    train=parse_tasks("1.2,1.3"),
+    test=parse_tasks("1.2,5.4"),
+    train_rows=1500,
+    test_rows=30,
+    language="synthetic",
 )
 
 
@@ -75,26 +80,30 @@ def test_columns_agree_with_each_other(data, name):
         assert row["target"] in stated and stated not in row["story"]
 
 
-def test_no_held_out_template_is_in_train(data):
-    train, test, held = load_bank(SMALL).split(SMALL)
-    assert json.loads((data / "config.json").read_text())["held_out"]["paraphrases"] == held
-    for key, templates in synthetic_templates().items():
-        assert len(templates) >= 3
-        assert not set(train.templates[key]) & set(test.templates[key])
-        assert set(train.templates[key]) | set(test.templates[key]) == set(templates)
-        for bank, name in ((train, "1.2,1.3_train.csv"), (test, "1.2_test.csv")):
-            assert bank.templates[key], name
-    forms = {t.format("[A]", "[B]") for key in train.templates for t in test.templates[key]}
-    for row in read(data / "1.2,1.3_train.csv")[:200]:
-        a, b = ast.literal_eval(row["query"])
-        (stated,) = ast.literal_eval(row["text_target"])
-        assert stated.replace(f"[{a}]", "[A]").replace(f"[{b}]", "[B]") in {
-            t.format("[A]", "[B]")
-            for key, pool in train.templates.items()
-            if RELATIONS[key[1][0]] == row["target"] and GENDERS[key[0]] in row["genders"]
-            for t in pool
-        }
-    assert forms
+def test_nothing_held_out_is_in_train(tmp_path):
+    config = Config(train=parse_tasks("1.2,1.3,1.4"), test=parse_tasks("1.3,1.4"), train_rows=700)
+    write_dataset(config, tmp_path)
+    held = json.loads((tmp_path / "config.json").read_text())["held_out"]
+    train = read(tmp_path / "1.2,1.3,1.4_train.csv")
+    shown = {row["f_comb"] for row in train}
+    for k, total in (("3", 304), ("4", 1576)):
+        assert 0.07 < len(held["clauses"][k]) / total < 0.13
+        assert not shown & set(held["clauses"][k])
+        assert {r["f_comb"] for r in read(tmp_path / f"1.{k}_test.csv")} <= set(held["clauses"][k])
+    assert set(held["clauses"]) == {"3", "4"}
+
+    bank = load_bank(config)
+    paraphrases = {name: set(numbers) for name, numbers in held["paraphrases"].items()}
+    texts = {"train": [], "test": []}
+    for key, templates in bank.templates.items():
+        out = paraphrases[clause_name(key)]
+        assert 0.1 <= len(out) / len(templates) <= 0.5
+        for i, text in enumerate(templates):
+            texts["test" if i in out else "train"].append(re.sub(r"\{\d\}", "|", text))
+    told = " ".join(re.sub(r"\[\w+\]", "|", row["clean_story"]) for row in train)
+    only_test = set(texts["test"]) - set(texts["train"])
+    assert not [text for text in sorted(only_test)[::7] if len(text) > 80 and text in told]
+    assert [text for text in sorted(texts["train"])[::7] if text in told]
 
 
 def test_same_bytes_for_any_number_of_workers_and_rows(data, tmp_path):
@@ -158,6 +167,9 @@ def test_a_folder_of_other_settings_is_left_alone(data):
         ("--p-marry 2", "between 0 and 1"),
         ("--hold-out rules", "clauses,paraphrases"),
         ("--workers 0", "at least 1"),
+        ("--language klingon", "paraphrase or synthetic"),
+        ("--bank absent.json", "absent.json: cannot be read"),
+        ("--seed -1", "at least 0"),
         ("--frobnicate", "--frobnicate"),
     ],
 )
