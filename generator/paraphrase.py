@@ -65,6 +65,10 @@ _CUTS: dict[int, list[tuple[int, ...]]] = {
     2: [(2,), (1, 1)],
     3: [(3,), (1, 1, 1), (2, 1), (1, 1, 1), (1, 2), (1, 1, 1), (2, 1), (1, 2)],
 }
+_NEW_CLAUSE = re.compile(
+    r"[.;:!?]|, (?:and|but|so|while|which|yet|as|whereas|who|whom|for)\b"
+    r"| (?:while|because|when|until|since|that|if|where|after)\b"
+)
 # Paraphrases for each clause of length 1, 2, 3. The paper (table 1, genders of the first person
 # not told apart) has 93, 33 and 10.
 PER_CLAUSE = {1: 56, 2: 20, 3: 8}
@@ -220,11 +224,13 @@ class _Writer:
         self, parts: Sequence[Part], people: dict[str, int], told: set[int], seen: set[str]
     ) -> str:
         out = []
-        # Whoever was named since a person was named last: whom "his" could mean instead.
-        rivals: dict[int, set[int]] = {}
+        mentioned: set[int] = set()
+        subject: int | None = None  # whom the clause mentions first
         for i, part in enumerate(parts):
             if isinstance(part, str):
                 out.append(part)
+                if _NEW_CLAUSE.search(part):
+                    subject = None
             elif isinstance(part, Slot):
                 word = self.pick(words()[part.words])
                 while word in seen:
@@ -234,36 +240,33 @@ class _Writer:
             elif isinstance(part, Noun):
                 word = self._relation(people[part.whose], people[part.who])
                 out.append(self.pick(words().get(word, (word,))))
-            elif isinstance(part, Name):
-                person = people[part.person]
-                self._name(person, rivals)
-                subject = i == 0 and str(parts[1]).startswith(" ")
-                if subject and self._clear(person, told):
-                    out.append(PRONOUNS[self.genders[person]][0].capitalize())
-                else:
-                    out.append(f"{{{person}}}")
             else:
                 person = people[part.person]
-                if part.of and self._alike(person, rivals.get(person, set()) - {people[part.of]}):
-                    self._name(person, rivals)
-                    out.append(f"{{{person}}}'s")
+                if isinstance(part, Name):
+                    opens = i == 0 and str(parts[1]).startswith(" ")
+                    word = f"{{{person}}}"
+                    if opens and self._clear(person, told):
+                        word = PRONOUNS[self.genders[person]][0].capitalize()
                 else:
                     word = PRONOUNS[self.genders[person]][part.case]
-                    out.append(word.capitalize() if part.capital else word)
+                    word = word.capitalize() if part.capital else word
+                    others = mentioned - {people[part.of]} if part.of else ()
+                    if subject != person and self._alike(person, others):
+                        word = f"{{{person}}}'s"  # "his" could be that of another
+                out.append(word)
+                mentioned.add(person)
+                subject = person if subject is None else subject
         return "".join(out)
 
-    @staticmethod
-    def _name(person: int, rivals: dict[int, set[int]]) -> None:
-        for named_since in rivals.values():
-            named_since.add(person)
-        rivals[person] = set()
-
     def _alike(self, person: int, others: Iterable[int]) -> bool:
-        return any(self.genders[other] == self.genders[person] for other in others)
+        """Whether some other has the gender of a person."""
+        return any(
+            self.genders[other] == self.genders[person] for other in others if other != person
+        )
 
     def _clear(self, person: int, told: set[int]) -> bool:
         """Whether a pronoun can open the next piece: it could mean nobody else told of before."""
-        clear = person in told and not self._alike(person, told - {person})
+        clear = person in told and not self._alike(person, told)
         return clear and self.random.random() < 0.5
 
     def _relation(self, a: int, b: int) -> str:
