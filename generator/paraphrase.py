@@ -24,6 +24,7 @@ from generator.kinship import (
 )
 from generator.paraphrase_frames import (
     AGES,
+    POSSESSIVE,
     PRONOUNS,
     Ages,
     Frame,
@@ -170,8 +171,14 @@ def _fitting(clause: Clause, start: int, facts: int) -> tuple[Placed, ...]:
     )
 
 
-class _Writer:
-    """Draws the frames, words and pronouns of one clause's paraphrases."""
+class Writer:
+    """Draws the frames, words and pronouns of one clause's paraphrases.
+
+    Args:
+      clause: predicates along the path, [k].
+      genders: of the people on the path, [k + 1].
+      random: source of chance.
+    """
 
     def __init__(self, clause: Clause, genders: Sequence[int], random: Random):
         self.clause, self.genders, self.random = clause, genders, random
@@ -243,11 +250,13 @@ class _Writer:
             else:
                 person = people[part.person]
                 if isinstance(part, Name):
-                    opens = i == 0 and str(parts[1]).startswith(" ")
+                    owns = str(parts[i + 1]).startswith("'s")
                     word = f"{{{person}}}"
-                    if opens and self._clear(person, told):
+                    starts = i == 0 and str(parts[1]).startswith(" ")
+                    if starts and self._clear(person, told):
                         word = PRONOUNS[self.genders[person]][0].capitalize()
                 else:
+                    owns = part.case == POSSESSIVE
                     word = PRONOUNS[self.genders[person]][part.case]
                     word = word.capitalize() if part.capital else word
                     others = mentioned - {people[part.of]} if part.of else ()
@@ -255,7 +264,8 @@ class _Writer:
                         word = f"{{{person}}}'s"  # "his" could be that of another
                 out.append(word)
                 mentioned.add(person)
-                subject = person if subject is None else subject
+                if subject is None and not owns:
+                    subject = person
         return "".join(out)
 
     def _alike(self, person: int, others: Iterable[int]) -> bool:
@@ -275,7 +285,7 @@ class _Writer:
 
 
 def _paraphrases(clause: Clause, genders: Sequence[int], random: Random) -> tuple[str, ...]:
-    writer = _Writer(clause, genders, random)
+    writer = Writer(clause, genders, random)
     doubles = [i for i in range(len(clause) - 1) if _same_person(clause, genders, i)]
     texts: set[str] = set()
     for cuts in cycle(_CUTS[len(clause)]):

@@ -41,6 +41,7 @@ _PRONOUNS = {
     "S": "xe xem xyr xemself",
 }
 PRONOUNS = (("he", "him", "his", "himself"), ("she", "her", "her", "herself"))  # by gender, case
+POSSESSIVE = 2  # the case of "his"
 _PRONOUN = {
     word: (person, case)
     for person, words in _PRONOUNS.items()
@@ -119,7 +120,8 @@ class Frame:
         return len(self.chain) - 1
 
 
-def _parse(text: str) -> tuple[Part, ...]:
+def parse(text: str) -> tuple[Part, ...]:
+    """The parts of a frame; the last one is text."""
     parts: list[Part] = []
     end = 0
     for match in _TOKEN.finditer(text):
@@ -167,7 +169,7 @@ def frames() -> tuple[Frame, ...]:
                 by_person = dict(zip("PQRS", ages.split(), strict=False))
                 years = tuple(AGES[by_person[person]] for person in chain)
             elif line and not line.startswith("#"):
-                out.append(Frame(chain, allowed, years, _parse(line), _nameless(line, chain)))
+                out.append(Frame(chain, allowed, years, parse(line), _nameless(line, chain)))
     return tuple(out)
 
 

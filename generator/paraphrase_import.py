@@ -219,9 +219,17 @@ def imported(
 
     Returns:
       The bank, and by data set and split how many stories it explains whole, of how many.
+
+    Raises:
+      InputError: a file cannot be read, or no paraphrase comes back.
     """
     stories = read_stories(paths)
     whole, seen = cut([story for part in stories.values() for story in part])
+    if not seen:
+        raise InputError(
+            f"{', '.join(map(str, paths))}: no paraphrase comes back with other names; more stories "
+            "are needed"
+        )
     counts = {}
     rest = iter(whole)
     for part, told in stories.items():

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from generator.banks import read_bank
+from generator.errors import InputError
 from generator.paraphrase import bank as embedded_bank
 from generator.paraphrase_import import Parser, imported
 from generator.story import MAX_PIECE, Bank
@@ -53,7 +54,9 @@ def _jaccard(sets: Sequence[set[Any]]) -> float:
 
 
 def statistics(bank: Bank) -> Statistics:
-    """Table 1 for a bank."""
+    """Table 1 for a bank. Raises InputError where it is empty."""
+    if not any(bank.templates.values()):
+        raise InputError(f'bank "{bank.name}" is empty; expected at least one template')
     by_length = [
         {key: texts for key, texts in bank.templates.items() if len(key[1]) == length}
         for length in _LENGTHS

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -21,8 +22,8 @@ from generator.kinship import (
     RELATIONS,
     RULES,
 )
-from generator.paraphrase import PER_CLAUSE, bank, believable
-from generator.paraphrase_frames import AGES, Name, Noun, Slot, frames, words
+from generator.paraphrase import PER_CLAUSE, Placed, Writer, bank, believable
+from generator.paraphrase_frames import AGES, Frame, Name, Noun, Slot, frames, parse, words
 
 EVERYDAY = {"mom": "mother", "dad": "father", "grandma": "grandmother", "grandpa": "grandfather"}
 TEMPLATES = [(key, text) for key, texts in bank().templates.items() for text in texts]
@@ -157,19 +158,31 @@ def test_nobodys_grandmother_goes_to_kindergarten(clause, ages, expected):
     assert believable(predicates, (0, tuple(AGES[a] for a in ages))) == expected
 
 
-def test_his_can_mean_one_person_only():
-    # Between two men, "his" before a relation needs its owner named last, but for the relative.
-    for (gender, relations), text in TEMPLATES:
-        genders = [gender, *(GENDER_OF[r] for r in relations)]
-        for match in re.finditer(r"\{(\d)\}, (his|her) (?:\w+ )?([a-z-]+)(?=[,.;])", text):
-            relative = int(match[1])
-            if match[3] not in RELATION_ID:
-                continue
-            sex = MALE if match[2] == "his" else FEMALE
-            before = [int(m) for m in re.findall(r"\{(\d)\}", text[: match.start()])]
-            owners = [p for p in before if genders[p] == sex and p != relative]
-            if owners:
-                relation = RELATION_ID[match[3]]
-                pair = sorted((owners[-1], relative))
-                assert pair[1] - pair[0] == 1, text
-                assert RELATIONS[relation] in nouns((gender, relations))[pair[0]], text
+@pytest.mark.parametrize(
+    ("text", "first", "expected"),
+    [
+        # all men: the second "his" could be that of {0}
+        (
+            "P met Q, his q. Then R, his r, came.",
+            MALE,
+            "{1} met {0}, his brother. Then {2}, {1}'s brother, came.",
+        ),
+        (
+            "P met Q, his q. Then R, his r, came.",
+            FEMALE,
+            "{1} met {0}, his sister. Then {2}, his brother, came.",
+        ),
+        # the subject of the clause is the owner
+        ("P met his q Q and his r R.", MALE, "{1} met his brother {0} and his brother {2}."),
+        (
+            "His q Q met P with R, his r.",
+            MALE,
+            "His brother {0} met {1} with {2}, {1}'s brother.",
+        ),
+    ],
+)
+def test_his_means_one_person_only(text, first, expected):
+    siblings = (PREDICATE_ID["sibling"],) * 2
+    frame = Frame("QPR", frozenset(), (AGES["adult"],) * 3, parse(text), ())
+    writer = Writer(siblings, (first, MALE, MALE), Random(0))
+    assert writer.write([Placed(frame, 0, frame.chain, frame.ages)]) == expected

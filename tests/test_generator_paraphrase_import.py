@@ -133,7 +133,7 @@ def test_command_writes_a_bank_that_can_be_read(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [("[A] {0} [B] [C]", "braces"), ("", "clean_story"), ("[A] likes [B] and [C].", "empty")],
+    [("[A] {0} [B] [C]", "braces"), ("", "clean_story"), ("[A] likes [B] and [C].", "comes back")],
 )
 def test_unusable_stories_end_with_one_line(tmp_path, capsys, text, complaint):
     story = Story(text, ("A", "B", "C"), MAN, PATH)

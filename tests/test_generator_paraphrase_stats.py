@@ -62,7 +62,11 @@ def test_table_has_a_column_for_each_bank_and_the_paper():
     assert lines[4].split()[-1] == "6,016"
 
 
-def test_command(capsys):
+def test_command(capsys, tmp_path):
+    empty = tmp_path / "empty.json"
+    empty.write_text('{"templates": {}}')
+    assert main(["stats", str(empty)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
     assert main(["stats"]) == 0
     assert "unique words" in capsys.readouterr().out
     assert main(["stats", "nowhere.json"]) == 2
