@@ -4,8 +4,9 @@ Everything random follows from a replica's seed and the number of the epoch, so 
 ten equals the same seed alone, and a resumed run equals an undisturbed one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -15,8 +16,9 @@ import optax
 from flax import nnx
 
 from clutrr_jax.data.batches import Shape, chunk, pack, plan_shapes, targets
-from clutrr_jax.data.stories import Sizes, Stories
+from clutrr_jax.data.stories import Sizes, Stories, redraw_entities
 from clutrr_jax.models import Spec
+from clutrr_jax.models.common import split
 from clutrr_jax.replicas import Replicas
 
 
@@ -87,10 +89,8 @@ def build(
     """
     batch_size = min(train.batch, len(stories.target))
     shapes, buckets = plan_shapes(spec.kind, stories, batch_size)
-    split = split_rows(buckets, replicas.seeds, train.dev)
-    optimizer = optax.chain(
-        optax.clip_by_global_norm(train.clip), optax.adam(train.learning_rate)
-    )
+    own = split_rows(buckets, replicas.seeds, train.dev)
+    optimizer = optax.chain(optax.clip_by_global_norm(train.clip), optax.adam(train.learning_rate))
 
     def make(key: jax.Array) -> nnx.Module:
         return spec.model(config, sizes, rngs=nnx.Rngs(key))
@@ -98,19 +98,19 @@ def build(
     # The structure of the model, once to train and once to test (no dropout).
     model = nnx.eval_shape(lambda: make(jax.random.key(0)))
     model.train()
-    train_graph = nnx.split(model, nnx.Param, ...)[0]
+    train_graph = split(model)[0]
     model.eval()
-    test_graph = nnx.split(model, nnx.Param, ...)[0]
+    test_graph = split(model)[0]
 
     def init_one(_, key: jax.Array) -> State:
-        _, params, other = nnx.split(make(key), nnx.Param, ...)
+        _, params, other = split(make(key))
         return State(params, other, optimizer.init(params), params, jnp.float32(-1), jnp.int32(0))
 
     def loss(params: Any, other: Any, batch: Any) -> tuple[jax.Array, Any]:
         model = nnx.merge(train_graph, params, other, copy=True)
         target, mask = targets(batch)
         losses = optax.softmax_cross_entropy_with_integer_labels(model(batch), target)
-        other = nnx.split(model, nnx.Param, ...)[2]
+        other = split(model)[2]
         return (losses * mask).sum() / mask.sum(), other
 
     def gradient_in(shape: Shape):
@@ -122,9 +122,10 @@ def build(
 
     gradients = [gradient_in(shape) for shape in shapes]
 
-    def predict_one(stories, rows, params, other, shapes) -> tuple[jax.Array, jax.Array]:
+    def predict_one(shapes, shared, params, other) -> tuple[jax.Array, jax.Array]:
         """Predicted relation and its probability for each of the `rows` [chunks, B] of each shape,
         at the place of its story [S]; 0 for the other stories."""
+        stories, rows = shared
         model = nnx.merge(test_graph, params, other, copy=True)
         relation = jnp.zeros(len(stories.target) + 1, jnp.int32)
         probability = jnp.zeros(len(stories.target) + 1)
@@ -143,6 +144,7 @@ def build(
     def epoch_one(shared, state, key, train_rows, dev_rows) -> tuple[State, Metrics]:
         stories, steps, number = shared
         key = jax.random.fold_in(key, number)
+        seen = redraw_entities(stories, sizes.entities, jax.random.fold_in(key, len(shapes)))
         parts = [
             _shuffled(jax.random.fold_in(key, b), rows, batch_size)
             for b, rows in enumerate(train_rows)
@@ -153,9 +155,7 @@ def build(
         def step(carry, now):
             params, other, opt_state = carry
             rows, bucket = now
-            (value, other), grads = jax.lax.switch(
-                bucket, gradients, stories, rows, params, other
-            )
+            (value, other), grads = jax.lax.switch(bucket, gradients, seen, rows, params, other)
             updates, opt_state = optimizer.update(grads, opt_state, params)
             return (optax.apply_updates(params, updates), other, opt_state), value
 
@@ -163,7 +163,7 @@ def build(
         (params, other, opt_state), losses = jax.lax.scan(
             step, carry, (rows[steps], jnp.asarray(bucket)[steps])
         )
-        relation, _ = predict_one(stories, dev_rows, params, other, shapes)
+        relation, _ = predict_one(shapes, (stories, dev_rows), params, other)
         right = [(relation[c] == stories.target[c]) & (c >= 0) for c in dev_rows]
         total = sum((c >= 0).sum() for c in dev_rows)
         accuracy = sum(r.sum() for r in right) / jnp.maximum(total, 1)
@@ -182,18 +182,24 @@ def build(
     init_all = replicas.map(init_one)
     epoch_all = replicas.map(epoch_one, donate=True)
     keys = replicas.keys()
-    fixed = replicas.place((
-        keys,
-        split.train,
-        [np.stack([chunk(r, batch_size) for r in rows]) for rows in split.dev],
-    ))
+    fixed = replicas.place(
+        (
+            keys,
+            own.train,
+            [np.stack([chunk(r, batch_size) for r in rows]) for rows in own.dev],
+        )
+    )
     shared = replicas.share(stories)
-    steps_total = sum(-(-rows.shape[1] // batch_size) for rows in split.train)
+    steps_total = sum(-(-rows.shape[1] // batch_size) for rows in own.train)
 
     def epoch(state: State, number: int) -> tuple[State, Metrics]:
         # The order of the shapes is the same for all replicas, so that it is one branch for all.
         order = jax.random.permutation(jax.random.key(number), steps_total)
         return epoch_all(replicas.share((shared, order, jnp.array(number))), state, *fixed)
+
+    @cache
+    def predict_in(shapes: tuple[Shape, ...]) -> Callable[..., Any]:
+        return replicas.map(partial(predict_one, shapes))
 
     def predict(params: Any, other: Any, test: Stories) -> tuple[jax.Array, jax.Array]:
         test_shapes, test_buckets = plan_shapes(spec.kind, test, min(512, len(test.target)))
@@ -201,9 +207,7 @@ def build(
             chunk(rows, shape.stories)
             for rows, shape in zip(test_buckets, test_shapes, strict=True)
         ]
-        program = replicas.map(
-            lambda shared, *each: predict_one(*shared, *each, test_shapes)
-        )
+        program = predict_in(tuple(test_shapes))
         return program(replicas.share((test, chunks)), params, other)
 
     return Programs(lambda: init_all(None, keys), epoch, predict)

@@ -78,7 +78,9 @@ def _tables(path: Path) -> Iterator[tuple[str, bytes]]:
         elif path.name.endswith(SUFFIXES):
             yield str(path), _limited(str(path), path.stat().st_size, path.read_bytes)
         elif path.exists():
-            raise InputError(f"{at(path)}: expected a folder, a .zip, or one of {', '.join(SUFFIXES)}")
+            raise InputError(
+                f"{at(path)}: expected a folder, a .zip, or one of {', '.join(SUFFIXES)}"
+            )
         else:
             raise InputError(f"{at(path)}: no such file or folder, expected CLUTRR data")
     except OSError as error:
@@ -136,7 +138,9 @@ def _read_parquet(name: str, content: bytes) -> tuple[list[str], list[list[str]]
             MAX_BYTES
         ):
             raise InputError(f"{at(name)}: over {MAX_BYTES} bytes when read, expected less")
-        header = [column for column in file.schema_arrow.names if column in (*COLUMNS, "task_split")]
+        header = [
+            column for column in file.schema_arrow.names if column in (*COLUMNS, "task_split")
+        ]
         table = file.read(columns=header)
         columns = [
             ["" if cell is None else str(cell) for cell in table.column(column).to_pylist()]

@@ -223,9 +223,7 @@ def parse(file: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> Re
             row_edges = _parse_edges(edge_cell)
             row_types = _parse_types(types)
             if row_edges.max() >= len(row_names):
-                raise CellError(
-                    "story_edges", f"no such node: the row has {len(row_names)} people"
-                )
+                raise CellError("story_edges", f"no such node: the row has {len(row_names)} people")
             if len(row_types) > len(row_edges):
                 raise CellError(
                     "edge_types", f"{len(row_types)} relations for {len(row_edges)} story_edges"
@@ -265,5 +263,7 @@ def parse(file: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> Re
 
 def tasks(records: Records) -> Iterator[tuple[str, np.ndarray]]:
     """Each task `T.K` of the records, in order of T, then K, with its rows."""
-    for t, k in sorted(set(zip(records.task.tolist(), records.clause_length.tolist(), strict=True))):
+    for t, k in sorted(
+        set(zip(records.task.tolist(), records.clause_length.tolist(), strict=True))
+    ):
         yield f"{t}.{k}", np.flatnonzero((records.task == t) & (records.clause_length == k))

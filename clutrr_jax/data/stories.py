@@ -1,4 +1,4 @@
-"""`Stories`: records as flat device arrays, from which batches are packed inside jitted programs."""
+"""`Stories`: records as flat device arrays, from which jitted programs pack their batches."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from clutrr_jax.data.records import NUM_EDGE_TYPES, Records
-from clutrr_jax.data.text import Vocabulary, draw_entities, encode
+from clutrr_jax.data.text import FIRST_ENTITY, Vocabulary, draw_entities, encode
 from generator.kinship import NUM_RELATIONS
 
 ENTITY_POOL = 20  # a larger pool is taken only when a story has more people
@@ -25,7 +25,7 @@ class Sizes:
 
 
 class Stories(NamedTuple):
-    """S stories; their N people, E facts and M tokens stand flat, each story's from its start on."""
+    """S stories. Their N people, E facts and M tokens stand flat, each story's from its start."""
 
     node_start: jax.Array  # [S]
     n_node: jax.Array  # [S]
@@ -74,4 +74,20 @@ def build_stories(records: Records, vocabulary: Vocabulary, seed: int) -> Storie
         query=jnp.asarray(records.query),
         target=jnp.asarray(records.target),
         clause_length=jnp.asarray(records.clause_length),
+    )
+
+
+def redraw_entities(stories: Stories, pool: int, key: jax.Array) -> Stories:
+    """The same stories with the entities of each drawn anew from the pool."""
+    order = jax.random.uniform(key, (len(stories.target), pool)).argsort(axis=1)  # [S, pool]
+
+    def owner(sizes: jax.Array, total: int) -> jax.Array:
+        return jnp.repeat(jnp.arange(len(sizes)), sizes, total_repeat_length=total)
+
+    number = stories.tokens - FIRST_ENTITY
+    token_owner = owner(stories.n_token, len(number))
+    renamed = order[token_owner, jnp.clip(number, 0, pool - 1)] + FIRST_ENTITY
+    return stories._replace(
+        entity=order[owner(stories.n_node, len(stories.entity)), stories.entity],
+        tokens=jnp.where((number >= 0) & (number < pool), renamed, stories.tokens),
     )

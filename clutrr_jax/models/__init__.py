@@ -4,9 +4,8 @@ A model is a Flax NNX module `Model(config, sizes, rngs=...)`, where `model(batc
 relation logits, float32 [B, relations], of a batch of its kind (see `clutrr_jax.data.batches`).
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
-
-from flax import nnx
 
 from clutrr_jax.data.batches import InputKind
 from clutrr_jax.models import gat, lstm
@@ -15,7 +14,7 @@ from clutrr_jax.models import gat, lstm
 class Spec(NamedTuple):
     """A model by name: its class, the kind of batch that it reads, and its default settings."""
 
-    model: type[nnx.Module]
+    model: Callable[..., Any]
     kind: InputKind
     config: dict[str, Any]
 

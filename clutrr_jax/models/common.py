@@ -1,5 +1,7 @@
 """What the models share: the fixed entity embedding and the readout."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from flax import nnx
@@ -7,6 +9,12 @@ from flax import nnx
 
 class Fixed(nnx.Variable):
     """A value that is drawn once and never trained: the optimizer sees `nnx.Param` alone."""
+
+
+def split(model: nnx.Module) -> tuple[Any, Any, Any]:
+    """The structure of a model, what of it is trained, and the rest; `nnx.merge` is the inverse."""
+    parts: Any = nnx.split(model, nnx.Param, ...)
+    return parts
 
 
 class EntityEmbedding(nnx.Module):

@@ -18,7 +18,8 @@ CONFIG = {
     "hidden": 100,
     "layers": 2,
     "readout": 200,
-    "dropout": 0.0,
+    "dropout": 0.5,
+    "unknown": 0.1,
 }
 
 
@@ -117,9 +118,12 @@ class BiLSTM(nnx.Module):
 
 
 class TokenEmbedding(nnx.Module):
-    """Words are learned, entities random and fixed; padding and unknown words are zero."""
+    """Words are learned, entities random and fixed; padding and unknown words are zero. In training
+    a share of the words is made unknown, as the words of held-out paraphrases are in the tests."""
 
-    def __init__(self, sizes: Sizes, dim: int, *, rngs: nnx.Rngs):
+    def __init__(self, sizes: Sizes, dim: int, unknown: float, *, rngs: nnx.Rngs):
+        self.make_unknown = nnx.Dropout(unknown, broadcast_dims=(-1,), rngs=rngs)
+        self.first_word = FIRST_ENTITY + sizes.entities
         self.entity = EntityEmbedding(sizes.entities, dim, rngs=rngs)
         words = sizes.tokens - FIRST_ENTITY - sizes.entities
         self.words = nnx.Param(jax.random.normal(rngs.params(), (words, dim)) / dim**0.5)
@@ -127,7 +131,8 @@ class TokenEmbedding(nnx.Module):
     def __call__(self, tokens: jax.Array) -> jax.Array:
         """[...] -> [..., D]."""
         nothing = jnp.zeros((FIRST_ENTITY, self.words.shape[1]))
-        return jnp.concatenate([nothing, self.entity.table[...], self.words[...]])[tokens]
+        x = jnp.concatenate([nothing, self.entity.table[...], self.words[...]])[tokens]
+        return jnp.where((tokens < self.first_word)[..., None], x, self.make_unknown(x))
 
 
 class BiLSTMModel(nnx.Module):
@@ -136,17 +141,17 @@ class BiLSTMModel(nnx.Module):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.pooling = config.pooling
-        self.embed = TokenEmbedding(sizes, config.embedding, rngs=rngs)
+        self.embed = TokenEmbedding(sizes, config.embedding, config.unknown, rngs=rngs)
         width = 2 * config.hidden
         dims = [config.embedding] + [width] * (config.layers - 1)
         self.layers = nnx.List(BiLSTM(dim, config.hidden, rngs=rngs) for dim in dims)
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
         if self.pooling == "attention":
             self.key = nnx.Linear(width, config.hidden, rngs=rngs)
-            self.query = nnx.Linear(2 * config.embedding, config.hidden, use_bias=False, rngs=rngs)
+            self.query = nnx.Linear(2 * width, config.hidden, use_bias=False, rngs=rngs)
             self.score = nnx.Linear(config.hidden, 1, use_bias=False, rngs=rngs)
         self.readout = Readout(
-            width + 2 * config.embedding,
+            3 * width,
             config.readout,
             sizes.relations,
             config.dropout,
@@ -159,8 +164,10 @@ class BiLSTMModel(nnx.Module):
         x = self.embed(batch.tokens.T)  # [T, B, D]
         for layer in self.layers:
             x = layer(self.dropout(x), mask)  # [T, B, 2H]
-        entities = self.embed.entity(batch.query)  # [B, 2, D]
-        first, second = entities[:, 0], entities[:, 1]
+        x = self.dropout(x)
+        mentions = batch.mentions / jnp.maximum(batch.mentions.sum(-1, keepdims=True), 1)
+        entities = jnp.einsum("bet,tbh->ebh", mentions, x)  # [2, B, 2H]
+        first, second = entities
         if self.pooling == "attention":
             query = self.query(jnp.concatenate([first, second], axis=-1))  # [B, H]
             score = self.score(jnp.tanh(self.key(x) + query))[..., 0]  # [T, B]

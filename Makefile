@@ -1,0 +1,24 @@
+.PHONY: demo test lint
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+demo: .venv/runtime
+	$(BIN)/python launch.py --config=experiments/demo.py --workdir=runs/demo
+
+test: .venv/dev
+	$(BIN)/python -m pytest -q
+
+lint: .venv/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+.venv/runtime: requirements.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --requirement requirements.txt
+	touch $@
+
+.venv/dev: .venv/runtime pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@

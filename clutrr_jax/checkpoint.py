@@ -1,0 +1,81 @@
+"""Checkpoints of a training state, with Orbax. The last two are kept."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import orbax.checkpoint as ocp
+
+from generator.errors import InputError, at
+
+
+def _is_key(leaf: Any) -> bool:
+    return jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _named(state: Any) -> dict[str, np.ndarray]:
+    """Every array of the state under the name of its place in it; random keys as their numbers."""
+    return {
+        jax.tree_util.keystr(path): np.asarray(jax.random.key_data(x) if _is_key(x) else x)
+        for path, x in jax.tree_util.tree_leaves_with_path(state)
+    }
+
+
+class Checkpoints:
+    """The checkpoints of one run in one folder, by epoch."""
+
+    def __init__(self, folder: Path):
+        logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax tells of every file it writes
+        self.folder = folder
+        options = ocp.CheckpointManagerOptions(
+            max_to_keep=2, enable_async_checkpointing=False, cleanup_tmp_directories=True
+        )
+        self.manager = ocp.CheckpointManager(folder.absolute(), options=options)
+
+    def save(self, epoch: int, state: Any) -> None:
+        """Writes the state after `epoch`; nothing is lost when killed meanwhile."""
+        if epoch not in self.manager.all_steps():
+            self.manager.save(epoch, args=ocp.args.StandardSave(_named(state)))
+
+    def restore(self, template: Any) -> tuple[int, Any] | None:
+        """Epoch and state of the newest checkpoint that can be read, or None where there is none.
+
+        Args:
+          template: a state with the wanted structure, shapes and devices.
+        Raises:
+          InputError: checkpoints are there but none can be used.
+        """
+        wanted = {name: x.shape for name, x in _named(template).items()}
+        problem = ""
+        for epoch in sorted(self.manager.all_steps(), reverse=True):
+            try:
+                saved = self.manager.restore(epoch, args=ocp.args.StandardRestore())
+            except Exception as error:  # whatever a damaged file provokes in the libraries below
+                problem = problem or (str(error).strip() or repr(error)).splitlines()[0][:200]
+                continue
+            if {name: x.shape for name, x in saved.items()} != wanted:
+                raise InputError(
+                    f"{at(self.folder / str(epoch))}: a checkpoint of another configuration, "
+                    "expected the same model, sizes and number of replicas"
+                )
+            return epoch, _like(template, saved)
+        if problem:
+            raise InputError(
+                f"{at(self.folder)}: no checkpoint can be read ({problem}); "
+                "remove the folder to train anew"
+            )
+        return None
+
+
+def _like(template: Any, saved: dict[str, np.ndarray]) -> Any:
+    """The saved arrays in the structure and on the devices of the template."""
+
+    def restore(path: Any, leaf: jax.Array) -> jax.Array:
+        values = saved[jax.tree_util.keystr(path)]
+        array = jax.random.wrap_key_data(jnp.asarray(values)) if _is_key(leaf) else values
+        return jax.device_put(array, leaf.sharding)
+
+    return jax.tree_util.tree_map_with_path(restore, template)

@@ -1,0 +1,141 @@
+"""Everything that a run reports, rebuilt from its folder: `results.json` and `results.md`."""
+
+import json
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from clutrr_jax.evaluation import Row, as_dicts, majority, read_predictions, score
+from clutrr_jax.prepare import Prepared
+
+PACKAGES = ("jax", "flax", "optax", "jraph", "numpy", "orbax-checkpoint")
+
+
+def collect(
+    models: list[str], config: dict[str, Any], data: Prepared, folder: Path, device: str
+) -> dict[str, Any]:
+    """The results of a run as JSON objects.
+
+    Args:
+      models: names, each with its own folder below `folder`.
+      config: the run's, as a plain dictionary.
+      data: what it ran on.
+      folder: the run's.
+      device: what it ran on, in words.
+    """
+    rows: list[Row] = []
+    summaries = {}
+    for model in models:
+        predictions = read_predictions(folder / model / "predictions.csv", data.test)
+        rows += score(model, predictions, data.test)
+        summaries[model] = json.loads((folder / model / "model.json").read_text())
+    rows += score("majority", majority(data.test), data.test)
+    return {
+        "data": {
+            "name": data.name,
+            "train_rows": len(data.train),
+            "test_rows": len(data.test),
+            "fingerprint": data.fingerprint,
+        },
+        "device": device,
+        "versions": {package: version(package) for package in PACKAGES},
+        "wall_seconds": round(sum(s["seconds"] for s in summaries.values()), 2),
+        "models": summaries,
+        "rows": as_dicts(rows),
+        "config": config,
+    }
+
+
+def _number(value: float) -> str:
+    """.87 as the papers write it; 1.00 at the top."""
+    return f"{value:.2f}".removeprefix("0")
+
+
+def column_names(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """The head of each test's column: its k, or T.K where the tests are of several kinds."""
+    tests = list(dict.fromkeys(row["task"] for row in rows))
+    kinds = {test.split(".")[0] for test in tests}
+    return {test: f"k={test.split('.')[1]}" if len(kinds) == 1 else test for test in tests}
+
+
+def table(results: dict[str, Any]) -> list[list[str]]:
+    """Accuracy of each model on each test, with the standard error; head first."""
+    rows = results["rows"]
+    columns = column_names(rows)
+    of = {(row["model"], row["task"]): row for row in rows}
+    lines = [["model", *columns.values()]]
+
+    def line(name: str, model: str, value: str, stderr: str) -> list[str]:
+        cells = []
+        for test in columns:
+            row = of[model, test]
+            error = "" if row[stderr] is None else f" ±{_number(row[stderr])}"
+            cells.append(_number(row[value]) + error)
+        return [name, *cells]
+
+    for model, summary in results["models"].items():
+        replicas = summary["replicas"]
+        name = f"{model} ({replicas} replica{'s' if replicas > 1 else ''})"
+        lines.append(line(name, model, "accuracy", "stderr"))
+        lines.append(line("  last epoch", model, "accuracy_last", "stderr_last"))
+    lines.append(line("majority label", "majority", "accuracy", "stderr"))
+    any_model = rows[0]["model"]
+    lines.append(["ceiling", *(_number(of[any_model, t]["ceiling"]) for t in columns)])
+    lines.append(["stories", *(str(of[any_model, t]["count"]) for t in columns)])
+    return lines
+
+
+def plain_text(lines: list[list[str]]) -> str:
+    """A table in columns."""
+    widths = [max(len(line[c]) for line in lines) for c in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if c == 0 else cell.rjust(width)
+            for c, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """The page `results.md`."""
+    lines = table(results)
+    data = results["data"]
+    cells = ["| " + " | ".join(line) + " |" for line in lines]
+    cells.insert(1, "|---" * len(lines[0]) + "|")
+    models = [
+        f"| {name} | {m['parameters']:,} | {m['replicas']} | {m['epochs']} | "
+        f"{np.mean(m['dev_accuracy']):.3f} | {m['seconds']:.0f} | {m['stories_per_second']:,} |"
+        for name, m in results["models"].items()
+    ]
+    return "\n".join([
+        f"# {results['config']['name']} on {data['name']}",
+        "",
+        f"{data['train_rows']:,} train and {data['test_rows']:,} test stories; "
+        f"{results['device']}; training took {results['wall_seconds']:.0f} s.",
+        "",
+        "Accuracy with its standard error over replicas, of the epoch with the best dev accuracy "
+        "and of the last epoch.",
+        "",
+        *cells,
+        "",
+        "![accuracy against clause length](curve.png)",
+        "",
+        "| model | parameters | replicas | epochs | dev accuracy | seconds | train stories/s |",
+        "|---|---|---|---|---|---|---|",
+        *models,
+        "",
+    ])  # fmt: skip
+
+
+def write(results: dict[str, Any], folder: Path) -> None:
+    """`results.json` and `results.md`."""
+    for name, text in (
+        ("results.json", json.dumps(results, indent=1) + "\n"),
+        ("results.md", markdown(results)),
+    ):
+        partial = folder / (name + ".part")
+        partial.write_text(text)
+        partial.replace(folder / name)

@@ -1,0 +1,147 @@
+"""One model of a run: train it, going on from its last checkpoint, and predict the tests.
+
+A model's folder holds `checkpoints/`, `metrics.jsonl` (a line per epoch), and, once it is done,
+`predictions.csv` and `model.json`.
+"""
+
+import json
+import platform
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from tqdm import tqdm
+
+from clutrr_jax.checkpoint import Checkpoints
+from clutrr_jax.evaluation import Predictions, write_predictions
+from clutrr_jax.models import MODELS
+from clutrr_jax.prepare import Prepared
+from clutrr_jax.replicas import Replicas
+from clutrr_jax.training import Metrics, Programs, State, build, parameter_count
+
+
+def device_name() -> str:
+    """What JAX found to run on, in words."""
+    devices = jax.devices()
+    if devices[0].platform != "cpu":
+        return f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform.upper()})"
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    cores = f"{len(devices)} core{'s' if len(devices) > 1 else ''}"
+    return f"{cores} of {names[0] if names else platform.machine()} (CPU)"
+
+
+def settings(config: Any, model: str) -> Any:
+    """The train settings of a model: those of the run, where the model has none of its own."""
+    train = config.train.copy_and_resolve_references()
+    for name, value in config[model].train.items():
+        if value is not None:
+            train[name] = value
+    return train
+
+
+def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
+    """Trains and tests one model of the registry; does nothing when that has been done.
+
+    Args:
+      model: its name.
+      config: the whole run's.
+      data: what to train and test on.
+      folder: the model's own.
+    """
+    done = folder / "model.json"
+    if done.exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    spec, train = MODELS[model], settings(config, model)
+    replicas = Replicas(train.replicas, config.seed)
+    programs = build(spec, config[model], train, data.sizes, data.train_stories, replicas)
+    state, seconds = _train(model, train, programs, replicas, folder)
+
+    best, probability = programs.predict(state.best_params, state.other, data.test_stories)
+    last, _ = programs.predict(state.params, state.other, data.test_stories)
+    predictions = Predictions(*map(replicas.keep, (best, last, probability)))
+    write_predictions(folder / "predictions.csv", predictions, data.test)
+    trained = int(len(data.train) * (1 - train.dev)) * train.replicas
+    summary = {
+        "parameters": parameter_count(spec, config[model], data.sizes),
+        "epochs": train.epochs,
+        "replicas": train.replicas,
+        "best_epochs": replicas.keep(state.best_epoch).tolist(),
+        "dev_accuracy": replicas.keep(state.best_accuracy).round(4).tolist(),
+        "seconds": round(sum(seconds), 2),
+        # Of the median epoch: the first one is mostly compilation.
+        "stories_per_second": round(trained / float(np.median(seconds))),
+        "device": device_name(),
+    }
+    partial = done.with_suffix(".part")
+    partial.write_text(json.dumps(summary, indent=1) + "\n")
+    partial.replace(done)
+
+
+def _train(
+    model: str, train: Any, programs: Programs, replicas: Replicas, folder: Path
+) -> tuple[State, list[float]]:
+    """All epochs that are left; the state after the last, and the seconds that each epoch took,
+    the dev accuracy included."""
+    checkpoints = Checkpoints(folder / "checkpoints")
+    state = programs.init()
+    restored = checkpoints.restore(state)
+    first = 1
+    if restored:
+        first, state = restored[0] + 1, restored[1]
+    metrics_file = folder / "metrics.jsonl"
+    history = _keep_epochs(metrics_file, before=first)
+    saved_at = time.monotonic()
+    bar = tqdm(
+        range(first, train.epochs + 1),
+        desc=model,
+        initial=first - 1,
+        total=train.epochs,
+        unit="epoch",
+        file=sys.stderr,
+        disable=first > train.epochs,
+    )
+    for epoch in bar:
+        start = time.perf_counter()
+        state, metrics = programs.epoch(state, epoch)
+        line = _epoch_line(epoch, metrics, replicas, start)
+        history.append(line)
+        with metrics_file.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        bar.set_postfix(
+            loss=f"{np.mean(line['loss']):.3f}",
+            dev=f"{np.mean(line['dev_accuracy']):.3f}",
+        )
+        if epoch == train.epochs or time.monotonic() - saved_at > 60 * train.checkpoint_minutes:
+            checkpoints.save(epoch, state)
+            saved_at = time.monotonic()
+    return state, [line["seconds"] for line in history]
+
+
+def _epoch_line(epoch: int, metrics: Metrics, replicas: Replicas, start: float) -> dict[str, Any]:
+    loss, accuracy = replicas.keep(metrics.loss), replicas.keep(metrics.dev_accuracy)
+    return {
+        "epoch": epoch,
+        "seconds": round(time.perf_counter() - start, 4),
+        "loss": [round(float(x), 6) for x in loss],
+        "dev_accuracy": [round(float(x), 6) for x in accuracy],
+    }
+
+
+def _keep_epochs(path: Path, before: int) -> list[dict[str, Any]]:
+    """The lines of the epochs before the given one; the file is cut to them."""
+    lines = []
+    for text in path.read_text().splitlines() if path.exists() else []:
+        try:
+            line = json.loads(text)
+        except ValueError:  # the last line of a killed run
+            break
+        if line["epoch"] < before:
+            lines.append(line)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return lines

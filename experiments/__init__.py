@@ -1,0 +1,1 @@
+"""What to run: one file per experiment, read by `launch.py --config=experiments/NAME.py`."""

@@ -1,0 +1,37 @@
+"""The settings that every experiment starts from: those of the paper (appendix 2.2)."""
+
+from ml_collections import ConfigDict, config_dict
+
+from clutrr_jax.models import MODELS
+from generator.config import Config
+
+
+def base(name: str, models: str) -> ConfigDict:
+    """The settings of the run `name` with these models, comma-separated. An experiment changes
+    some of them and says why."""
+    config = ConfigDict()
+    config.name = name
+    config.models = models
+    config.seed = 0  # of the first replica; the next have the next numbers
+
+    # A data set: .zip, folder, .csv or .parquet. Empty: generated anew, as `generate` says.
+    config.data = ""
+    config.generate = ConfigDict(Config().to_json())
+
+    config.train = ConfigDict({
+        "replicas": 10,
+        "epochs": 100,
+        "batch": 100,  # stories per step
+        "learning_rate": 1e-3,  # of Adam
+        "clip": 5.0,  # largest norm of the gradient
+        "dev": 0.2,  # share of the train stories that selects the epoch to be tested
+        "checkpoint_minutes": 1.0,  # and always after the last epoch
+    })  # fmt: skip
+
+    # Every model's settings, and its own `train` settings where it is not to share those above.
+    for model, spec in MODELS.items():
+        config[model] = ConfigDict(spec.config)
+        config[model].train = ConfigDict({
+            name: config_dict.placeholder(type(value)) for name, value in config.train.items()
+        })  # fmt: skip
+    return config

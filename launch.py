@@ -1,0 +1,139 @@
+"""Trains models on CLUTRR, tests them, and draws the curve of accuracy against clause length.
+
+  python launch.py --config=experiments/figure5.py --workdir=runs/figure5
+
+An experiment is a file of settings. Every setting can be given on the command line instead:
+
+  --config.data=FILE         a CLUTRR data set: .zip, folder, .csv or .parquet
+                             (empty: stories are generated, as --config.generate.* says)
+  --config.models=A,B        which models, of: {models}
+  --config.seed=N            seed of the first replica; the others have the next numbers
+  --config.train.replicas=N  how many seeds are trained at once
+  --config.train.epochs=N    passes over the train stories
+  --config.gat.dropout=X     any setting of a model, by its name
+  --config.gat.train.epochs=N  a train setting for one model alone
+
+All settings stand in experiments/base.py and at the top of each file in clutrr_jax/models/.
+
+The run's folder, --workdir, receives results.md, results.json, curve.png, and a folder for each
+model with its checkpoints, metrics and predictions. The same command again goes on where the last
+one ended. It runs on what JAX finds: CPU, GPU or TPU.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import jax
+from absl import app, flags, logging
+from ml_collections import config_flags
+
+from clutrr_jax.models import MODELS
+from clutrr_jax.prepare import prepare
+from clutrr_jax.report import curve, results
+from clutrr_jax.run import device_name, run_model
+from generator.config import Config
+from generator.errors import InputError, at
+from generator.write import write_dataset
+
+__doc__ = __doc__.replace("{models}", ", ".join(MODELS))
+
+_CONFIG = config_flags.DEFINE_config_file("config", None, "The experiment: a file of settings.")
+_WORKDIR = flags.DEFINE_string("workdir", None, "The run's folder.")
+
+
+def run(config, workdir: Path) -> None:
+    """One run, from its settings to its report."""
+    models = [name.strip() for name in config.models.split(",")]
+    for name in models:
+        if name not in MODELS:
+            raise InputError(f'no model "{name}", expected some of {", ".join(MODELS)}')
+    print(f"Runs on {device_name()}.", flush=True)
+    claim(workdir / "config.json", _flat(config.to_dict()))
+    if not config.data:
+        print(f"Generating stories in {workdir / 'data'}.", flush=True)
+        write_dataset(Config.from_json(config.generate.to_dict()), workdir / "data")
+    data = prepare(config.data or workdir / "data")
+    print(f"Read {len(data.train):,} train and {len(data.test):,} test stories.", flush=True)
+    claim(workdir / "data.json", {"stories": data.fingerprint})
+    for name in models:
+        run_model(name, config, data, workdir / name)
+    found = results.collect(models, config.to_dict(), data, workdir, device_name())
+    results.write(found, workdir)
+    curve.draw(found, workdir / "curve.png")
+    print(f"\n{results.plain_text(results.table(found))}\n\nThe report: {workdir / 'results.md'}")
+
+
+def claim(path: Path, settings: dict) -> None:
+    """Notes what the run is of, or checks that it still is.
+
+    Raises:
+      InputError: the folder holds a run of something else, or cannot be written.
+    """
+    try:
+        if path.exists():
+            before = json.loads(path.read_text())
+            for name in {**before, **settings}:
+                if before.get(name) != settings.get(name):
+                    raise InputError(
+                        f"{at(path)}: a run of another configuration: {name} was "
+                        f'"{before.get(name)}", now "{settings.get(name)}"; expected the same, or '
+                        "another --workdir"
+                    )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(settings, indent=1) + "\n")
+    except OSError as error:
+        raise InputError(f"{at(path)}: cannot be written ({error.strerror})") from None
+    except ValueError:
+        raise InputError(f"{at(path)}: damaged, expected JSON; remove it to start anew") from None
+
+
+def _flat(config: dict, prefix: str = "") -> dict:
+    """Nested settings -> {dotted name: value}."""
+    flat: dict = {}
+    for name, value in config.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+def main(_) -> None:
+    logging.set_verbosity(logging.WARNING)
+    if flags.FLAGS["config"].value is None or _WORKDIR.value is None:
+        raise InputError("--config=FILE and --workdir=DIR must be given; see --help")
+    try:
+        config = _CONFIG.value
+        config.name  # noqa: B018 - a file that failed to load tells it at the first look
+    except OSError:
+        name = getattr(flags.FLAGS["config"], "config_filename", "--config")
+        raise InputError(f"{at(name)}: no such file, expected an experiment") from None
+    run(config, Path(_WORKDIR.value))
+
+
+def parse_flags(argv: list[str]) -> list[str]:
+    """The command line; a mistake in it is the user's, and one line."""
+    if {"--help", "-h", "-help"} & set(argv):
+        print(__doc__.strip())
+        sys.exit(0)
+    try:
+        return flags.FLAGS(argv)
+    except KeyError as error:
+        name = str(error).strip("'\"")
+        raise InputError(f'command line: no setting "{name}"; see --help') from None
+    except (flags.Error, OSError, AttributeError, TypeError, ValueError) as error:
+        raise InputError(f"command line: {str(error).splitlines()[0]}; see --help") from None
+
+
+if __name__ == "__main__":
+    # One device for each core, before JAX looks: replicas are spread over devices.
+    jax.config.update("jax_num_cpu_devices", os.cpu_count())
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "clutrr_jax"
+    jax.config.update("jax_compilation_cache_dir", str(cache))
+    try:
+        app.run(main, flags_parser=parse_flags)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

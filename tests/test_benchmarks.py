@@ -1,0 +1,32 @@
+"""What the benchmarks count (never how long anything takes)."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+
+from benchmarks.flops import matmul_flops
+
+
+def test_products_in_scans_count_every_time() -> None:
+    x, w = jnp.ones((3, 5)), jnp.ones((5, 5))
+
+    def recurrent(x, w):
+        return jax.lax.scan(lambda h, _: (jnp.tanh(h @ w), None), x, length=7)[0]
+
+    assert matmul_flops(lambda x, w: x @ w, x, w) == 2 * 3 * 5 * 5
+    assert matmul_flops(recurrent, x, w) == 7 * 2 * 3 * 5 * 5
+    # Backwards there are two products for each: with respect to the state and to the weight.
+    backward = jax.grad(lambda w: recurrent(x, w).sum())
+    assert 7 * 2 * 75 * 2 <= matmul_flops(backward, w) <= 7 * 2 * 75 * 3
+
+
+def test_an_unknown_benchmark_is_one_line() -> None:
+    command = [sys.executable, "-m", "benchmarks", "nothing"]
+    done = subprocess.run(
+        command, cwd=Path(__file__).parent.parent, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2 and 'unknown benchmark "nothing"' in done.stderr
+    assert "Traceback" not in done.stderr

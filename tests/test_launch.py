@@ -1,0 +1,136 @@
+"""The whole of it through launch.py, as a user runs it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TINY = [
+    "--config.train.replicas=2",
+    "--config.train.epochs=2",
+    "--config.gat.node=16",
+    "--config.bilstm_mean.hidden=8",
+    "--config.bilstm_mean.embedding=8",
+    "--config.models=gat,bilstm_mean",
+]
+
+
+def launch(*arguments: str, config: str = "experiments/figure5.py") -> subprocess.CompletedProcess:
+    command = [sys.executable, "launch.py", f"--config={config}", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def finished(small_folder, tmp_path_factory) -> tuple[Path, str]:
+    workdir = tmp_path_factory.mktemp("run")
+    done = launch(*TINY, f"--config.data={small_folder}", f"--workdir={workdir}")
+    assert done.returncode == 0, done.stderr
+    return workdir, done.stdout
+
+
+def test_a_run_leaves_its_report(finished) -> None:
+    workdir, printed = finished
+    results = json.loads((workdir / "results.json").read_text())
+    rows = {(row["model"], row["task"]): row for row in results["rows"]}
+    assert set(rows) == {
+        (model, task)
+        for model in ("gat", "bilstm_mean", "majority")
+        for task in ("1.2", "1.3", "2.4", "1.5")
+    }
+    row = rows["gat", "1.5"]
+    assert (row["k"], row["count"], row["replicas"], row["ceiling"]) == (5, 20, 2, 1.0)
+    assert 0 <= row["low"] <= row["accuracy"] <= row["high"] <= 1
+    assert results["config"]["train"]["epochs"] == 2 and results["versions"]["jax"]
+    assert (workdir / "curve.png").read_bytes().startswith(b"\x89PNG")
+    for text in (printed, (workdir / "results.md").read_text()):
+        assert "bilstm_mean (2 replicas)" in text and "ceiling" in text and "majority" in text
+    lines = (workdir / "gat" / "predictions.csv").read_text().splitlines()
+    assert len(lines) == 1 + 2 * 80
+    assert len((workdir / "gat" / "metrics.jsonl").read_text().splitlines()) == 2
+
+
+def test_the_same_command_again_changes_nothing(finished, small_folder) -> None:
+    workdir, _ = finished
+    files = ("results.json", "results.md", "gat/predictions.csv", "gat/metrics.jsonl")
+    before = [(workdir / name).read_bytes() for name in files]
+    (workdir / "results.json").unlink()
+    again = launch(*TINY, f"--config.data={small_folder}", f"--workdir={workdir}")
+    assert again.returncode == 0, again.stderr
+    assert [(workdir / name).read_bytes() for name in files] == before
+
+
+def test_a_killed_run_goes_on_to_the_same_numbers(finished, small_folder, tmp_path) -> None:
+    """Stopped after the first epoch: what is left is trained, and nothing differs."""
+    workdir, _ = finished
+    arguments = [*TINY, f"--config.data={small_folder}", f"--workdir={tmp_path}"]
+    arguments.append("--config.models=gat")
+    code = (
+        "import sys, runpy, clutrr_jax.run as run\n"
+        "real = run.Checkpoints.save\n"
+        "def save(self, epoch, state):\n"
+        "    real(self, epoch, state)\n"
+        "    if epoch == 1: run.sys.stderr.flush(); __import__('os')._exit(9)\n"
+        "run.Checkpoints.save = save\n"
+        "sys.argv[0] = 'launch.py'\n"
+        "runpy.run_path('launch.py', run_name='__main__')\n"
+    )
+    often = "--config.train.checkpoint_minutes=0.0"
+    command = [sys.executable, "-c", code, "--config=experiments/figure5.py", *arguments, often]
+    killed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert killed.returncode == 9, killed.stderr
+    assert not (tmp_path / "gat" / "model.json").exists()
+    done = launch(*arguments, often)
+    assert done.returncode == 0, done.stderr
+    ours, whole = (
+        [json.loads(line) for line in (d / "gat" / "metrics.jsonl").read_text().splitlines()]
+        for d in (tmp_path, workdir)
+    )
+    for a, b in zip(ours, whole, strict=True):
+        assert (a["epoch"], a["loss"], a["dev_accuracy"]) == (
+            b["epoch"], b["loss"], b["dev_accuracy"],
+        )  # fmt: skip
+    assert (tmp_path / "gat" / "predictions.csv").read_bytes() == (
+        workdir / "gat" / "predictions.csv"
+    ).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--config.models=gta"], 'no model "gta"'),
+        (["--config.bogus=1"], "bogus"),
+        (["--config.train.epochs=many"], "epochs"),
+        (["--config.data=nowhere.zip"], "nowhere.zip"),
+        (["--config.data=tests"], "no data in it"),
+        (["--nonsense"], "nonsense"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments: list[str], expected: str, tmp_path: Path) -> None:
+    done = launch(*arguments, f"--workdir={tmp_path}")
+    assert done.returncode == 2
+    assert expected in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_experiment_is_one_line(tmp_path: Path) -> None:
+    done = launch(f"--workdir={tmp_path}", config="experiments/nowhere.py")
+    assert done.returncode == 2 and "nowhere.py" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_another_configuration_in_the_same_folder_is_refused(finished, small_folder) -> None:
+    workdir, _ = finished
+    before = (workdir / "results.json").read_bytes()
+    done = launch(*TINY, f"--config.data={small_folder}", f"--workdir={workdir}", "--config.seed=1")
+    assert done.returncode == 2
+    assert 'another configuration: seed was "0", now "1"' in done.stderr
+    assert (workdir / "results.json").read_bytes() == before
+
+
+def test_help_names_the_models() -> None:
+    command = [sys.executable, "launch.py", "--help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0
+    assert "bilstm_attention" in done.stdout and "--config.train.replicas" in done.stdout

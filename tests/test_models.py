@@ -1,0 +1,191 @@
+"""Laws that every model of the registry keeps. A new model is tested by being registered."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from flax import nnx
+from ml_collections import ConfigDict
+
+from clutrr_jax.data.batches import Shape, TokenBatch, pack, plan_shapes, targets
+from clutrr_jax.data.stories import Stories, redraw_entities
+from clutrr_jax.models import MODELS
+from clutrr_jax.models.common import Fixed
+from clutrr_jax.models.lstm import lstm
+
+paths = jax.tree_util.tree_leaves_with_path
+GRAPH_MODELS = [name for name, spec in MODELS.items() if spec.kind == "graph"]
+
+
+def make(name: str, small, **changes) -> nnx.Module:
+    spec = MODELS[name]
+    model = spec.model(ConfigDict(spec.config | changes), small.sizes, rngs=nnx.Rngs(0))
+    model.eval()
+    return model
+
+
+def shape_for(name: str, small, rows: list[int], extra: int = 0) -> Shape:
+    """The least shape for the rows, or one with `extra` more of everything but stories."""
+    stories = small.train_stories
+    real = np.array([row for row in rows if row >= 0])
+    if MODELS[name].kind == "graph":
+        nodes = int(np.asarray(stories.n_node)[real].sum()) + 1
+        edges = int(np.asarray(stories.n_edge)[real].sum())
+        return Shape(len(rows), nodes=nodes + extra, edges=edges + extra)
+    return Shape(len(rows), tokens=int(np.asarray(stories.n_token)[real].max()) + extra)
+
+
+@nnx.jit(static_argnames="shape")
+def run(model: nnx.Module, stories: Stories, rows: jax.Array, shape: Shape) -> jax.Array:
+    return model(pack(stories, rows, shape))
+
+
+def logits(model: nnx.Module, name: str, small, rows: list[int], extra: int = 0) -> np.ndarray:
+    shape = shape_for(name, small, rows, extra)
+    return np.asarray(run(model, small.train_stories, jnp.array(rows), shape))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_shape_and_padding_rows(name: str, small) -> None:
+    out = logits(make(name, small), name, small, [0, -1, 5, -1])
+    assert out.shape == (4, small.sizes.relations) and out.dtype == np.float32
+    assert np.isfinite(out).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_padding_never_changes_a_logit(name: str, small) -> None:
+    model, rows = make(name, small), [3, 70, 20, 110]
+    padded = logits(model, name, small, rows, extra=13)
+    np.testing.assert_allclose(logits(model, name, small, rows), padded, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_batch_equals_its_rows_one_by_one(name: str, small) -> None:
+    model, rows = make(name, small), [0, 60, 61, 119, 7]
+    together = logits(model, name, small, rows)
+    shape = dataclasses.replace(shape_for(name, small, rows), stories=1)
+    alone = [run(model, small.train_stories, jnp.array([row]), shape)[0] for row in rows]
+    np.testing.assert_allclose(together, np.stack(alone), atol=2e-6)
+
+
+@pytest.mark.parametrize("name", GRAPH_MODELS)
+def test_order_of_nodes_and_edges_never_matters(name: str, small) -> None:
+    model, rows, rng = make(name, small), [62, 100], np.random.default_rng(0)
+    batch = pack(small.train_stories, jnp.array(rows), shape_for(name, small, rows, extra=3))
+    nodes = np.arange(len(batch.nodes["entity"]))
+    start = 0
+    for count in np.asarray(batch.n_node):  # people change places within their story
+        rng.shuffle(nodes[start : start + count])
+        start += int(count)
+    new_place = np.argsort(nodes)
+    edges = np.arange(len(batch.senders))
+    start = 0
+    for count in np.asarray(batch.n_edge):
+        rng.shuffle(edges[start : start + count])
+        start += int(count)
+    assert (nodes != np.arange(len(nodes))).any() and (edges != np.arange(len(edges))).any()
+    moved = batch._replace(
+        nodes={"entity": batch.nodes["entity"][nodes]},
+        edges={"relation": batch.edges["relation"][edges]},
+        senders=jnp.asarray(new_place)[batch.senders[edges]],
+        receivers=jnp.asarray(new_place)[batch.receivers[edges]],
+        globals=batch.globals | {"query": jnp.asarray(new_place)[batch.globals["query"]]},
+    )
+    call = nnx.jit(lambda model, batch: model(batch))
+    np.testing.assert_allclose(call(model, batch), call(model, moved), atol=2e-6)
+
+
+@pytest.mark.parametrize("name", GRAPH_MODELS)
+def test_without_entities_renaming_never_matters(name: str, small) -> None:
+    if "entities" not in MODELS[name].config:
+        pytest.skip("the model has no switch for its entities")
+    model, rows = make(name, small, entities=False), [0, 80]
+    shape = shape_for(name, small, rows)
+    renamed = redraw_entities(small.train_stories, small.sizes.entities, jax.random.key(0))
+    np.testing.assert_array_equal(
+        run(model, small.train_stories, jnp.array(rows), shape),
+        run(model, renamed, jnp.array(rows), shape),
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_overfits_and_trains_all_that_it_should(name: str, small) -> None:
+    """64 stories are learned by heart; every parameter has a gradient; the fixed ones stay."""
+    model = make(name, small, dropout=0.0)
+    graph, params, other = nnx.split(model, nnx.Param, ...)
+    shapes, _ = plan_shapes(MODELS[name].kind, small.train_stories, 64)
+    batch = pack(small.train_stories, jnp.arange(28, 92), max(shapes, key=lambda s: s.tokens))
+    target, _ = targets(batch)
+    optimizer = optax.adam(1e-2)
+
+    def loss(params):
+        out = nnx.merge(graph, params, other)(batch)
+        return optax.softmax_cross_entropy_with_integer_labels(out, target).mean()
+
+    @jax.jit
+    def step(params, state):
+        grads = jax.grad(loss)(params)
+        updates, state = optimizer.update(grads, state, params)
+        return optax.apply_updates(params, updates), state, grads
+
+    state = optimizer.init(params)
+    touched = jax.tree.map(lambda p: jnp.zeros(p.shape, bool), params)
+    for _ in range(150):
+        params, state, grads = step(params, state)
+        touched = jax.tree.map(lambda t, g: t | (g != 0), touched, grads)
+    predicted = nnx.merge(graph, params, other)(batch).argmax(axis=-1)
+    assert (predicted == target).mean() > 0.95
+    for path, t in paths(touched):
+        assert t.any(), f"no gradient reaches {jax.tree_util.keystr(path)}"
+    fixed = {jax.tree_util.keystr(p) for p, _ in paths(nnx.state(model, Fixed))}
+    assert fixed and not fixed & {jax.tree_util.keystr(p) for p, _ in paths(params)}
+
+
+def test_lstm_gradient_by_hand_equals_autodiff() -> None:
+    steps, groups, batch, hidden = 5, 2, 3, 4
+    keys = jax.random.split(jax.random.key(0), 3)
+    inputs = jax.random.normal(keys[0], (steps, groups, batch, 4 * hidden))
+    weight = jax.random.normal(keys[1], (groups, hidden, 4 * hidden))
+    mask = (jnp.arange(steps)[:, None, None] < jnp.array([5, 3, 1])) * jnp.ones((1, groups, 1))
+    aim = jax.random.normal(keys[2], (steps, groups, batch, hidden))
+
+    def plain(inputs, weight):
+        """The textbook recurrence, step by step."""
+        h = c = jnp.zeros((groups, batch, hidden))
+        out = []
+        for t in range(steps):
+            gates = inputs[t] + jnp.einsum("gbh,ghk->gbk", h, weight)
+            i, f, g, o = jnp.split(gates, 4, axis=-1)
+            c = mask[t][..., None] * (nnx.sigmoid(f) * c + nnx.sigmoid(i) * jnp.tanh(g))
+            h = nnx.sigmoid(o) * jnp.tanh(c)
+            out.append(h)
+        return jnp.stack(out)
+
+    def by(recurrence):
+        return lambda inputs, weight: (recurrence(inputs, weight) * aim).sum()
+
+    ours = by(lambda inputs, weight: lstm(inputs, weight, mask))
+    np.testing.assert_allclose(ours(inputs, weight), by(plain)(inputs, weight), rtol=1e-5)
+    for got, wanted in zip(
+        jax.grad(ours, (0, 1))(inputs, weight), jax.grad(by(plain), (0, 1))(inputs, weight),
+        strict=True,
+    ):  # fmt: skip
+        np.testing.assert_allclose(got, wanted, atol=1e-5)
+
+
+def test_reading_backwards_starts_at_the_last_word(small) -> None:
+    """The state of the first token depends on the last one, however much padding follows."""
+    model = make("bilstm_mean", small)
+    batch = pack(small.train_stories, jnp.array([0]), shape_for("bilstm_mean", small, [0], 9))
+    assert isinstance(batch, TokenBatch)
+    last = int(batch.mask.sum()) - 1
+    changed = batch._replace(tokens=batch.tokens.at[0, last].set(batch.tokens[0, 0]))
+    layer, mask = model.layers[0], batch.mask.T
+    first = layer(model.embed(batch.tokens.T), mask)[0]
+    other = layer(model.embed(changed.tokens.T), mask)[0]
+    hidden = first.shape[-1] // 2
+    np.testing.assert_array_equal(first[:, :hidden], other[:, :hidden])
+    assert (np.asarray(first[:, hidden:]) != np.asarray(other[:, hidden:])).any()

@@ -1,0 +1,140 @@
+"""Replicas, splits, shuffling and checkpoints."""
+
+import jax
+import numpy as np
+import pytest
+from ml_collections import ConfigDict
+
+from clutrr_jax.checkpoint import Checkpoints
+from clutrr_jax.models import MODELS
+from clutrr_jax.replicas import Replicas
+from clutrr_jax.training import build, split_rows
+from generator.errors import InputError
+
+TRAIN = ConfigDict({"epochs": 3, "batch": 32, "learning_rate": 1e-3, "clip": 5.0, "dev": 0.2})
+SMALL = {
+    "gat": {"node": 16, "edge": 8, "readout": 16},
+    "bilstm_mean": {"embedding": 8, "hidden": 8, "readout": 16},
+}
+
+
+def programs_for(name: str, small, replicas: Replicas):
+    spec = MODELS[name]
+    config = ConfigDict(spec.config | SMALL[name])
+    return build(spec, config, TRAIN, small.sizes, small.train_stories, replicas)
+
+
+def train(name: str, small, replicas: Replicas, epochs: int):
+    programs = programs_for(name, small, replicas)
+    state = programs.init()
+    for epoch in range(1, epochs + 1):
+        state, _ = programs.epoch(state, epoch)
+    return programs, state
+
+
+def is_key(x: jax.Array) -> bool:
+    return jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
+
+
+def leaves(tree) -> list[np.ndarray]:
+    return [np.asarray(jax.random.key_data(x) if is_key(x) else x) for x in jax.tree.leaves(tree)]
+
+
+def test_every_replica_splits_all_rows_its_own_way() -> None:
+    buckets = [np.arange(50), np.arange(50, 83)]
+    split = split_rows(buckets, np.array([0, 1]), dev=0.2)
+    for b, rows in enumerate(buckets):
+        for r in range(2):
+            both = np.concatenate([split.train[b][r], split.dev[b][r]])
+            assert sorted(both.tolist()) == rows.tolist()
+        assert split.dev[b].shape == (2, int(len(rows) * 0.2))
+        assert set(split.dev[b][0]) != set(split.dev[b][1])
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_replica_equals_the_same_seed_alone(name: str, small) -> None:
+    """Three replicas on two devices (one is added to fill them up), and replica 1 by itself: equal
+    but for rounding, since a device with a single replica runs no loop over replicas."""
+    many, alone = Replicas(3, first_seed=5), Replicas(1, first_seed=6)
+    programs, all_state = train(name, small, many, 2)
+    alone_programs, one_state = train(name, small, alone, 2)
+    for a, b in zip(leaves(all_state), leaves(one_state), strict=True):
+        np.testing.assert_allclose(a[1], b[0], atol=1e-5)
+    all_out = programs.predict(all_state.params, all_state.other, small.test_stories)
+    one_out = alone_programs.predict(one_state.params, one_state.other, small.test_stories)
+    np.testing.assert_array_equal(many.keep(all_out[0])[1], alone.keep(one_out[0])[0])
+    assert len(many.keep(all_out[0])) == 3
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_resuming_equals_no_interruption(name: str, small, tmp_path) -> None:
+    replicas = Replicas(2)
+    _, undisturbed = train(name, small, replicas, 4)
+    programs, half = train(name, small, replicas, 2)
+    Checkpoints(tmp_path / "c").save(2, half)
+
+    found = Checkpoints(tmp_path / "c").restore(programs.init())
+    assert found is not None and found[0] == 2
+    state = found[1]
+    for epoch in (3, 4):
+        state, _ = programs.epoch(state, epoch)
+    for a, b in zip(leaves(undisturbed), leaves(state), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_best_epoch_is_kept(small) -> None:
+    programs = programs_for("gat", small, Replicas(1))
+    state, best = programs.init(), (-1.0, 0)
+    for epoch in range(1, 8):
+        state, metrics = programs.epoch(state, epoch)
+        accuracy = float(metrics.dev_accuracy[0])
+        if accuracy > best[0]:
+            best, kept = (accuracy, epoch), leaves(state.params)
+    assert (float(state.best_accuracy[0]), int(state.best_epoch[0])) == best
+    for a, b in zip(kept, leaves(state.best_params), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_predictions_do_not_depend_on_the_stories_beside(small) -> None:
+    """Every test story gets its own answer: a subset of the tests gets the same ones."""
+    from clutrr_jax.data.stories import Stories
+
+    programs, state = train("gat", small, Replicas(1), 1)
+    test = small.test_stories
+    everything, _ = programs.predict(state.params, state.other, test)
+    rows = np.array([70, 3, 41])
+    per_story = {"node_start", "n_node", "edge_start", "n_edge", "token_start", "n_token",
+                 "query", "target", "clause_length"}  # fmt: skip
+    some = Stories(*(x[rows] if f in per_story else x for f, x in test._asdict().items()))
+    part, _ = programs.predict(state.params, state.other, some)
+    np.testing.assert_array_equal(np.asarray(everything)[0, rows], np.asarray(part)[0])
+
+
+def test_nothing_to_restore(tmp_path, small) -> None:
+    programs = programs_for("gat", small, Replicas(1))
+    assert Checkpoints(tmp_path / "none").restore(programs.init()) is None
+
+
+def test_a_checkpoint_of_another_configuration_is_refused(small, tmp_path) -> None:
+    Checkpoints(tmp_path / "c").save(1, programs_for("gat", small, Replicas(1)).init())
+    other = programs_for("gat", small, Replicas(2)).init()
+    with pytest.raises(InputError, match="checkpoint of another configuration"):
+        Checkpoints(tmp_path / "c").restore(other)
+
+
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(small, tmp_path) -> None:
+    programs = programs_for("gat", small, Replicas(1))
+    state, checkpoints = programs.init(), Checkpoints(tmp_path / "c")
+    for epoch in (1, 2):
+        state, _ = programs.epoch(state, epoch)
+        checkpoints.save(epoch, state)
+    for file in (tmp_path / "c" / "2" / "default").rglob("*"):
+        if file.is_file():
+            file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    found = Checkpoints(tmp_path / "c").restore(programs.init())
+    assert found is not None and found[0] == 1
+    for file in (tmp_path / "c" / "1" / "default").rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"")
+    with pytest.raises(InputError, match="no checkpoint can be read"):
+        Checkpoints(tmp_path / "c").restore(programs.init())
