@@ -227,8 +227,8 @@ def imported(
     whole, seen = cut([story for part in stories.values() for story in part])
     if not seen:
         raise InputError(
-            f"{', '.join(map(str, paths))}: no paraphrase comes back with other names; more stories "
-            "are needed"
+            f"{', '.join(map(str, paths))}: no paraphrase comes back with other names; "
+            "more stories are needed"
         )
     counts = {}
     rest = iter(whole)
