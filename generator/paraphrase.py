@@ -31,6 +31,7 @@ from generator.paraphrase_frames import (
     Name,
     Noun,
     Part,
+    Pronoun,
     Slot,
     frames,
     words,
@@ -74,6 +75,7 @@ _NEW_CLAUSE = re.compile(
 # not told apart) has 93, 33 and 10.
 PER_CLAUSE = {1: 56, 2: 20, 3: 8}
 
+_UNCLEAR = -1  # no person on the path
 Clause = tuple[int, ...]  # predicates along the path
 
 
@@ -266,6 +268,8 @@ class Writer:
                 mentioned.add(person)
                 if subject is None and not owns:
                     subject = person
+                elif isinstance(part, Pronoun) and not owns and subject != person:
+                    subject = _UNCLEAR  # "Carl took him to his son": whose?
         return "".join(out)
 
     def _alike(self, person: int, others: Iterable[int]) -> bool:
