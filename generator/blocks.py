@@ -17,10 +17,11 @@ from generator.clause_sets import allowed_clauses, is_listable
 from generator.closure import KinshipGraph, kinship_graph
 from generator.config import SPLITS, Config, Task
 from generator.errors import InputError
-from generator.kinship import NUM_RELATIONS, RELATION_OF
+from generator.kinship import NUM_PREDICATES, NUM_RELATIONS, RELATION_OF
 from generator.stories import Stories, candidates
 
 BLOCK = 1024
+_ALL_PREDICATES = np.ones(NUM_PREDICATES, bool)
 _FAMILIES = 8  # random families per block; each serves 128 stories
 _ROUND = 4096  # most stories of one target relation to draw at once
 _TRIES = 4096  # stories of a relation to draw in vain before doing without it
@@ -29,11 +30,12 @@ _TRIES_CLAUSE = 1 << 18  # the same where clauses are wanted: the rarest are one
 
 
 def block(
-    config: Config, split: str, task: Task, index: int
+    config: Config, split: str, task: Task, index: int, tellable: np.ndarray = _ALL_PREDICATES
 ) -> tuple[Stories, np.random.Generator]:
     """Block `index` of a task, and the source of chance for its text.
 
-    All blocks have BLOCK stories, but for the last one where no clause may come twice.
+    All blocks have BLOCK stories, but for the last one where no clause may come twice. Noise facts
+    are of the `tellable` predicates, bool [11].
 
     Raises:
       InputError: the settings allow no such stories, or not as many.
@@ -41,7 +43,7 @@ def block(
     rng = _chance(config, split, task, index)
     graph = kinship_graph(config.shape, _FAMILIES, rng)
     order = _order(config, split, task, graph, index, rng)
-    stories = candidates(config, split, task, graph, order.relation[:0], rng)
+    stories = candidates(config, split, task, graph, tellable, order.relation[:0], rng)
     wanted = order.wanted
     kinds = len(order.relation)
     tried, gained, vain = (np.zeros(NUM_RELATIONS, np.int64) for _ in range(3))
@@ -66,7 +68,7 @@ def block(
             continue
         count = np.minimum(needed * (tried + 2) / (gained + 1) + 4, _ROUND).astype(np.int64)
         relation = np.repeat(np.arange(NUM_RELATIONS), count * (needed > 0))
-        new = candidates(config, split, task, graph, relation, rng)
+        new = candidates(config, split, task, graph, tellable, relation, rng)
         stories = order.pick(Stories.join([stories, new]), wanted)
         gain = np.bincount(stories.target, minlength=NUM_RELATIONS) - gained
         tried += count * (needed > 0)
@@ -142,7 +144,7 @@ def _order(
             wanted = turn[np.arange(index * BLOCK, (index + 1) * BLOCK) % len(clauses)]
             codes = clause_code(clauses[:, :-1])
             return _Order(wanted, clauses[:, -1], codes, tries=_TRIES_CLAUSE)
-    # Many more clauses than rows: each clause at most once. A block has those whose code is its own.
+    # Many more clauses than rows: each at most once. A block has those whose code is its own.
     size = min(BLOCK, rows - index * BLOCK)
     if size <= 0:
         raise InputError(f"task {task}: only {rows} {split} rows of different clauses are planned")

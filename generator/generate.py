@@ -1,12 +1,14 @@
 """Stories in memory, for training on fresh data without any file."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from generator.banks import load_bank
 from generator.blocks import BLOCK, block
 from generator.config import Config
+from generator.hold_out import SplitBank, split_bank
 from generator.names import bracketed
 from generator.stories import Stories
 from generator.story import texts
@@ -52,17 +54,18 @@ def generate(
       InputError: the settings cannot be met.
     """
     rows = config.rows(split) if rows is None else rows
-    train, test, _ = load_bank(config).split(config)
+    banks = _banks(config)
+    tellable = banks.tellable()
     parts: list[Stories] = []
     stories: list[str] = []
     names: list[list[str]] = []
     for task in config.tasks(split):
         for index in range(first // BLOCK, -(-(first + rows) // BLOCK) if rows else 0):
-            part, rng = block(config, split, task, index)
+            part, rng = block(config, split, task, index, tellable)
             wanted = slice(max(first - index * BLOCK, 0), first + rows - index * BLOCK)
             if text:
                 people = bracketed(part.gender, part.name)
-                told = texts(part, people, test if split == "test" else train, rng)
+                told = texts(part, people, banks.of(split), rng)
                 stories += [story for story, _, _ in told][wanted]
                 names += people[wanted]
             parts.append(part.select(wanted))
@@ -79,6 +82,11 @@ def generate(
         stories=stories,
         names=names,
     )
+
+
+@lru_cache(maxsize=8)
+def _banks(config: Config) -> SplitBank:
+    return split_bank(load_bank(config), config)
 
 
 def _stack(parts: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:

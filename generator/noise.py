@@ -17,12 +17,19 @@ _ATTEMPTS = 20
 
 
 def supporting(
-    graph: KinshipGraph, chains: Chains, taken: np.ndarray, length: int, rng: np.random.Generator
+    graph: KinshipGraph,
+    tellable: np.ndarray,
+    chains: Chains,
+    taken: np.ndarray,
+    length: int,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """One detour for each story.
 
     Args:
       graph: the families.
+      tellable: bool [11], the predicates that a noise fact may have. (A detour only has those of
+        rules, as a path.)
       chains: the paths of B stories.
       taken: [B, n] which people of its family are in the story. Changed: the new ones are added.
       length: of the detour, in facts.
@@ -47,16 +54,26 @@ def supporting(
 
 
 def irrelevant(
-    graph: KinshipGraph, chains: Chains, taken: np.ndarray, length: int, rng: np.random.Generator
+    graph: KinshipGraph,
+    tellable: np.ndarray,
+    chains: Chains,
+    taken: np.ndarray,
+    length: int,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """One dangling path for each story; arguments and result as of `supporting`."""
     row = np.arange(len(taken))
     fact = chains.facts[row, rng.integers(0, chains.facts.shape[1], len(row))]
-    return _walk(graph, graph.start[fact], taken, length, rng)
+    return _walk(graph, tellable, graph.start[fact], taken, length, rng)
 
 
 def disconnected(
-    graph: KinshipGraph, chains: Chains, taken: np.ndarray, length: int, rng: np.random.Generator
+    graph: KinshipGraph,
+    tellable: np.ndarray,
+    chains: Chains,
+    taken: np.ndarray,
+    length: int,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """One path apart for each story; arguments and result as of `supporting`."""
     n = graph.families.n
@@ -64,13 +81,18 @@ def disconnected(
     exists = graph.families.exists.reshape(-1, n)[family]
     person, found = choose(exists & ~taken, rng)
     taken[np.flatnonzero(found), person[found]] = True
-    noise = _walk(graph, family * n + person, taken, length, rng)
+    noise = _walk(graph, tellable, family * n + person, taken, length, rng)
     noise[~found] = -1
     return noise
 
 
 def _walk(
-    graph: KinshipGraph, start: np.ndarray, taken: np.ndarray, length: int, rng: np.random.Generator
+    graph: KinshipGraph,
+    tellable: np.ndarray,
+    start: np.ndarray,
+    taken: np.ndarray,
+    length: int,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Random facts, each from the last person to a new one: [B, length], -1 where there is none."""
     n = graph.families.n
@@ -82,7 +104,8 @@ def _walk(
         fact = graph.out[start, None] + np.arange(degree.max(initial=1))
         valid = fact < graph.out[start + 1, None]
         fact = np.where(valid, fact, 0)
-        column, any_left = choose(valid & ~taken[row[:, None], graph.end[fact] % n], rng)
+        valid &= tellable[graph.predicate[fact]] & ~taken[row[:, None], graph.end[fact] % n]
+        column, any_left = choose(valid, rng)
         found &= any_left
         noise[:, step] = fact[row, column]
         start = graph.end[noise[:, step]]

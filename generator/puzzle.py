@@ -52,7 +52,7 @@ def rows(
             f"('{names[0]}', '{names[y]}')",
             "",
             RELATIONS[target[row]],
-            repr([stated]),
+            repr(stated),
             clean,
             _proof(steps[row], names),
             _clause(types[:k]),

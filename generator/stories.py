@@ -94,10 +94,14 @@ def candidates(
     split: str,
     task: Task,
     graph: KinshipGraph,
+    tellable: np.ndarray,
     relation: np.ndarray,
     rng: np.random.Generator,
 ) -> Stories:
-    """The allowed ones of random stories, one for each given target relation [B]."""
+    """The allowed ones of random stories, one for each given target relation [B].
+
+    Noise facts are of the `tellable` predicates, bool [11].
+    """
     families = graph.families
     n = families.n
     target = graph.sample_target(PREDICATE_OF[relation], rng)
@@ -122,7 +126,7 @@ def candidates(
     walks = [chains.facts]
     for kind, add, length in _NOISE:
         if task.noise in (kind, ALL_NOISE):
-            walks.append(add(graph, chains, taken, getattr(config, length), rng))
+            walks.append(add(graph, tellable, chains, taken, getattr(config, length), rng))
     people = [path] + [np.concatenate([graph.start[w], graph.end[w[:, -1:]]], 1) for w in walks[1:]]
     keep = np.all([w[:, 0] >= 0 for w in walks], axis=0)
     everyone = np.concatenate(people, axis=1)

@@ -7,9 +7,16 @@ from functools import cached_property
 
 import numpy as np
 
-from generator.config import SPLITS, Config
+from generator.config import MEMORY, MIXED, Config
 from generator.errors import InputError
-from generator.kinship import GENDERS, PREDICATE_ID, RELATION_OF, RELATIONS, RULE_TABLE
+from generator.kinship import (
+    GENDERS,
+    NUM_PREDICATES,
+    PREDICATE_ID,
+    RELATION_OF,
+    RELATIONS,
+    RULE_TABLE,
+)
 from generator.stories import Stories
 
 MAX_PIECE = 3  # facts that one paraphrase states
@@ -37,60 +44,34 @@ class Bank:
                         f"hold the placeholders {expected} and no other braces"
                     )
 
-    def split(self, config: Config) -> tuple["Bank", "Bank", dict[str, list[int]]]:
-        """The paraphrases of train (and dev), those of test, and which ones only tests show.
+    def tellable(self) -> np.ndarray:
+        """Of which predicates single facts can be told, whatever the genders, bool [11]."""
+        return np.array([not self._missing(predicate) for predicate in range(NUM_PREDICATES)])
 
-        Held out is a random part of each clause's paraphrases, at least one where there are two; if
-        only one, it stays in train. The same words go with the same side for both genders of the
-        first person.
+    def check(self, config: Config, part: str = "") -> None:
+        """Raises InputError unless each single fact that a path may have can be told.
+
+        That is so for any clause, then. In tasks 6 and 7 the answer is told as well.
         """
-        if "paraphrases" not in config.hold_out:
-            return self.check(), self, {}
-        rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(len(SPLITS),)))
-        held: dict[ClauseKey, set[str]] = {key: set() for key in self.templates}
-        quota = {
-            key: min(max(round(config.paraphrase_fraction * len(pool)), 1), len(pool) - 1)
-            for key, pool in self.templates.items()
-        }
-        for relations in sorted({key[1] for key in self.templates}):
-            keys = [key for g in range(len(GENDERS)) if (key := (g, relations)) in self.templates]
-            texts = sorted({text for key in keys for text in self.templates[key]})
-            for i in rng.permutation(len(texts)):
-                having = [key for key in keys if texts[i] in self.templates[key]]
-                if all(len(held[key]) < quota[key] for key in having):
-                    for key in having:
-                        held[key].add(texts[i])
-        numbers = {
-            clause_name(key): [i for i, text in enumerate(pool) if text in held[key]]
-            for key, pool in sorted(self.templates.items())
-        }
-        train, test = (
-            Bank(
-                self.name,
-                {
-                    key: tuple(text for text in pool if (text in held[key]) == only_tests)
-                    for key, pool in self.templates.items()
-                },
-            )
-            for only_tests in (False, True)
-        )
-        return train.check(" in train"), test.check(" in tests"), numbers
-
-    def check(self, part: str = "") -> "Bank":
-        """Raises InputError unless each single fact can be told, as any clause then can."""
         if not self.templates:
             raise InputError(f'bank "{self.name}" is empty; each single fact needs a paraphrase')
-        for predicate in np.unique(RULE_TABLE):
-            for gender, of_other in np.ndindex(2, 2):
-                key = (gender, (int(RELATION_OF[predicate, of_other]),))
-                impossible = predicate == PREDICATE_ID["SO"] and gender == of_other
-                if not impossible and not self.templates.get(key):
-                    raise InputError(
-                        f'bank "{self.name}" has no paraphrase for clause {clause_name(key)}'
-                        f"{part}; each single fact needs one for train and, if paraphrases are "
-                        "held out, another for tests"
-                    )
-        return self
+        answers = any(task.noise in (MEMORY, MIXED) for task in config.train + config.test)
+        for predicate in np.unique(RULE_TABLE if answers else RULE_TABLE[:, :2]):
+            for key in self._missing(predicate):
+                raise InputError(
+                    f'bank "{self.name}" has no paraphrase for clause {clause_name(key)}{part}; '
+                    "each single fact needs one for train and, if paraphrases are held out, "
+                    "another for tests"
+                )
+
+    def _missing(self, predicate: int) -> list[ClauseKey]:
+        """The clauses of one fact of a predicate that have no paraphrase; couples are mixed."""
+        keys = [
+            (gender, (int(RELATION_OF[predicate, other]),))
+            for gender, other in np.ndindex(2, 2)
+            if predicate != PREDICATE_ID["SO"] or gender != other
+        ]
+        return [key for key in keys if not self.templates.get(key)]
 
     @cached_property
     def covers(self) -> "_Cover":
@@ -132,7 +113,7 @@ class _Cover(dict):
 
 def texts(
     stories: Stories, people: list[list[str]], bank: Bank, rng: np.random.Generator
-) -> Iterator[tuple[str, str, str]]:
+) -> Iterator[tuple[str, str, list[str]]]:
     """The text of each story.
 
     Args:
@@ -170,8 +151,10 @@ def texts(
             story = " ".join([text for _, text in pieces])
         else:
             story = clean
-        pool = covers[answer_gender[row], bytes((answer[row],))][0][1]
-        stated = pool[int(next(chance) * len(pool))].format(names[0], names[walks[0].last[row]])
+        stated = []
+        if pool := bank.templates.get((answer_gender[row], (answer[row],))):
+            text = pool[int(next(chance) * len(pool))]
+            stated = [text.format(names[0], names[walks[0].last[row]])]
         yield story, clean, stated
 
 

@@ -28,6 +28,7 @@ from generator.blocks import BLOCK, block
 from generator.clause_sets import allowed_clauses, is_listable
 from generator.config import Config, Task
 from generator.errors import InputError
+from generator.hold_out import SplitBank, split_bank
 from generator.kinship import RELATIONS
 from generator.puzzle import COLUMNS, rows
 from generator.story import Bank, clause_name
@@ -55,8 +56,9 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
         other settings.
     """
     bank = load_bank(config)
+    banks = split_bank(bank, config)
     files = {out / f"{name}.{form}": pieces for name, pieces in _files(config).items()}
-    _start_folder(out, _description(config, bank, [path.name for path in files]))
+    _start_folder(out, _description(config, bank, banks, [path.name for path in files]))
     todo = {path: pieces for path, pieces in files.items() if not path.exists()}
     total = sum(piece.size for pieces in todo.values() for piece in pieces)
     with ExitStack() as stack:
@@ -66,11 +68,11 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
         compute: Callable[[Iterable[_Piece]], Iterator[bytes]]
         if workers > 1:
             pool = stack.enter_context(
-                multiprocessing.Pool(workers, _start_worker, (config, bank, form))
+                multiprocessing.Pool(workers, _start_worker, (config, banks, form))
             )
             compute = lambda pieces: pool.imap(_compute, pieces)  # noqa: E731
         else:
-            render = _Renderer(config, bank, form)
+            render = _Renderer(config, banks, form)
             compute = lambda pieces: map(render, pieces)  # noqa: E731
         for path, pieces in todo.items():
             _write_file(path, pieces, compute, bar)
@@ -96,7 +98,7 @@ def _files(config: Config) -> dict[str, list[_Piece]]:
     }  # fmt: skip
 
 
-def _description(config: Config, bank: Bank, files: list[str]) -> str:
+def _description(config: Config, bank: Bank, banks: SplitBank, files: list[str]) -> str:
     """The text of config.json."""
     words = sorted((clause_name(key), pool) for key, pool in bank.templates.items())
     clauses = {
@@ -112,7 +114,8 @@ def _description(config: Config, bank: Bank, files: list[str]) -> str:
         "settings": config.to_json(),
         "bank": {"name": bank.name, "sha256": sha256(json.dumps(words).encode()).hexdigest()},
         "files": files,
-        "held_out": {"clauses": clauses, "paraphrases": bank.split(config)[2]},
+        "held_out": {"clauses": clauses, "paraphrases": banks.held_out},
+        "left_out": {"paraphrases": banks.left_out},
     }
     return (
         re.sub(r"\[[^\[\]{}]*\]", lambda m: " ".join(m[0].split()), json.dumps(content, indent=1))
@@ -179,15 +182,14 @@ def _progress(part: Path, journal: Path) -> tuple[int, int]:
 class _Renderer:
     """Computes pieces of files."""
 
-    def __init__(self, config: Config, bank: Bank, form: str) -> None:
-        self.config, self.form = config, form
-        train, test, _ = bank.split(config)
-        self.banks = {"train": train, "dev": train, "test": test}
+    def __init__(self, config: Config, banks: SplitBank, form: str) -> None:
+        self.config, self.banks, self.form = config, banks, form
+        self.tellable = banks.tellable()
 
     def __call__(self, piece: _Piece) -> bytes:
-        stories, rng = block(self.config, piece.split, piece.task, piece.block)
+        stories, rng = block(self.config, piece.split, piece.task, piece.block, self.tellable)
         stories = stories.select(slice(piece.size))
-        table = rows(stories, piece.split, piece.first, self.banks[piece.split], rng)
+        table = rows(stories, piece.split, piece.first, self.banks.of(piece.split), rng)
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         if piece.first == 0:
@@ -200,10 +202,10 @@ class _Renderer:
 _render: _Renderer  # of a worker process
 
 
-def _start_worker(config: Config, bank: Bank, form: str) -> None:
+def _start_worker(config: Config, banks: SplitBank, form: str) -> None:
     global _render
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends the workers
-    _render = _Renderer(config, bank, form)
+    _render = _Renderer(config, banks, form)
 
 
 def _compute(piece: _Piece) -> bytes:
