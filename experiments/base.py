@@ -30,8 +30,10 @@ def base(name: str, models: str) -> ConfigDict:
 
     # Every model's settings, and its own `train` settings where it is not to share those above.
     for model, spec in MODELS.items():
-        config[model] = ConfigDict(spec.config)
+        own = spec.config.get("train", {})
+        config[model] = ConfigDict({k: v for k, v in spec.config.items() if k != "train"})
         config[model].train = ConfigDict({
             name: config_dict.placeholder(type(value)) for name, value in config.train.items()
         })  # fmt: skip
+        config[model].train.update(own)
     return config

@@ -125,6 +125,9 @@ def test_a_graph_batch_holds_its_stories(small, data) -> None:
             np.asarray(batch.edges["relation"])[inside], records.relations[edges]
         )
         np.testing.assert_array_equal(batch.globals["query"][graph] - first, records.query[row])
+        people = np.full(shape.people, shape.nodes - 1)
+        people[: end - first] = np.arange(first, end)
+        np.testing.assert_array_equal(batch.globals["people"][graph], people)
     padding = np.asarray(batch.senders) >= ends[-2]
     assert (np.asarray(batch.receivers)[padding] >= ends[-2]).all()
     assert not batch.globals["mask"][-1]

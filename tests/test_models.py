@@ -32,9 +32,13 @@ def shape_for(name: str, small, rows: list[int], extra: int = 0) -> Shape:
     stories = small.train_stories
     real = np.array([row for row in rows if row >= 0])
     if MODELS[name].kind == "graph":
-        nodes = int(np.asarray(stories.n_node)[real].sum()) + 1
-        edges = int(np.asarray(stories.n_edge)[real].sum())
-        return Shape(len(rows), nodes=nodes + extra, edges=edges + extra)
+        n_node = np.asarray(stories.n_node)[real]
+        return Shape(
+            stories=len(rows),
+            nodes=int(n_node.sum()) + 1 + extra,
+            edges=int(np.asarray(stories.n_edge)[real].sum()) + extra,
+            people=int(n_node.max()) + extra,
+        )
     return Shape(len(rows), tokens=int(np.asarray(stories.n_token)[real].max()) + extra)
 
 
@@ -92,7 +96,8 @@ def test_order_of_nodes_and_edges_never_matters(name: str, small) -> None:
         edges={"relation": batch.edges["relation"][edges]},
         senders=jnp.asarray(new_place)[batch.senders[edges]],
         receivers=jnp.asarray(new_place)[batch.receivers[edges]],
-        globals=batch.globals | {"query": jnp.asarray(new_place)[batch.globals["query"]]},
+        globals=batch.globals
+        | {name: jnp.asarray(new_place)[batch.globals[name]] for name in ("query", "people")},
     )
     call = nnx.jit(lambda model, batch: model(batch))
     np.testing.assert_allclose(call(model, batch), call(model, moved), atol=2e-6)

@@ -33,11 +33,13 @@ class TokenBatch(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape:
-    """Budget of one batch: stories, and nodes and edges in all, or tokens per story."""
+    """Budget of one batch: stories; nodes and edges in all and people per story; or tokens per
+    story."""
 
     stories: int
     nodes: int = 0
     edges: int = 0
+    people: int = 0
     tokens: int = 0
 
 
@@ -55,7 +57,12 @@ def plan_shapes(
             return int(np.sort(np.asarray(counts))[-batch_size:].sum())
 
         # One node more: padding edges need a padding node to join.
-        shape = Shape(batch_size, nodes=largest(stories.n_node) + 1, edges=largest(stories.n_edge))
+        shape = Shape(
+            stories=batch_size,
+            nodes=largest(stories.n_node) + 1,
+            edges=largest(stories.n_edge),
+            people=int(stories.n_node.max()),
+        )
         return [shape], [np.arange(len(stories.target))]
     lengths = -(-np.asarray(stories.n_token) // LENGTH_STEP) * LENGTH_STEP
     bounds = best_lengths(lengths, MAX_BUCKETS)
@@ -105,7 +112,7 @@ def _pack_graphs(stories: Stories, rows: jax.Array, shape: Shape) -> jraph.Graph
     """B graphs and, last, the one padding graph that takes what is left of the budget.
 
     nodes {entity [N]}, edges {relation [E]}, globals {query [B + 1, 2] nodes of the batch, target,
-    mask [B + 1]}.
+    mask [B + 1], people [B + 1, P] the nodes of each story, the last node filling up}.
     """
     real = rows >= 0
     row = jnp.where(real, rows, 0)
@@ -137,6 +144,11 @@ def _pack_graphs(stories: Stories, rows: jax.Array, shape: Shape) -> jraph.Graph
             "query": jnp.where(mask[:, None], stories.query[row], 0) + first_node[:, None],
             "target": stories.target[row],
             "mask": mask,
+            "people": jnp.where(
+                jnp.arange(shape.people) < jnp.append(n_node, 0)[:, None],
+                first_node[:, None] + jnp.arange(shape.people),
+                shape.nodes - 1,
+            ),
         },
     )
 
