@@ -29,7 +29,7 @@ def main(argv: list[str]) -> int:
         sys.stderr.close()
         return 1
     except KeyboardInterrupt:
-        print("stopped; the same command goes on from here", file=sys.stderr)
+        print("stopped", file=sys.stderr)
         return 130
 
 

@@ -1,6 +1,8 @@
 """`python -m generator`: the command that writes a data set."""
 
 import argparse
+import signal
+import sys
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import NoReturn
@@ -65,6 +67,12 @@ def main(argv: list[str]) -> int:
     out, workers, form = options.pop("out"), options.pop("workers"), options.pop("format")
     if workers < 1:
         raise InputError(f"--workers {workers} must be at least 1")
-    for path in write_dataset(Config(**options), out, workers, form):
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        files = write_dataset(Config(**options), out, workers, form)
+    except KeyboardInterrupt:
+        print(f"stopped; the same command goes on with {out}", file=sys.stderr)
+        return 130
+    for path in files:
         print(path)
     return 0

@@ -14,12 +14,16 @@ import os
 import re
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from generator import VERSION
@@ -33,10 +37,10 @@ from generator.kinship import RELATIONS
 from generator.puzzle import COLUMNS, rows
 from generator.story import Bank, clause_name
 
-FORMATS = ("csv", "csv.gz")
+FORMATS = ("csv", "csv.gz", "parquet")
 
 
-class _Piece(NamedTuple):
+class Piece(NamedTuple):
     """Part of a file: one block of stories of one task."""
 
     split: str
@@ -60,26 +64,28 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
     files = {out / f"{name}.{form}": pieces for name, pieces in _files(config).items()}
     _start_folder(out, _description(config, bank, banks, [path.name for path in files]))
     todo = {path: pieces for path, pieces in files.items() if not path.exists()}
+    for path in files.keys() - todo.keys():
+        _tidy(path)
     total = sum(piece.size for pieces in todo.values() for piece in pieces)
     with ExitStack() as stack:
         bar = stack.enter_context(
             tqdm(total=total, unit=" stories", disable=not sys.stderr.isatty(), smoothing=0)
         )
-        compute: Callable[[Iterable[_Piece]], Iterator[bytes]]
+        compute: Callable[[Iterable[Piece]], Iterator[bytes]]
         if workers > 1:
             pool = stack.enter_context(
                 multiprocessing.Pool(workers, _start_worker, (config, banks, form))
             )
             compute = lambda pieces: pool.imap(_compute, pieces)  # noqa: E731
         else:
-            render = _Renderer(config, banks, form)
+            render = Renderer(config, banks, form)
             compute = lambda pieces: map(render, pieces)  # noqa: E731
         for path, pieces in todo.items():
             _write_file(path, pieces, compute, bar)
     return list(files)
 
 
-def _files(config: Config) -> dict[str, list[_Piece]]:
+def _files(config: Config) -> dict[str, list[Piece]]:
     """The pieces of each file, by its name without the ending."""
     files = {}
     for split in ("train", "dev"):
@@ -89,7 +95,7 @@ def _files(config: Config) -> dict[str, list[_Piece]]:
     names |= {f"{task}_test": ("test", (task,)) for task in config.test if config.test_rows}
     return {
         name: [
-            _Piece(split, task, start // BLOCK, min(BLOCK, config.rows(split) - start),
+            Piece(split, task, start // BLOCK, min(BLOCK, config.rows(split) - start),
                    number * config.rows(split) + start)
             for number, task in enumerate(tasks)
             for start in range(0, config.rows(split), BLOCK)
@@ -142,54 +148,79 @@ def _start_folder(out: Path, description: str) -> None:
 
 def _write_file(
     path: Path,
-    pieces: list[_Piece],
-    compute: Callable[[Iterable[_Piece]], Iterator[bytes]],
+    pieces: list[Piece],
+    compute: Callable[[Iterable[Piece]], Iterator[bytes]],
     bar: tqdm,
 ) -> None:
     part = path.with_name(f"{path.name}.part")
     journal = path.with_name(f"{path.name}.journal")
     try:
-        done, size = _progress(part, journal)
-        bar.update(sum(piece.size for piece in pieces[:done]))
+        ends = _progress(part, journal)
+        bar.update(sum(piece.size for piece in pieces[: len(ends)]))
+        todo = pieces[len(ends) :]
         with open(part, "ab") as data, open(journal, "a") as notes:
-            data.truncate(size)
-            for piece, text in zip(pieces[done:], compute(pieces[done:]), strict=True):
-                data.write(text)
+            data.truncate(ends[-1] if ends else 0)
+            for piece, content in zip(todo, compute(todo), strict=True):
+                data.write(content)
                 data.flush()
-                notes.write(f"{data.tell()}\n")
+                ends.append(data.tell())
+                notes.write(f"{ends[-1]}\n")
                 notes.flush()
                 bar.update(piece.size)
             os.fsync(data.fileno())
-        os.replace(part, path)
-        journal.unlink()
+        if path.suffix == ".parquet":
+            _to_parquet(part, ends, path)
+        else:
+            os.replace(part, path)
+        _tidy(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
 
 
-def _progress(part: Path, journal: Path) -> tuple[int, int]:
-    """How many pieces of a file are written, and how many bytes they have."""
-    if not (part.exists() and journal.exists()):
-        part.unlink(missing_ok=True)
+def _tidy(path: Path) -> None:
+    """Removes what was needed while a file was not whole."""
+    for ending in ("part", "journal", "whole"):
+        path.with_name(f"{path.name}.{ending}").unlink(missing_ok=True)
+
+
+def _progress(part: Path, journal: Path) -> list[int]:
+    """Where the pieces end that are written."""
+    if not part.exists():
         journal.unlink(missing_ok=True)
-        return 0, 0
+    if not journal.exists():
+        return []
     written = part.stat().st_size
     ends = [int(line) for line in journal.read_text().split("\n")[:-1]]
     ends = [end for end in ends if end <= written]
     journal.write_text("".join(f"{end}\n" for end in ends))
-    return len(ends), ends[-1] if ends else 0
+    return ends
 
 
-class _Renderer:
+def _to_parquet(part: Path, ends: list[int], path: Path) -> None:
+    """Turns Arrow streams, one after the other, into a Parquet file of as many row groups."""
+    whole = path.with_name(f"{path.name}.whole")
+    with open(part, "rb") as data:
+        first = pa.ipc.open_stream(data.read(ends[0])).read_all()
+        with pq.ParquetWriter(whole, first.schema) as writer:
+            writer.write_table(first)
+            for start, end in pairwise(ends):
+                writer.write_table(pa.ipc.open_stream(data.read(end - start)).read_all())
+    os.replace(whole, path)
+
+
+class Renderer:
     """Computes pieces of files."""
 
     def __init__(self, config: Config, banks: SplitBank, form: str) -> None:
         self.config, self.banks, self.form = config, banks, form
         self.tellable = banks.tellable()
 
-    def __call__(self, piece: _Piece) -> bytes:
+    def __call__(self, piece: Piece) -> bytes:
         stories, rng = block(self.config, piece.split, piece.task, piece.block, self.tellable)
         stories = stories.select(slice(piece.size))
         table = rows(stories, piece.split, piece.first, self.banks.of(piece.split), rng)
+        if self.form == "parquet":
+            return _arrow(table)
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         if piece.first == 0:
@@ -199,14 +230,33 @@ class _Renderer:
         return gzip.compress(data, 5, mtime=0) if self.form == "csv.gz" else data
 
 
-_render: _Renderer  # of a worker process
+def _arrow(table: Iterable[tuple[str, ...]]) -> bytes:
+    """Rows as an Arrow stream, without their number."""
+    columns = dict(zip(COLUMNS[1:], list(zip(*table, strict=True))[1:], strict=True))
+    batch = pa.record_batch({name: pa.array(cells) for name, cells in columns.items()})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return sink.getvalue().to_pybytes()
+
+
+_render: Renderer  # of a worker process
 
 
 def _start_worker(config: Config, banks: SplitBank, form: str) -> None:
     global _render
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends the workers
-    _render = _Renderer(config, banks, form)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends its workers,
+    threading.Thread(target=_end_with_main, daemon=True).start()  # even when it is killed
+    _render = Renderer(config, banks, form)
 
 
-def _compute(piece: _Piece) -> bytes:
+def _end_with_main() -> None:
+    main = multiprocessing.parent_process()
+    assert main is not None
+    main.join()
+    os._exit(1)
+
+
+def _compute(piece: Piece) -> bytes:
     return _render(piece)

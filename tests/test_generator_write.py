@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 
+import pyarrow.parquet as pq
 import pytest
 
 from generator.__main__ import main
@@ -15,7 +16,7 @@ from generator.errors import InputError
 from generator.kinship import GENDERS, RELATIONS
 from generator.puzzle import COLUMNS
 from generator.story import clause_name
-from generator.write import write_dataset
+from generator.write import FORMATS, write_dataset
 
 SMALL = Config(
     train=parse_tasks("1.2,1.3"),
@@ -113,13 +114,19 @@ def test_same_bytes_for_any_number_of_workers_and_rows(data, tmp_path):
     assert (data / "1.2_test.csv").read_bytes().startswith(few)
 
 
-def test_gzip_holds_the_same(data, tmp_path):
-    write_dataset(SMALL, tmp_path, form="csv.gz")
-    name = "1.2,1.3_train.csv"
-    assert gzip.decompress((tmp_path / f"{name}.gz").read_bytes()) == (data / name).read_bytes()
+def test_other_forms_hold_the_same(data, tmp_path):
+    write_dataset(SMALL, tmp_path / "gz", form="csv.gz")
+    write_dataset(SMALL, tmp_path / "parquet", form="parquet")
+    for name in ("1.2,1.3_train", "1.2_test", "5.4_test"):
+        content = gzip.decompress((tmp_path / "gz" / f"{name}.csv.gz").read_bytes())
+        assert content == (data / f"{name}.csv").read_bytes()
+        table = pq.read_table(tmp_path / "parquet" / f"{name}.parquet").to_pylist()
+        assert [{"": str(i)} | row for i, row in enumerate(table)] == read(data / f"{name}.csv")
+        assert len(list((tmp_path / "parquet").iterdir())) == 4
 
 
-def test_a_stopped_run_goes_on(data, tmp_path, monkeypatch):
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_stopped_run_goes_on(tmp_path, monkeypatch, form):
     import generator.write as module
 
     whole = module.block
@@ -128,21 +135,24 @@ def test_a_stopped_run_goes_on(data, tmp_path, monkeypatch):
     def stops(*args):
         if len(done) == 2:
             raise KeyboardInterrupt
-        done.append(args)
+        done.append(args[1:4])
         return whole(*args)
 
+    write_dataset(SMALL, tmp_path / "at once", form=form)
+    out = tmp_path / "in parts"
     monkeypatch.setattr(module, "block", stops)
     with pytest.raises(KeyboardInterrupt):
-        write_dataset(SMALL, tmp_path)
-    name = "1.2,1.3_train.csv"
-    assert not (tmp_path / name).exists()
-    part = tmp_path / f"{name}.part"
-    with open(part, "a") as file:
+        write_dataset(SMALL, out, form=form)
+    name = f"1.2,1.3_train.{form}"
+    assert not (out / name).exists()
+    with open(out / f"{name}.part", "a") as file:
         file.write("half a row")
-    monkeypatch.setattr(module, "block", whole)
-    write_dataset(SMALL, tmp_path)
-    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {
-        p.name: p.read_bytes() for p in data.iterdir()
+    (out / f"{name}.whole").touch()
+    monkeypatch.setattr(module, "block", lambda *args: done.append(args[1:4]) or whole(*args))
+    write_dataset(SMALL, out, form=form)
+    assert len(done) == len(set(done)) == 6  # of 2 blocks for each of 2 train tasks, 2 test tasks
+    assert {p.name: p.read_bytes() for p in out.iterdir()} == {
+        p.name: p.read_bytes() for p in (tmp_path / "at once").iterdir()
     }
 
 
