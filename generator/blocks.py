@@ -23,6 +23,7 @@ from generator.stories import Stories, candidates
 BLOCK = 1024
 _ALL_PREDICATES = np.ones(NUM_PREDICATES, bool)
 _FAMILIES = 8  # random families per block; each serves 128 stories
+_FEW = 16  # stories of each target relation to see if there are any
 _ROUND = 4096  # most stories of one target relation to draw at once
 _TRIES = 4096  # stories of a relation to draw in vain before doing without it
 _TRIES_ONCE = 1024  # the same where no clause may come twice
@@ -57,10 +58,13 @@ def block(
         if hopeless.any():
             others = np.flatnonzero(~hopeless[order.relation] & (gained[order.relation] > 0))
             if not len(others):
+                possible = f"at most {len(stories) * order.blocks} rows"
+                if not len(stories):
+                    possible = _longest(config, split, task, graph, rng)
                 raise InputError(
                     f"task {task}: {len(stories)} of {len(wanted)} {split} stories found in "
-                    f"{tried.sum()} random ones; choose {len(stories) * order.blocks} rows, a "
-                    "smaller clause length, larger families, or hold out less"
+                    f"{tried.sum()} random ones; choose {possible}, or larger families, or hold "
+                    "out less"
                 )
             for kind in np.flatnonzero((need > 0) & hopeless[order.relation]):
                 rows = np.flatnonzero(wanted == kind)[have[kind] :]
@@ -77,6 +81,28 @@ def block(
     place = np.empty(len(wanted), np.int64)  # so that each row gets the kind it wants
     place[np.argsort(wanted, kind="stable")] = np.argsort(order.kind_of(stories), kind="stable")
     return stories.select(place), rng
+
+
+def _longest(
+    config: Config, split: str, task: Task, graph: KinshipGraph, rng: np.random.Generator
+) -> str:
+    """The longest clauses that the families allow, in words."""
+    relation = np.repeat(RELATION_OF[graph.provable()].ravel(), 64)
+    for k in range(task.k - 1, 1, -1):
+        shorter = Task(task.noise, k)
+        if len(candidates(config, split, shorter, graph, _ALL_PREDICATES, relation, rng)):
+            return f"clauses of at most {k} facts"
+    return "another kind of noise"
+
+
+def check(config: Config, split: str, task: Task) -> None:
+    """Raises InputError if `block` surely would, without drawing many stories."""
+    rng = _chance(config, split, task, 0)
+    graph = kinship_graph(config.shape, _FAMILIES, rng)
+    order = _order(config, split, task, graph, 0, rng)
+    relation = np.repeat(np.unique(order.relation[order.wanted]), _FEW)
+    if not len(candidates(config, split, task, graph, _ALL_PREDICATES, relation, rng)):
+        block(config, split, task, 0)
 
 
 @dataclass(frozen=True)
@@ -126,7 +152,7 @@ def _order(
     unique = config.unique_test_clauses and split == "test"
     if not (unique or config.equal_clauses):
         return _Order(known[rng.integers(0, len(known), BLOCK)], relations, None)
-    rows = config.rows(split)
+    rows = config.rows(split, task)
     if is_listable(config, task.k):
         clauses = allowed_clauses(config, split, task.k)
         if not len(clauses):

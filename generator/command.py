@@ -7,11 +7,9 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import NoReturn
 
-from generator.config import Config, parse_hold_out, parse_tasks
+from generator.config import PARSE, Config
 from generator.errors import InputError
 from generator.write import FORMATS, write_dataset
-
-_PARSE = {"train": parse_tasks, "test": parse_tasks, "hold_out": parse_hold_out}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -42,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     for f in fields(Config):
         assert f.default is not MISSING
-        parse = _PARSE.get(f.name, type(f.default))
+        parse = PARSE.get(f.name, type(f.default))
         default = ",".join(map(str, f.default)) if isinstance(f.default, tuple) else f.default
         default = "no" if default is False else default
         help_text = f"{f.metadata['help']} [{default}; {f.metadata['paper']}]"

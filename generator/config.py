@@ -1,6 +1,7 @@
 """What to generate: the parameters, their defaults, and the values of the paper."""
 
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from generator.errors import InputError
@@ -33,8 +34,10 @@ class Task(NamedTuple):
 
 
 def parse_tasks(text: str) -> tuple[Task, ...]:
-    """`1.2,1.3` -> tasks. Raises InputError for what is no task."""
-    found = []
+    """`1.2,1.3` -> tasks; nothing -> none. Raises InputError for what is no task."""
+    found: list[Task] = []
+    if not text:
+        return ()
     for part in text.split(","):
         noise, dot, k = part.strip().removeprefix("task_").partition(".")
         if not (dot and noise.isdecimal() and k.isdecimal()):
@@ -67,9 +70,13 @@ class Config:
         "1.2,...,1.10",
         "tasks T.K, one test file each",
     )
-    train_rows: int = _parameter(5000, "5000", "train stories per task")
-    test_rows: int = _parameter(100, "100", "test stories per task")
-    dev_rows: int = _parameter(
+    train_rows: int | tuple[int, ...] = _parameter(
+        5000, "5000", "train stories per task: one number, or one for each"
+    )
+    test_rows: int | tuple[int, ...] = _parameter(
+        100, "100", "test stories per task: one number, or one for each"
+    )
+    dev_rows: int | tuple[int, ...] = _parameter(
         0, "0: the readers of the data split off 20 %", "dev stories per task, drawn like train"
     )
     seed: int = _parameter(0, "not given", "same seed, same bytes")
@@ -122,9 +129,10 @@ class Config:
         """The tasks of a split; dev has those of train."""
         return self.test if split == "test" else self.train
 
-    def rows(self, split: str) -> int:
-        """Stories per task of a split."""
-        return {"train": self.train_rows, "test": self.test_rows, "dev": self.dev_rows}[split]
+    def rows(self, split: str, task: Task) -> int:
+        """How many stories of one of its tasks a split has."""
+        rows = {"train": self.train_rows, "test": self.test_rows, "dev": self.dev_rows}[split]
+        return rows if isinstance(rows, int) else rows[self.tasks(split).index(task)]
 
     def holds_out_clauses(self, k: int) -> bool:
         """Whether part of the clauses of k facts is kept for the tests.
@@ -135,33 +143,33 @@ class Config:
         return "clauses" in self.hold_out and k > 2 and any(task.k == k for task in self.train)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values: tasks as text."""
-        values = asdict(self)
-        for split in ("train", "test"):
-            values[split] = ",".join(map(str, values[split]))
-        values["hold_out"] = ",".join(self.hold_out) or "none"
-        return values
+        """Plain values: lists as text."""
+        return {
+            name: ",".join(map(str, value)) if isinstance(value, tuple) else value
+            for name, value in ((f.name, getattr(self, f.name)) for f in fields(self))
+        }
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Config":
         """The inverse of `to_json`. Raises InputError for what is no setting."""
-        known = {f.name for f in fields(cls)}
-        for name in values:
+        known = {f.name: f for f in fields(cls)}
+        parsed: dict[str, Any] = {}
+        for name, value in values.items():
             if name not in known:
                 raise InputError(f'unknown setting "{name}"; there are {", ".join(sorted(known))}')
-        values = dict(values)
-        for split in ("train", "test"):
-            if split in values:
-                values[split] = parse_tasks(values[split]) if values[split] else ()
-        if "hold_out" in values:
-            values["hold_out"] = parse_hold_out(values["hold_out"])
-        return cls(**values)
+            parse: Callable[[Any], Any] = PARSE.get(name, type(known[name].default))
+            if not isinstance(value, int | float | str):
+                raise InputError(f'setting "{name}": "{value}" is not a number or text')
+            try:
+                parsed[name] = value if isinstance(value, bool) else parse(value)
+            except ValueError:
+                raise InputError(f'setting "{name}": "{value}" is no {parse.__name__}') from None
+        return cls(**parsed)
 
     def _check(self) -> None:
         least = {
-            "train_rows": 0, "test_rows": 0, "dev_rows": 0, "seed": 0, "max_levels": 2,
-            "min_child": 1, "max_child": self.min_child, "supporting_length": 2,
-            "irrelevant_length": 1, "disconnected_length": 1,
+            "seed": 0, "max_levels": 2, "min_child": 1, "max_child": self.min_child,
+            "supporting_length": 2, "irrelevant_length": 1, "disconnected_length": 1,
         }  # fmt: skip
         for name, bound in least.items():
             if getattr(self, name) < bound:
@@ -171,6 +179,14 @@ class Config:
             if not 0 <= getattr(self, name) <= 1:
                 option = name.replace("_", "-")
                 raise InputError(f"--{option} {getattr(self, name)} must be between 0 and 1")
+        for split in SPLITS:
+            rows, tasks = getattr(self, f"{split}_rows"), self.tasks(split)
+            counts = [rows] if isinstance(rows, int) else rows
+            if min(counts) < 0 or (not isinstance(rows, int) and len(rows) != len(tasks)):
+                raise InputError(
+                    f"--{split}-rows {','.join(map(str, counts))} must be one number, or one for "
+                    f"each of the {len(tasks)} tasks, of at least 0"
+                )
         if self.language not in LANGUAGES:
             raise InputError(f'--language "{self.language}" must be {" or ".join(LANGUAGES)}')
         if self.seed >= 2**63:
@@ -184,7 +200,25 @@ class Config:
 
 def parse_hold_out(text: str) -> tuple[str, ...]:
     """`clauses,paraphrases`, one of them, or `none`. Raises InputError."""
-    parts = tuple(sorted({part.strip() for part in text.split(",")} - {"none"}))
+    parts = tuple(sorted({part.strip() for part in text.split(",")} - {"none", ""}))
     if not set(parts) <= {"clauses", "paraphrases"}:
         raise InputError(f'--hold-out "{text}" must be clauses,paraphrases, one of them, or none')
     return parts
+
+
+def parse_rows(text: str | int) -> int | tuple[int, ...]:
+    """`5000`, or `5000,10000`: one number per task. Raises InputError."""
+    numbers = str(text).split(",")
+    if not all(number.strip().isdecimal() for number in numbers):
+        raise InputError(f'rows "{text}" must be a number, or one for each task joined by commas')
+    return tuple(map(int, numbers)) if len(numbers) > 1 else int(numbers[0])
+
+
+PARSE: dict[str, Callable[[str], Any]] = {
+    "train": parse_tasks,
+    "test": parse_tasks,
+    "hold_out": parse_hold_out,
+    "train_rows": parse_rows,
+    "test_rows": parse_rows,
+    "dev_rows": parse_rows,
+}

@@ -53,16 +53,16 @@ def generate(
     Raises:
       InputError: the settings cannot be met.
     """
-    rows = config.rows(split) if rows is None else rows
     banks = _banks(config)
     tellable = banks.tellable()
     parts: list[Stories] = []
     stories: list[str] = []
     names: list[list[str]] = []
     for task in config.tasks(split):
-        for index in range(first // BLOCK, -(-(first + rows) // BLOCK) if rows else 0):
+        last = first + (config.rows(split, task) if rows is None else rows)
+        for index in range(first // BLOCK, -(-last // BLOCK) if last > first else 0):
             part, rng = block(config, split, task, index, tellable)
-            wanted = slice(max(first - index * BLOCK, 0), first + rows - index * BLOCK)
+            wanted = slice(max(first - index * BLOCK, 0), last - index * BLOCK)
             if text:
                 people = bracketed(part.gender, part.name)
                 told = texts(part, people, banks.of(split), rng)

@@ -28,7 +28,7 @@ from tqdm import tqdm
 
 from generator import VERSION
 from generator.banks import load_bank
-from generator.blocks import BLOCK, block
+from generator.blocks import BLOCK, block, check
 from generator.clause_sets import allowed_clauses, is_listable
 from generator.config import Config, Task
 from generator.errors import InputError
@@ -62,6 +62,8 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
     bank = load_bank(config)
     banks = split_bank(bank, config)
     files = {out / f"{name}.{form}": pieces for name, pieces in _files(config).items()}
+    for split, task in sorted({piece[:2] for pieces in files.values() for piece in pieces}):
+        check(config, split, task)
     _start_folder(out, _description(config, bank, banks, [path.name for path in files]))
     todo = {path: pieces for path, pieces in files.items() if not path.exists()}
     for path in files.keys() - todo.keys():
@@ -87,21 +89,23 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
 
 def _files(config: Config) -> dict[str, list[Piece]]:
     """The pieces of each file, by its name without the ending."""
-    files = {}
+    found = {}
     for split in ("train", "dev"):
-        if config.tasks(split) and config.rows(split):
-            files[f"{','.join(map(str, config.tasks(split)))}_{split}"] = config.tasks(split)
-    names = {name: (name.rsplit("_", 1)[1], tasks) for name, tasks in files.items()}
-    names |= {f"{task}_test": ("test", (task,)) for task in config.test if config.test_rows}
-    return {
-        name: [
-            Piece(split, task, start // BLOCK, min(BLOCK, config.rows(split) - start),
-                   number * config.rows(split) + start)
-            for number, task in enumerate(tasks)
-            for start in range(0, config.rows(split), BLOCK)
-        ]
-        for name, (split, tasks) in names.items()
-    }  # fmt: skip
+        tasks = config.tasks(split)
+        found[f"{','.join(map(str, tasks))}_{split}"] = (split, tasks)
+    found |= {f"{task}_test": ("test", (task,)) for task in config.test}
+    files = {}
+    for name, (split, tasks) in found.items():
+        pieces, first = [], 0
+        for task in tasks:
+            rows = config.rows(split, task)
+            for start in range(0, rows, BLOCK):
+                size = min(BLOCK, rows - start)
+                pieces.append(Piece(split, task, start // BLOCK, size, first + start))
+            first += rows
+        if pieces:
+            files[name] = pieces
+    return files
 
 
 def _description(config: Config, bank: Bank, banks: SplitBank, files: list[str]) -> str:

@@ -66,9 +66,11 @@ def test_more_clauses_than_there_are():
         block(config, "test", Task(1, 2), 0)
     with pytest.raises(InputError, match=r"task 1\.3: 100 .* rows or fewer"):
         block(config, "test", Task(1, 3), 0)
-    few = replace(config, test_rows=1024, max_levels=2, min_child=3, max_child=3)
-    with pytest.raises(InputError, match=r"task 1\.8: .* of 1024 .*; choose \d+ rows"):
-        block(few, "test", Task(1, 8), 0)
+    few = replace(config, test_rows=1024, max_levels=2)
+    with pytest.raises(InputError, match=r"task 1\.6: .* of 1024 .*; choose at most \d+ rows"):
+        block(few, "test", Task(1, 6), 0)
+    with pytest.raises(InputError, match=r"task 1\.20: .*; choose clauses of at most \d+ facts"):
+        block(few, "test", Task(1, 20), 0)
     none = replace(config, min_child=1, max_child=1)
     with pytest.raises(InputError, match=r"task 1\.6: there is no clause of 6 facts"):
         block(none, "test", Task(1, 6), 0)

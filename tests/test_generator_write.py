@@ -1,7 +1,6 @@
 import ast
 import csv
 import gzip
-import io
 import json
 import re
 from dataclasses import replace
@@ -11,7 +10,7 @@ import pytest
 
 from generator.__main__ import main
 from generator.banks import load_bank
-from generator.config import Config, Task, parse_tasks
+from generator.config import Config, parse_tasks
 from generator.errors import InputError
 from generator.kinship import GENDERS, RELATIONS
 from generator.puzzle import COLUMNS
@@ -171,6 +170,9 @@ def test_a_folder_of_other_settings_is_left_alone(data):
         ("--test 1.1", "clause length 1"),
         ("--test 1.2,1.2", "twice"),
         ("--train-rows many", "many"),
+        ("--test-rows 5,6", "one for each of the 9 tasks"),
+        ("--test 1.2,1.25 --max-levels 2", "at most"),
+        ("--test 1.2 --unique-test-clauses", "62 rows or fewer"),
         ("--min-child 5", "--max-child 4 must be at least 5"),
         ("--p-marry 2", "between 0 and 1"),
         ("--hold-out rules", "clauses,paraphrases"),
@@ -189,15 +191,10 @@ def test_bad_settings_end_with_one_line_and_code_2(tmp_path, capsys, options, me
 
 
 def test_command_writes_and_names_the_files(tmp_path, capsys):
-    options = "--train 1.2 --test 6.3 --train-rows 5 --test-rows 5 --dev-rows 2 --seed 7"
+    options = "--train 1.2 --test 6.3,1.4 --train-rows 5 --test-rows 5,3 --dev-rows 2 --seed 7"
     assert main(["--out", str(tmp_path), *options.split()]) == 0
     assert [line.rpartition("/")[2] for line in capsys.readouterr().out.split()] == [
-        "1.2_train.csv", "1.2_dev.csv", "6.3_test.csv"
+        "1.2_train.csv", "1.2_dev.csv", "6.3_test.csv", "1.4_test.csv"
     ]  # fmt: skip
     assert {r["task_split"] for r in read(tmp_path / "1.2_dev.csv")} == {"dev"}
-    assert len(list(csv.reader(io.StringIO((tmp_path / "6.3_test.csv").read_text())))) == 6
-
-
-def test_task_names():
-    assert parse_tasks("1.2, task_7.10") == (Task(1, 2), Task(7, 10))
-    assert str(Task(7, 10)) == "7.10"
+    assert len(read(tmp_path / "6.3_test.csv")) == 5 and len(read(tmp_path / "1.4_test.csv")) == 3

@@ -1,0 +1,56 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from generator.config import Config, Task, parse_hold_out, parse_rows, parse_tasks
+from generator.errors import InputError
+
+CONFIGS = st.builds(
+    Config,
+    train=st.sampled_from([(), (Task(1, 2), Task(7, 10))]),
+    hold_out=st.sampled_from([(), ("clauses",), ("clauses", "paraphrases")]),
+    test_rows=st.sampled_from([0, 100, tuple(range(9))]),
+    seed=st.integers(0, 2**63 - 1),
+    p_marry=st.floats(0, 1),
+    equal_clauses=st.booleans(),
+)
+
+
+@given(CONFIGS)
+def test_settings_survive_json(config):
+    assert Config.from_json(config.to_json()) == config
+
+
+def test_tasks_rows_and_hold_outs_as_text():
+    assert parse_tasks("1.2, task_7.10") == (Task(1, 2), Task(7, 10))
+    assert str(Task(7, 10)) == "7.10"
+    assert parse_tasks("") == parse_hold_out("none") == ()
+    assert parse_hold_out("paraphrases,clauses") == ("clauses", "paraphrases")
+    assert parse_rows("5000") == 5000 and parse_rows("5, 6") == (5, 6)
+
+
+def test_rows_of_each_task():
+    config = Config(test=parse_tasks("1.2,1.3"), test_rows=(7, 8), dev_rows=3)
+    assert [config.rows("test", task) for task in config.test] == [7, 8]
+    assert {config.rows("train", task) for task in config.train} == {5000}
+    assert config.rows("dev", config.train[0]) == 3 and config.tasks("dev") == config.train
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"train": "1.x"}, "T.K"),
+        ({"trian": "1.2"}, 'unknown setting "trian"'),
+        ({"seed": "many"}, '"seed": "many" is no int'),
+        ({"seed": None}, "not a number or text"),
+        ({"seed": 2**63}, "below"),
+        ({"max_levels": 1}, "at least 2"),
+        ({"max_levels": 9, "max_child": 9}, "families of"),
+        ({"ambiguous": "maybe"}, "drop or keep"),
+        ({"test_rows": "1,2"}, "9 tasks"),
+        ({"dev_rows": "-1"}, "must be a number"),
+    ],
+)
+def test_bad_settings(values, message):
+    with pytest.raises(InputError, match=message):
+        Config.from_json(values)
