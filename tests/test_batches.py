@@ -128,6 +128,9 @@ def test_a_graph_batch_holds_its_stories(small, data) -> None:
         people = np.full(shape.people, shape.nodes - 1)
         people[: end - first] = np.arange(first, end)
         np.testing.assert_array_equal(batch.globals["people"][graph], people)
+        facts = np.full(shape.facts, shape.edges - 1)
+        facts[: inside.sum()] = np.flatnonzero(inside)
+        np.testing.assert_array_equal(batch.globals["facts"][graph], facts)
     padding = np.asarray(batch.senders) >= ends[-2]
     assert (np.asarray(batch.receivers)[padding] >= ends[-2]).all()
     assert not batch.globals["mask"][-1]

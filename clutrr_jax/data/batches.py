@@ -33,13 +33,14 @@ class TokenBatch(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape:
-    """Budget of one batch: stories; nodes and edges in all and people per story; or tokens per
-    story."""
+    """Budget of one batch: stories; nodes and edges in all, people and facts per story; or tokens
+    per story."""
 
     stories: int
     nodes: int = 0
     edges: int = 0
     people: int = 0
+    facts: int = 0
     tokens: int = 0
 
 
@@ -62,6 +63,7 @@ def plan_shapes(
             nodes=largest(stories.n_node) + 1,
             edges=largest(stories.n_edge),
             people=int(stories.n_node.max()),
+            facts=int(stories.n_edge.max()),
         )
         return [shape], [np.arange(len(stories.target))]
     lengths = -(-np.asarray(stories.n_token) // LENGTH_STEP) * LENGTH_STEP
@@ -112,7 +114,8 @@ def _pack_graphs(stories: Stories, rows: jax.Array, shape: Shape) -> jraph.Graph
     """B graphs and, last, the one padding graph that takes what is left of the budget.
 
     nodes {entity [N]}, edges {relation [E]}, globals {query [B + 1, 2] nodes of the batch, target,
-    mask [B + 1], people [B + 1, P] the nodes of each story, the last node filling up}.
+    mask [B + 1], people [B + 1, P] the nodes of each story, the last node filling up, facts
+    [B + 1, F] its edges in the order of the story, the last edge filling up}.
     """
     real = rows >= 0
     row = jnp.where(real, rows, 0)
@@ -120,6 +123,7 @@ def _pack_graphs(stories: Stories, rows: jax.Array, shape: Shape) -> jraph.Graph
     n_edge = jnp.where(real, stories.n_edge[row], 0)
     row = jnp.append(row, 0)
     first_node = jnp.append(jnp.cumsum(n_node) - n_node, n_node.sum())  # [B + 1]
+    first_edge = jnp.append(jnp.cumsum(n_edge) - n_edge, n_edge.sum())
 
     owner, place = _owners(n_node, shape.nodes)  # [N]
     is_node = owner < len(rows)
@@ -148,6 +152,11 @@ def _pack_graphs(stories: Stories, rows: jax.Array, shape: Shape) -> jraph.Graph
                 jnp.arange(shape.people) < jnp.append(n_node, 0)[:, None],
                 first_node[:, None] + jnp.arange(shape.people),
                 shape.nodes - 1,
+            ),
+            "facts": jnp.where(
+                jnp.arange(shape.facts) < jnp.append(n_edge, 0)[:, None],
+                first_edge[:, None] + jnp.arange(shape.facts),
+                shape.edges - 1,
             ),
         },
     )

@@ -12,11 +12,13 @@ from clutrr_jax.models import gat, lstm
 
 
 class Spec(NamedTuple):
-    """A model by name: its class, the kind of batch that it reads, and its default settings."""
+    """A model by name: its class, the kind of batch that it reads, its default settings, and
+    whether it reads the facts of a graph in the order in which the story states them."""
 
     model: Callable[..., Any]
     kind: InputKind
     config: dict[str, Any]
+    ordered: bool = False
 
 
 MODELS: dict[str, Spec] = {
