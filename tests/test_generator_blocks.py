@@ -66,7 +66,7 @@ def test_more_clauses_than_there_are():
         block(config, "test", Task(1, 2), 0)
     with pytest.raises(InputError, match=r"task 1\.3: 100 .* rows or fewer"):
         block(config, "test", Task(1, 3), 0)
-    few = replace(config, test_rows=1024, max_levels=2)
+    few = replace(config, test_rows=30 * BLOCK, max_levels=2)
     with pytest.raises(InputError, match=r"task 1\.6: .* of 1024 .*; choose at most \d+ rows"):
         block(few, "test", Task(1, 6), 0)
     with pytest.raises(InputError, match=r"task 1\.20: .*; choose clauses of at most \d+ facts"):
