@@ -27,6 +27,7 @@ _FEW = 16  # stories of each target relation to see if there are any
 _ROUND = 4096  # most stories of one target relation to draw at once
 _TRIES = 4096  # stories of a relation to draw in vain before doing without it
 _TRIES_ONCE = 1024  # the same where no clause may come twice
+_BUDGET = 200  # stories to draw for each wanted, where no clause may come twice
 _TRIES_CLAUSE = 1 << 18  # the same where clauses are wanted: the rarest are one in 100,000
 
 
@@ -54,10 +55,12 @@ def block(
         if not need.any():
             break
         needed = np.bincount(order.relation, need, NUM_RELATIONS)  # of each target relation
-        hopeless = (needed > 0) & (vain >= order.tries)
-        if hopeless.any():
-            others = np.flatnonzero(~hopeless[order.relation] & (gained[order.relation] > 0))
-            if not len(others):
+        exhausted = vain >= order.tries
+        hopeless = (needed > 0) & exhausted
+        spent = order.only_once and tried.sum() > _BUDGET * len(wanted)
+        if hopeless.any() or spent:
+            others = np.flatnonzero(~exhausted[order.relation] & (gained[order.relation] > 0))
+            if spent or not len(others):
                 possible = f"at most {len(stories) * order.blocks} rows"
                 if not len(stories):
                     possible = _longest(config, split, task, graph, rng)
@@ -176,7 +179,7 @@ def _order(
         raise InputError(f"task {task}: only {rows} {split} rows of different clauses are planned")
     wanted = known[rng.integers(0, len(known), size)]
     blocks = -(-rows // BLOCK)
-    return _Order(wanted, relations, None, True, index, blocks, min(blocks, 8) * _TRIES_ONCE)
+    return _Order(wanted, relations, None, True, index, blocks, _TRIES_ONCE)
 
 
 def _chance(config: Config, split: str, task: Task, *index: int) -> np.random.Generator:

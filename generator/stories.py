@@ -18,7 +18,7 @@ from generator.config import (
     SUPPORTING,
     Config,
     Task,
-)  # fmt: skip
+)
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF
 from generator.names import NAMES
 from generator.prover import derivable
@@ -117,52 +117,61 @@ def candidates(
         tests_only = held_out(relations, config.clause_fraction, config.seed)
         keep &= tests_only if split == "test" else ~tests_only
     chains = Chains(*(a[keep] for a in chains))
-    target, bits = target[keep], bits[keep]
-    path = path[keep]
+    target, bits, path = target[keep], bits[keep], path[keep]
 
-    row = np.arange(len(path))[:, None]
     taken = np.zeros((len(path), n), bool)
-    taken[row, path % n] = True
+    taken[np.arange(len(path))[:, None], path % n] = True
     walks = [chains.facts]
     for kind, add, length in _NOISE:
         if task.noise in (kind, ALL_NOISE):
             walks.append(add(graph, tellable, chains, taken, getattr(config, length), rng))
-    people = [path] + [np.concatenate([graph.start[w], graph.end[w[:, -1:]]], 1) for w in walks[1:]]
-    keep = np.all([w[:, 0] >= 0 for w in walks], axis=0)
-    everyone = np.concatenate(people, axis=1)
-    node_of, family_node = _number(everyone % n, n)
-    gender = np.where(
-        family_node >= 0,
-        families.gender_of(bits, (path[:, :1] // n) * n + family_node.clip(0)),
-        -1,
-    )
-    nodes = [node_of[row, p % n] for p in people]
+    stories = _assemble(task, graph, target, chains, walks, bits, rng)
+    stories = stories.select(np.all([walk[:, 0] >= 0 for walk in walks], axis=0))
+    return stories.select(audited(stories)) if config.ambiguous == "drop" else stories
+
+
+def _assemble(
+    task: Task,
+    graph: KinshipGraph,
+    target: np.ndarray,
+    chains: Chains,
+    walks: list[np.ndarray],
+    bits: np.ndarray,
+    rng: np.random.Generator,
+) -> Stories:
+    """Stories from facts: the targets [B], their proofs, the walks [B, L] and random genders."""
+    families = graph.families
+    n = families.n
+    row = np.arange(len(target))[:, None]
+    people = [np.concatenate([graph.start[w], graph.end[w[:, -1:]]], axis=1) for w in walks]
+    node_of, family_node = _number(np.concatenate(people, axis=1) % n, n)
+    family = people[0][:, :1] // n
+    gender = families.gender_of(bits, family * n + family_node.clip(0)).astype(np.int64)
+    gender[family_node < 0] = -1
 
     def related(facts: np.ndarray) -> np.ndarray:
         return RELATION_OF[graph.predicate[facts], families.gender_of(bits, graph.end[facts])]
 
+    nodes = [node_of[row, p % n] for p in people]
     relations = [related(w) for w in walks]
-    steps = chains.steps
-    answer = related(target[:, None])[:, 0]
+    answer = related(target[:, None])
     if task.noise in (MEMORY, MIXED):
-        stated = rng.random(len(path)) < (1.0 if task.noise == MEMORY else 0.5)
-        nodes.append(np.where(stated[:, None], nodes[0][:, [0, -1]], -1))
-        relations.append(np.where(stated, answer, -1)[:, None])
-    x, z, y = graph.start[steps[..., 0]], graph.end[steps[..., 1]], graph.end[steps[..., 0]]
-    flat = related(steps.reshape(len(path), 3 * (task.k - 1)))
-    stories = Stories(
+        stated = rng.random((len(target), 1)) < (1.0 if task.noise == MEMORY else 0.5)
+        nodes.append(np.where(stated, nodes[0][:, [0, -1]], -1))
+        relations.append(np.where(stated, answer, -1))
+    head, first, _ = np.moveaxis(chains.steps, 2, 0)  # [B, K - 1] each
+    steps = np.stack([graph.start[head], graph.end[first], graph.end[head]], axis=2)
+    return Stories(
         task=task,
         nodes=tuple(nodes),
         relations=tuple(relations),
-        target=answer,
-        gender=gender.astype(np.int64),
+        target=answer[:, 0],
+        gender=gender,
         name=_names(gender >= 0, rng),
         family_node=family_node,
-        proof_people=node_of[row[:, :, None], np.stack([x, z, y], axis=2) % n],
-        proof_relations=flat.reshape(steps.shape),
+        proof_people=node_of[row[:, :, None], steps % n],
+        proof_relations=np.stack([related(f) for f in np.moveaxis(chains.steps, 2, 0)], axis=2),
     )
-    stories = stories.select(keep)
-    return stories.select(audited(stories)) if config.ambiguous == "drop" else stories
 
 
 def audited(stories: Stories) -> np.ndarray:

@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -78,10 +79,9 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
             pool = stack.enter_context(
                 multiprocessing.Pool(workers, _start_worker, (config, banks, form))
             )
-            compute = lambda pieces: pool.imap(_compute, pieces)  # noqa: E731
+            compute = partial(pool.imap, _compute)
         else:
-            render = Renderer(config, banks, form)
-            compute = lambda pieces: map(render, pieces)  # noqa: E731
+            compute = partial(map, Renderer(config, banks, form))
         for path, pieces in todo.items():
             _write_file(path, pieces, compute, bar)
     return list(files)
@@ -127,10 +127,9 @@ def _description(config: Config, bank: Bank, banks: SplitBank, files: list[str])
         "held_out": {"clauses": clauses, "paraphrases": banks.held_out},
         "left_out": {"paraphrases": banks.left_out},
     }
-    return (
-        re.sub(r"\[[^\[\]{}]*\]", lambda m: " ".join(m[0].split()), json.dumps(content, indent=1))
-        + "\n"
-    )
+    text = json.dumps(content, indent=1)
+    text = re.sub(r"\[[^\[\]{}]*\]", lambda array: " ".join(array[0].split()), text)
+    return text + "\n"
 
 
 def _start_folder(out: Path, description: str) -> None:
