@@ -7,7 +7,7 @@ from pathlib import Path
 from clutrr_jax.data.files import load
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.stories import Sizes, Stories, build_stories, entity_pool
-from clutrr_jax.data.text import build_vocabulary
+from clutrr_jax.data.text import FIRST_ENTITY, build_vocabulary
 from generator.errors import InputError, at
 
 
@@ -39,6 +39,7 @@ def prepare(path: str | Path) -> Prepared:
     vocabulary = build_vocabulary(data.train, pool)
     train_stories = build_stories(data.train, vocabulary, seed=0)
     test_stories = build_stories(data.test, vocabulary, seed=1)
+    ends = [w for w, word in enumerate(vocabulary.words) if word in {".", "!", "?"}]
     digest = hashlib.sha256()
     for array in (*train_stories, *test_stories):
         digest.update(array.tobytes())
@@ -48,6 +49,10 @@ def prepare(path: str | Path) -> Prepared:
         test=data.test,
         train_stories=train_stories,
         test_stories=test_stories,
-        sizes=Sizes(entities=pool, tokens=vocabulary.num_tokens),
+        sizes=Sizes(
+            entities=pool,
+            tokens=vocabulary.num_tokens,
+            sentence_ends=tuple(FIRST_ENTITY + pool + w for w in ends),
+        ),
         fingerprint=digest.hexdigest()[:16],
     )

@@ -22,6 +22,7 @@ class Sizes:
     tokens: int
     edge_types: int = NUM_EDGE_TYPES
     relations: int = NUM_RELATIONS
+    sentence_ends: tuple[int, ...] = ()  # the tokens that end a sentence
 
 
 class Stories(NamedTuple):
