@@ -22,7 +22,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks generator", description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0, help="per measurement [3]")
     seconds = parser.parse_args(argv).seconds
-    print("stories per second on one core")
+    print("stories per second of processor time, on one core")
     print(f"{'task':6}{'language':12}" + "".join(f"{name:>12}" for name in (*FORMATS, "arrays")))
     for language in ("paraphrase", "synthetic"):
         for name in _TASKS:
@@ -48,11 +48,11 @@ def _arrays(config: Config) -> Callable[[int], int]:
 
 
 def _rate(run: Callable[[int], int], seconds: float) -> float:
-    """Stories per second of `run(block)`, which returns how many it made; the first is warm-up."""
+    """Stories per second of processor time of `run(block)`; the first block is warm-up."""
     run(0)
-    start = time.perf_counter()
+    start = time.process_time()
     stories, block = 0, 0
-    while (passed := time.perf_counter() - start) < seconds:
+    while (passed := time.process_time() - start) < seconds:
         block += 1
         stories += run(block)
     return stories / passed
