@@ -18,7 +18,7 @@ CONFIG = {
     "edge": 20,  # dimension of the relation's embedding
     "rounds": 3,  # every round has the same weights
     "steps": 2,  # attention layers in a round
-    "heads": 4,
+    "heads": 10,
     "readout": 200,
     "dropout": 0.5,
     "directions": "forward",  # messages run from X to Y of a fact: forward, backward or both

@@ -18,8 +18,8 @@ CONFIG = {
     "hidden": 100,
     "layers": 2,
     "readout": 200,
-    "dropout": 0.5,
-    "unknown": 0.1,
+    "dropout": 0.3,
+    "unknown": 0.05,
 }
 
 
