@@ -10,7 +10,7 @@ class InputError(Exception):
 
 
 def at(file: object, row: int | None = None, column: str | None = None) -> str:
-    """Where in the user's input: `FILE, row 3, column "story"`. Rows count from 1 below the header."""
+    """A place in the user's input: `FILE, row 3, column "story"`. Row 1 is below the header."""
     place = str(file)
     if row is not None:
         place += f", row {row}"
