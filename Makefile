@@ -7,7 +7,7 @@ demo: .venv/runtime
 	$(BIN)/python launch.py --config=experiments/demo.py --workdir=runs/demo
 
 test: .venv/dev
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 lint: .venv/dev
 	$(BIN)/ruff format --check .
