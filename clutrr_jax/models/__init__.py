@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from clutrr_jax.data.batches import InputKind
-from clutrr_jax.models import gat, lstm
+from clutrr_jax.models import gat, gnn_2018, lstm, lstm_last, mac, relation_network, rmc
 
 
 class Spec(NamedTuple):
@@ -25,4 +25,11 @@ MODELS: dict[str, Spec] = {
     "gat": Spec(gat.GAT, "graph", gat.CONFIG),
     "bilstm_mean": Spec(lstm.BiLSTMModel, "tokens", lstm.CONFIG | {"pooling": "mean"}),
     "bilstm_attention": Spec(lstm.BiLSTMModel, "tokens", lstm.CONFIG | {"pooling": "attention"}),
+    "bilstm_last": Spec(lstm_last.BiLSTMLast, "tokens", lstm_last.CONFIG),
+    "bilstm_2018": Spec(lstm_last.BiLSTMLast, "tokens", lstm_last.CONFIG_2018),
+    "rn": Spec(relation_network.RelationNetwork, "tokens", relation_network.CONFIG),
+    "mac": Spec(mac.MAC, "tokens", mac.CONFIG),
+    "rmc": Spec(rmc.RMC, "tokens", rmc.CONFIG),
+    "gnn_2018_mean": Spec(gnn_2018.GNN2018, "tokens", gnn_2018.CONFIG),
+    "gnn_2018_attention": Spec(gnn_2018.GNN2018, "tokens", gnn_2018.ATTENTION_CONFIG),
 }

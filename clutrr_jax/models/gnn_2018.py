@@ -1,0 +1,209 @@
+"""Message passing over a graph that is read off the text: the model of the paper of 2018.
+
+Shapes: B stories, T tokens, E = T // 2 edges of a story, each crossed in two directions, P people
+of the pool, D embedding dimension, H node dimension.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jraph
+from flax import nnx
+
+from clutrr_jax.data.batches import TokenBatch
+from clutrr_jax.data.stories import Sizes
+from clutrr_jax.data.text import FIRST_ENTITY
+from clutrr_jax.models.common import EntityEmbedding, Readout
+from clutrr_jax.models.lstm import TokenEmbedding
+from clutrr_jax.models.reader import is_one_of
+
+# Sinha et al. 2018, section 4. Readout, dropout and the share of words made unknown are not there.
+CONFIG = {
+    "embedding": 100,
+    "node": 100,
+    "own_position": 5,  # a random vector of each person, fixed
+    "shared_position": 10,  # learned, the same for all
+    "rounds": 6,
+    "pooling": "max",  # of the words of an edge: max or attention
+    "aggregation": "mean",  # of the messages to a node: mean or attention
+    "readout": 200,
+    "dropout": 0.3,
+    "unknown": 0.05,
+}
+ATTENTION_CONFIG = CONFIG | {"aggregation": "attention"}
+
+
+class Gaps(NamedTuple):
+    """The words between two mentions, with nothing but words of one sentence between them."""
+
+    first: jax.Array  # [B, E] the person before
+    second: jax.Array  # [B, E] the person after
+    start: jax.Array  # [B, E] place of the first word
+    end: jax.Array  # [B, E] place after the last
+    mask: jax.Array  # [B, E]
+
+
+def find_gaps(batch: TokenBatch, sizes: Sizes) -> Gaps:
+    """The gaps between mentions of two people. As each has a word, a story of T tokens has at most
+    T // 2 of them; they stand in the order of the text, and the rest is masked."""
+    tokens, (_, steps) = batch.tokens, batch.tokens.shape
+    person = tokens - FIRST_ENTITY
+    is_person = (person >= 0) & (person < sizes.entities)
+    place = jnp.arange(steps)
+    before = jax.lax.cummax(jnp.where(is_person, place, -1), axis=1)  # the last mention up to here
+    before = jnp.pad(before, ((0, 0), (1, 0)), constant_values=-1)[:, :-1]
+    ends = jnp.cumsum(is_one_of(tokens, sizes.sentence_ends), axis=1)
+
+    def at_mention(values: jax.Array) -> jax.Array:
+        """Of the mention before. [B, T] -> [B, T]."""
+        return jnp.take_along_axis(values, jnp.maximum(before, 0), axis=1)
+
+    found = (
+        is_person
+        & (before >= 0)
+        & (place - before > 1)
+        & (at_mention(person) != person)
+        & (at_mention(ends) == ends)
+    )
+    # The places of the gaps' second mentions, in order, then others.
+    second = jnp.argsort(~found, axis=1, stable=True)[:, : steps // 2]  # [B, E]
+
+    def pick(values: jax.Array) -> jax.Array:
+        return jnp.take_along_axis(values, second, axis=1)
+
+    mask = pick(found)
+    return Gaps(
+        first=jnp.where(mask, pick(at_mention(person)), 0),
+        second=jnp.where(mask, pick(person), 0),
+        start=pick(before) + 1,
+        end=second,
+        mask=mask,
+    )
+
+
+def maximum(words: jax.Array, gaps: Gaps) -> jax.Array:
+    """The greatest value of each feature over the words of a gap. [B, T, D] -> [B, E, D]."""
+    rows = jnp.arange(len(words))[:, None]
+    steps = words.shape[1]
+    starts = jnp.zeros((len(words), steps), bool)
+    starts = starts.at[rows, jnp.where(gaps.mask, gaps.start, steps)].set(True, mode="drop")
+
+    def step(so_far, now):
+        word, start = now
+        so_far = jnp.where(start[:, None], word, jnp.maximum(so_far, word))
+        return so_far, so_far
+
+    swapped = words.swapaxes(0, 1)
+    running = jax.lax.scan(step, swapped[0], (swapped, starts.T))[1]  # [T, B, D]
+    return running[jnp.maximum(gaps.end - 1, 0), rows] * gaps.mask[..., None]
+
+
+class AttentionPooling(nnx.Module):
+    """The mean of the words of a gap, weighted by how much each has to say."""
+
+    def __init__(self, dim: int, *, rngs: nnx.Rngs):
+        self.hidden = nnx.Linear(dim, dim, rngs=rngs)
+        self.score = nnx.Linear(dim, 1, use_bias=False, rngs=rngs)
+
+    def __call__(self, words: jax.Array, gaps: Gaps) -> jax.Array:
+        """[B, T, D] -> [B, E, D]."""
+        score = self.score(jnp.tanh(self.hidden(words)))[:, None, :, 0]  # [B, 1, T]
+        place = jnp.arange(words.shape[1])
+        inside = (place >= gaps.start[..., None]) & (place < gaps.end[..., None])  # [B, E, T]
+        inside &= gaps.mask[..., None]
+        weight = nnx.softmax(jnp.where(inside, score, -1e9)) * inside
+        return jnp.einsum("bet,btd->bed", weight, words)
+
+
+class GNN2018(nnx.Module):
+    """Reader, message passing and readout of Sinha et al. 2018, section 3.3.
+
+    The words between two mentions in a sentence are the edge between the two people. Messages cross
+    it both ways; a learned vector added to it says which of the two stands first, without which
+    father and son of a sentence were the same. The message of equation 1 does not change from round
+    to round: only how much attention it gets, and the state of the LSTM that takes it in.
+    """
+
+    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        self.sizes = sizes
+        self.rounds, self.node = config.rounds, config.node
+        self.embed = TokenEmbedding(sizes, config.embedding, config.unknown, rngs=rngs)
+        self.pool = (
+            AttentionPooling(config.embedding, rngs=rngs)
+            if config.pooling == "attention"
+            else maximum
+        )
+        normal = nnx.initializers.normal(config.embedding**-0.5)
+        self.direction = nnx.Param(normal(rngs.params(), (2, config.embedding)))
+        self.own_position = EntityEmbedding(sizes.entities, config.own_position, rngs=rngs)
+        self.shared_position = nnx.Param(normal(rngs.params(), (config.shared_position,)))
+        position = config.own_position + config.shared_position
+        self.inputs = nnx.Linear(config.embedding + 2 * position, 4 * config.node, rngs=rngs)
+        orthogonal = nnx.initializers.orthogonal()
+        self.weight = nnx.Param(orthogonal(rngs.params(), (config.node, 4 * config.node)))
+        self.attends = config.aggregation == "attention"
+        if self.attends:
+            self.to = nnx.Linear(config.node + position, config.node, rngs=rngs)
+            self.source = nnx.Linear(config.node, config.node, use_bias=False, rngs=rngs)
+            self.score = nnx.Linear(config.node, 1, use_bias=False, rngs=rngs)
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.readout = Readout(
+            3 * config.node, config.readout, sizes.relations, config.dropout, rngs=rngs
+        )
+
+    def __call__(self, batch: TokenBatch) -> jax.Array:
+        """Relation logits [B, relations]."""
+        rows, people = len(batch.tokens), self.sizes.entities
+        gaps = find_gaps(batch, self.sizes)
+        edge = self.pool(self.dropout(self.embed(batch.tokens)), gaps)  # [B, E, D]
+
+        # All stories in one graph of B P nodes, and one more for the edges of no gap.
+        def node(person: jax.Array) -> jax.Array:
+            place = person + people * jnp.arange(rows)[:, None]
+            return jnp.where(gaps.mask, place, rows * people).reshape(-1)
+
+        first, second = node(gaps.first), node(gaps.second)
+        senders, receivers = jnp.concatenate([first, second]), jnp.concatenate([second, first])
+        edge = edge.reshape(len(first), -1) + self.direction[...][:, None]  # [2, B E, D]
+        position = self.positions(rows)  # [B P + 1, position]
+        message = [edge.reshape(len(senders), -1), position[receivers], position[senders]]
+        h = self.pass_messages(jnp.concatenate(message, axis=-1), position, senders, receivers)
+
+        h = self.dropout(h[:-1].reshape(rows, people, -1))
+        number = batch.tokens - FIRST_ENTITY
+        told = (number[..., None] == jnp.arange(people)).any(axis=1)  # [B, P]
+        total = jnp.einsum("bp,bph->bh", told.astype(h.dtype), h)
+        story = total / jnp.maximum(told.sum(axis=1, keepdims=True), 1)
+        asked = h[jnp.arange(rows)[:, None], batch.query]  # [B, 2, H]
+        return self.readout(story, asked[:, 0], asked[:, 1])
+
+    def positions(self, rows: int) -> jax.Array:
+        """The position of every node (equation 1): a person's own, and what all share."""
+        own = jnp.tile(self.own_position.table[...], (rows, 1))
+        own = jnp.pad(own, ((0, 1), (0, 0)))
+        shared = jnp.broadcast_to(self.shared_position[...], (len(own), self.shared_position.size))
+        return jnp.concatenate([own, shared], axis=-1)
+
+    def pass_messages(self, message, position, senders, receivers) -> jax.Array:
+        """Message [edges, ...], position [nodes, ...] -> states of the nodes [nodes, H]."""
+        nodes = len(position)
+        h = c = jnp.zeros((nodes, self.node))
+        if not self.attends:
+            count = jraph.segment_sum(jnp.ones(len(receivers)), receivers, nodes)
+            weight = 1 / jnp.maximum(count, 1)[receivers]
+            gates = self.gates(message, weight, receivers, nodes)
+        for _ in range(self.rounds):
+            if self.attends:
+                to = self.to(jnp.concatenate([h, position], axis=-1))
+                score = self.score(jnp.tanh(to[receivers] + self.source(h)[senders]))[:, 0]
+                weight = jraph.segment_softmax(score, receivers, nodes)
+                gates = self.gates(message, weight, receivers, nodes)
+            i, f, g, o = jnp.split(gates + h @ self.weight[...], 4, axis=-1)
+            c = nnx.sigmoid(f) * c + nnx.sigmoid(i) * jnp.tanh(g)
+            h = nnx.sigmoid(o) * jnp.tanh(c)
+        return h
+
+    def gates(self, message, weight, receivers, nodes: int) -> jax.Array:
+        """What the weighted messages add to the gates of their receivers. -> [nodes, 4 H]."""
+        return self.inputs(jraph.segment_sum(message * weight[:, None], receivers, nodes))

@@ -1,0 +1,84 @@
+"""Relation Network over the sentences of a story.
+
+Shapes: B stories, T tokens, S sentences, H hidden dimension, G width of g.
+"""
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from clutrr_jax.data.batches import TokenBatch
+from clutrr_jax.data.stories import Sizes
+from clutrr_jax.models import reader
+
+# g, f1 and f2: Sinha et al. 2019, appendix 2.2; four layers of g: Santoro et al. 2017.
+CONFIG = reader.CONFIG | {
+    "g": 64,
+    "g_layers": 4,
+    "f1": 256,
+    "f2": 64,
+    "shortest_sentence": 5,  # tokens; what is shorter is read with the sentence after it
+}
+
+
+def sentence_ends(tokens: jax.Array, marks: tuple[int, ...], shortest: int) -> jax.Array:
+    """Where a sentence ends: at a mark, if the sentence has at least `shortest` tokens with it.
+
+    As that goes by what stands before, a story of T tokens has at most (T - 1) // shortest + 1
+    sentences, and padding changes nothing. [B, T] -> bool [B, T].
+    """
+
+    def step(length, is_mark):
+        length = length + 1
+        end = is_mark & (length >= shortest)
+        return jnp.where(end, 0, length), end
+
+    is_mark = reader.is_one_of(tokens, marks).T
+    return jax.lax.scan(step, jnp.zeros(len(tokens), jnp.int32), is_mark)[1].T
+
+
+class RelationNetwork(nnx.Module):
+    """Relation Network (Santoro et al. 2017): f of the sum, over all pairs of sentences, of
+    g(sentence, sentence, question). The BiLSTM reads each sentence by itself, the mean of its
+    states is the sentence, and the two asked people are the question; the readout does not see
+    them again (Sinha et al. 2019, appendix 1.1)."""
+
+    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        self.marks = sizes.sentence_ends
+        self.shortest = config.shortest_sentence
+        self.reader = reader.Reader(config, sizes, rngs=rngs)
+        width = self.reader.width
+        # The first layer of g, in parts: no array of pairs times the concatenated width is built.
+        self.first = nnx.Linear(width, config.g, use_bias=False, rngs=rngs)
+        self.second = nnx.Linear(width, config.g, use_bias=False, rngs=rngs)
+        self.question = nnx.Linear(2 * width, config.g, rngs=rngs)
+        self.g = nnx.List(
+            nnx.Linear(config.g, config.g, rngs=rngs) for _ in range(config.g_layers - 1)
+        )
+        self.f1 = nnx.Linear(config.g, config.f1, rngs=rngs)
+        self.f2 = nnx.Linear(config.f1, config.f2, rngs=rngs)
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.out = nnx.Linear(config.f2, sizes.relations, rngs=rngs)
+
+    def __call__(self, batch: TokenBatch) -> jax.Array:
+        """Relation logits [B, relations]."""
+        end = sentence_ends(batch.tokens, self.marks, self.shortest)  # [B, T]
+        words = batch.mask & ~end
+        x = self.reader(batch.tokens, words)  # [T, B, 2H]
+        number = jnp.cumsum(end, axis=1)  # of a word's sentence
+        sentences = jnp.arange((end.shape[1] - 1) // self.shortest + 1)
+        member = (number[:, None] == sentences[:, None]) & words[:, None]  # [B, S, T]
+        count = member.sum(axis=-1)  # [B, S]
+        mean = member / jnp.maximum(count, 1)[..., None]
+        sentence = jnp.einsum("bst,tbh->bsh", mean, x)
+
+        first, second = reader.asked(batch, x)
+        question = self.question(jnp.concatenate([first, second], axis=-1))  # [B, G]
+        left = self.first(sentence) + question[:, None]
+        pairs = nnx.relu(left[:, :, None] + self.second(sentence)[:, None])  # [B, S, S, G]
+        for layer in self.g:
+            pairs = nnx.relu(layer(pairs))
+        real = count > 0
+        both = real[:, :, None] & real[:, None]
+        story = jnp.einsum("bij,bijg->bg", both.astype(pairs.dtype), pairs)
+        return self.out(self.dropout(nnx.relu(self.f2(nnx.relu(self.f1(story))))))

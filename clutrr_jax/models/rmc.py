@@ -1,0 +1,102 @@
+"""Relational memory core: a recurrent network whose memory is rows that attend to each other.
+
+Shapes: B stories, T tokens, M slots, D = heads * head size, K heads, F = K queries, keys, values.
+"""
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from clutrr_jax.data.batches import TokenBatch
+from clutrr_jax.data.stories import Sizes
+from clutrr_jax.models.common import Readout
+from clutrr_jax.models.lstm import TokenEmbedding
+from clutrr_jax.models.reader import asked
+
+# Sinha et al. 2019, appendix 2.2 (one block, and a gate for every unit); dropout 0 there.
+CONFIG = {
+    "embedding": 100,
+    "slots": 2,
+    "head": 192,
+    "heads": 4,
+    "key": 64,
+    "attention_layers": 3,  # of the perceptron after the attention
+    "forget_bias": 1.0,
+    "input_bias": 0.0,
+    "readout": 200,
+    "dropout": 0.0,
+    "unknown": 0.05,
+}
+
+
+class RMC(nnx.Module):
+    """Relational recurrent network (Santoro et al. 2018, equations 2 to 8), read forwards. The last
+    memory is the story (Sinha et al. 2019, appendix 1.1), the mean of the memories at the mentions
+    of a person the person."""
+
+    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        self.slots, self.heads, self.key = config.slots, config.heads, config.key
+        dim = config.heads * config.head
+        attention = config.heads * (2 * config.key + config.head)
+        self.embed = TokenEmbedding(sizes, config.embedding, config.unknown, rngs=rngs)
+        self.inputs = nnx.Linear(config.embedding, dim, rngs=rngs)
+        self.attention = nnx.Linear(dim, attention, rngs=rngs)
+        self.attention_norm = nnx.LayerNorm(attention, rngs=rngs)
+        self.mlp = nnx.List(nnx.Linear(dim, dim, rngs=rngs) for _ in range(config.attention_layers))
+        self.norms = nnx.List(nnx.LayerNorm(dim, rngs=rngs) for _ in range(2))
+        self.gate_inputs = nnx.Linear(dim, 2 * dim, use_bias=False, rngs=rngs)
+        self.gate_memory = nnx.Linear(dim, 2 * dim, use_bias=False, rngs=rngs)
+        bias = jnp.array([config.input_bias, config.forget_bias])
+        self.gate_bias = nnx.Param(jnp.repeat(bias, dim))
+        self.readout = Readout(
+            3 * config.slots * dim, config.readout, sizes.relations, config.dropout, rngs=rngs
+        )
+
+    def __call__(self, batch: TokenBatch) -> jax.Array:
+        """Relation logits [B, relations]."""
+        states = self.memories(batch.tokens.T, batch.mask.T)  # [T, B, M D]
+        return self.readout(states[-1], *asked(batch, states))
+
+    def memories(self, tokens: jax.Array, mask: jax.Array) -> jax.Array:
+        """The memory after each token, [T, B] -> [T, B, M D]. Padding leaves it as it is.
+
+        A slot attends to the slots and to the word; the word attends to nothing, as its row would
+        be dropped. So all that the words give is computed for all steps before the scan.
+        """
+        words = self.inputs(self.embed(tokens))  # [T, B, D]
+        _, key, value = self.split(words)  # [T, B, K, ...]
+        gates = self.gate_inputs(words) + self.gate_bias[...]  # [T, B, 2 D]
+        batch, dim = words.shape[1:]
+        first = jnp.broadcast_to(jnp.eye(self.slots, dim), (batch, self.slots, dim))
+
+        def step(memory, now):
+            key, value, gates, keep = now
+            new = self.attend(memory, key, value)
+            gates = nnx.sigmoid(gates[:, None] + self.gate_memory(jnp.tanh(memory)))
+            write, remember = jnp.split(gates, 2, axis=-1)
+            new = write * jnp.tanh(new) + remember * memory
+            memory = jnp.where(keep[:, None, None], new, memory)
+            return memory, memory
+
+        states = jax.lax.scan(step, first, (key, value, gates, mask))[1]
+        return states.reshape(len(tokens), batch, -1)
+
+    def split(self, rows: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Query, key and value of each head. [..., D] -> three of [..., heads, size]."""
+        every = self.attention_norm(self.attention(rows))  # [..., F]
+        every = every.reshape(*rows.shape[:-1], self.heads, -1)
+        query, key, value = jnp.split(every, (self.key, 2 * self.key), axis=-1)
+        return query * self.key**-0.5, key, value
+
+    def attend(self, memory: jax.Array, key: jax.Array, value: jax.Array) -> jax.Array:
+        """The slots after one block of attention over them and a word. [B, M, D] -> [B, M, D]."""
+        query, own_key, own_value = self.split(memory)  # [B, M, K, ...]
+        keys = jnp.concatenate([own_key, key[:, None]], axis=1)  # [B, M + 1, K, ...]
+        values = jnp.concatenate([own_value, value[:, None]], axis=1)
+        weight = nnx.softmax(jnp.einsum("bmkd,bnkd->bkmn", query, keys))
+        found = jnp.einsum("bkmn,bnkd->bmkd", weight, values).reshape(memory.shape)
+        x = self.norms[0](memory + found)
+        y = x
+        for layer in self.mlp:
+            y = nnx.relu(layer(y))
+        return self.norms[1](x + y)
