@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from clutrr_jax.data.batches import InputKind
-from clutrr_jax.models import gat, gnn_2018, lstm, lstm_last, mac, relation_network, rmc
+from clutrr_jax.models import gat, gnn_2018, lstm, lstm_last, mac, prover, relation_network, rmc
 
 
 class Spec(NamedTuple):
@@ -23,6 +23,7 @@ class Spec(NamedTuple):
 
 MODELS: dict[str, Spec] = {
     "gat": Spec(gat.GAT, "graph", gat.CONFIG),
+    "prover": Spec(prover.Prover, "graph", prover.CONFIG),
     "bilstm_mean": Spec(lstm.BiLSTMModel, "tokens", lstm.CONFIG | {"pooling": "mean"}),
     "bilstm_attention": Spec(lstm.BiLSTMModel, "tokens", lstm.CONFIG | {"pooling": "attention"}),
     "bilstm_last": Spec(lstm_last.BiLSTMLast, "tokens", lstm_last.CONFIG),

@@ -1,0 +1,89 @@
+"""The rules that the prover of a run has learned, beside the 16: `python -m clutrr_jax.rules RUN`.
+
+RUN is a folder that launch.py wrote with `prover` among its models.
+"""
+
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import orbax.checkpoint as ocp
+
+from clutrr_jax.checkpoint import Checkpoints
+from clutrr_jax.models.prover import learned_rules
+from clutrr_jax.symbolic import given_rules
+from generator.errors import InputError, at
+from generator.kinship import NUM_RELATIONS, PREDICATE_OF, PREDICATES, RELATIONS
+
+LEARNED = 0.5  # a rule whose chance is higher, in the mean over replicas, counts as learned
+
+
+def read_learned(run: Path) -> np.ndarray:
+    """The chance of each gendered rule `first, second -> head` at the epoch with the best dev
+    accuracy of each replica, [replicas, R, R, R].
+
+    Raises:
+      InputError: the folder holds no finished prover.
+    """
+    folder = run / "prover"
+    try:
+        replicas = json.loads((folder / "model.json").read_text())["replicas"]
+        scale = json.loads((run / "config.json").read_text())["prover.scale"]
+    except (OSError, ValueError, KeyError):
+        raise InputError(
+            f"{at(run)}: no finished prover, expected a run of launch.py with "
+            "--config.models=prover"
+        ) from None
+    manager = Checkpoints(folder / "checkpoints").manager
+    arrays = manager.restore(manager.latest_step(), args=ocp.args.StandardRestore())
+    table = arrays[".best_params['table'].value"]
+    return np.asarray(learned_rules(table[:replicas], scale))
+
+
+def compare(learned: np.ndarray) -> str:
+    """Learned rules beside the 16, as text.
+
+    Args:
+      learned: [replicas, R, R, R], see `read_learned`.
+    """
+    chance = learned.mean(axis=0)
+    lines = [f"{'chance':>6}  gendered  rule      (mean of {len(learned)} replicas)"]
+    of_rule: dict[tuple[int, ...], list[float]] = defaultdict(list)
+    for rule in given_rules():
+        of_rule[tuple(PREDICATE_OF[rule])].append(float(chance[tuple(rule)]))
+    for body_and_head, chances in of_rule.items():
+        first, second, head = (PREDICATES[p] for p in body_and_head)
+        good = sum(c > LEARNED for c in chances)
+        lines.append(
+            f"{np.mean(chances):6.2f}  {good:3} of {len(chances)}  {first}, {second} -> {head}"
+        )
+    others = chance.copy()
+    others[tuple(given_rules().T)] = 0
+    found = np.argwhere(others > LEARNED)
+    pairs = NUM_RELATIONS**2 - len(given_rules())
+    lines += ["", f"Not of the 16: {len(found)}, of {pairs} gendered pairs that have no rule"]
+    for first, second, head in sorted(found.tolist(), key=lambda rule: -others[tuple(rule)]):
+        lines.append(
+            f"{others[first, second, head]:6.2f}            "
+            f"{RELATIONS[first]}, {RELATIONS[second]} -> {RELATIONS[head]}"
+        )
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> int:
+    """Prints the rules of a run."""
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        print("usage: python -m clutrr_jax.rules RUN", file=sys.stderr)
+        return 2
+    try:
+        print(compare(read_learned(Path(arguments[0]))))
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
