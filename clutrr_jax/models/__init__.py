@@ -8,7 +8,19 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from clutrr_jax.data.batches import InputKind
-from clutrr_jax.models import gat, gnn_2018, lstm, lstm_last, mac, prover, relation_network, rmc
+from clutrr_jax.models import (
+    edge_sequence,
+    edge_transformer,
+    gat,
+    gcn,
+    gnn_2018,
+    lstm,
+    lstm_last,
+    mac,
+    prover,
+    relation_network,
+    rmc,
+)
 
 
 class Spec(NamedTuple):
@@ -23,6 +35,16 @@ class Spec(NamedTuple):
 
 MODELS: dict[str, Spec] = {
     "gat": Spec(gat.GAT, "graph", gat.CONFIG),
+    "gcn": Spec(gcn.GCN, "graph", gcn.CONFIG),
+    "rgcn": Spec(gcn.RGCN, "graph", gcn.RELATIONAL_CONFIG),
+    "edge_rnn": Spec(edge_sequence.EdgeRNN, "graph", edge_sequence.CONFIG, ordered=True),
+    "edge_lstm": Spec(edge_sequence.EdgeLSTM, "graph", edge_sequence.CONFIG, ordered=True),
+    "edge_gru": Spec(edge_sequence.EdgeGRU, "graph", edge_sequence.CONFIG, ordered=True),
+    "edge_cnn": Spec(edge_sequence.EdgeCNN, "graph", edge_sequence.CNN_CONFIG, ordered=True),
+    "edge_attention": Spec(
+        edge_sequence.EdgeAttention, "graph", edge_sequence.ATTENTION_CONFIG, ordered=True
+    ),
+    "edge_transformer": Spec(edge_transformer.EdgeTransformer, "graph", edge_transformer.CONFIG),
     "prover": Spec(prover.Prover, "graph", prover.CONFIG),
     "bilstm_mean": Spec(lstm.BiLSTMModel, "tokens", lstm.CONFIG | {"pooling": "mean"}),
     "bilstm_attention": Spec(lstm.BiLSTMModel, "tokens", lstm.CONFIG | {"pooling": "attention"}),

@@ -1,0 +1,179 @@
+"""Encoders of the facts written as a sequence: RNN, LSTM, GRU, CNN and multi-head attention.
+
+A story with the facts (X, r, Y), (Y, q, Z) is the symbols X r Y Y q Z, people being the entities
+drawn for them. The encoders are those of Minervini et al. 2020; here they stop at a
+story's last symbol, and the readout is the one that all models share.
+
+Shapes: B stories, T = 3 symbols for each of F facts, D symbol dimension, H hidden dimension, V
+symbols in all.
+"""
+
+import jax
+import jax.numpy as jnp
+import jraph
+from flax import nnx
+
+from clutrr_jax.data.stories import Sizes
+from clutrr_jax.models.common import EntityEmbedding, Readout
+from clutrr_jax.models.lstm import lstm
+
+# Sizes: the code of Minervini et al. 2020, which has no dropout.
+CONFIG = {"embedding": 100, "hidden": 100, "readout": 200, "dropout": 0.0}
+CNN_CONFIG = CONFIG | {"widths": (1, 2, 3, 4, 5)}  # symbols under a filter; `hidden` filters each
+ATTENTION_CONFIG = CONFIG | {"heads": 4}  # theirs: 3, which does not divide 100
+
+GATES = {"rnn": 1, "gru": 3, "lstm": 4}
+
+
+def rnn(inputs: jax.Array, weight: jax.Array, mask: jax.Array) -> jax.Array:
+    """The recurrence h = tanh(inputs + h W) of Elman (1990). Shapes as in `lstm`, one gate."""
+
+    def step(hidden, now):
+        x, keep = now
+        hidden = jnp.tanh(x + jnp.einsum("gbh,ghk->gbk", hidden, weight)) * keep[..., None]
+        return hidden, hidden
+
+    return jax.lax.scan(step, jnp.zeros_like(inputs[0]), (inputs, mask))[1]
+
+
+def gru(inputs: jax.Array, weight: jax.Array, mask: jax.Array) -> jax.Array:
+    """The recurrence of Cho et al. 2014, the reset gate after the product with the state. Shapes as
+    in `lstm`, three gates: reset, update, new."""
+    size = weight.shape[1]
+
+    def step(hidden, now):
+        x, keep = now
+        h = jnp.einsum("gbh,ghk->gbk", hidden, weight)
+        reset, update = jnp.split(nnx.sigmoid(x[..., : 2 * size] + h[..., : 2 * size]), 2, axis=-1)
+        new = jnp.tanh(x[..., 2 * size :] + reset * h[..., 2 * size :])
+        hidden = (update * hidden + (1 - update) * new) * keep[..., None]
+        return hidden, hidden
+
+    return jax.lax.scan(step, jnp.zeros_like(inputs[0, ..., :size]), (inputs, mask))[1]
+
+
+class Recurrent(nnx.Module):
+    """A bidirectional recurrent layer; its code of a story is the last state of each direction."""
+
+    def __init__(self, cell: str, dim: int, hidden: int, *, rngs: nnx.Rngs):
+        self.cell = cell
+        gates = GATES[cell]
+        self.inputs = nnx.Linear(dim, 2 * gates * hidden, rngs=rngs)
+        orthogonal = nnx.initializers.orthogonal()
+        weights = [[orthogonal(rngs.params(), (hidden, hidden)) for _ in range(gates)]
+                   for _ in range(2)]  # fmt: skip
+        self.weight = nnx.Param(jnp.stack([jnp.concatenate(w, axis=1) for w in weights]))
+
+    def __call__(self, gates: jax.Array, mask: jax.Array) -> jax.Array:
+        """What `inputs` makes of each symbol [T, B, 2 gates H], [T, B] -> [B, 2H]."""
+        forward, backward = jnp.split(gates, 2, axis=-1)
+        both = jnp.stack([forward, backward[::-1]], axis=1)
+        masks = jnp.stack([mask, mask[::-1]], axis=1).astype(gates.dtype)
+        recurrence = {"rnn": rnn, "gru": gru, "lstm": lstm}[self.cell]
+        hidden = recurrence(both, self.weight[...], masks)  # [T, 2, B, H]
+        last = mask.sum(axis=0) - 1  # where the story ends: what follows is padding
+        stories = jnp.arange(mask.shape[1])
+        return jnp.concatenate([hidden[last, 0, stories], hidden[-1, 1]], axis=-1)
+
+
+class EdgeSequence(nnx.Module):
+    """(code of the sequence, asked entity 1, asked entity 2) -> readout. An encoder gives the code
+    [B, code] from the symbols [T, B], their mask, and the embeddings of all symbols [V, D]."""
+
+    def __init__(self, config, sizes: Sizes, code: int, *, rngs: nnx.Rngs):
+        self.entity = EntityEmbedding(sizes.entities, config.embedding, rngs=rngs)
+        self.entities = sizes.entities
+        shape = (sizes.edge_types, config.embedding)
+        self.relation = nnx.Param(jax.random.normal(rngs.params(), shape) / config.embedding**0.5)
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        width = code + 2 * config.embedding
+        self.readout = Readout(width, config.readout, sizes.relations, config.dropout, rngs=rngs)
+
+    def encode(self, symbols: jax.Array, mask: jax.Array, table: jax.Array) -> jax.Array:
+        raise NotImplementedError
+
+    def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
+        """Relation logits [B, relations]."""
+        entity = batch.nodes["entity"]
+        facts = batch.globals["facts"][:-1]  # [B, F]
+        symbols = jnp.stack([
+            entity[batch.senders[facts]],
+            self.entities + batch.edges["relation"][facts],
+            entity[batch.receivers[facts]],
+        ], axis=-1).reshape(len(facts), -1).T  # [T, B]  # fmt: skip
+        mask = jnp.arange(len(symbols))[:, None] < 3 * batch.n_edge[:-1]
+        people = self.entity(jnp.arange(self.entities))
+        table = jnp.concatenate([people, self.relation[...]])  # [V, D]
+        story = self.dropout(self.encode(symbols, mask, table))
+        first, second = people[entity[batch.globals["query"][:-1]]].swapaxes(0, 1)
+        return self.readout(story, first, second)
+
+
+class EdgeRNN(EdgeSequence):
+    """Bidirectional RNN (Elman 1990)."""
+
+    cell = "rnn"
+
+    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        super().__init__(config, sizes, 2 * config.hidden, rngs=rngs)
+        self.layer = Recurrent(self.cell, config.embedding, config.hidden, rngs=rngs)
+
+    def encode(self, symbols, mask, table):
+        # There are far fewer symbols than places: the products with the input weights are shared.
+        return self.layer(self.layer.inputs(table)[symbols], mask)
+
+
+class EdgeLSTM(EdgeRNN):
+    """Bidirectional LSTM (Hochreiter and Schmidhuber 1997)."""
+
+    cell = "lstm"
+
+
+class EdgeGRU(EdgeRNN):
+    """Bidirectional GRU (Cho et al. 2014)."""
+
+    cell = "gru"
+
+
+class EdgeCNN(EdgeSequence):
+    """Filters over 1 to 5 symbols, each reduced to its largest response (Kim 2014)."""
+
+    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        super().__init__(config, sizes, len(config.widths) * config.hidden, rngs=rngs)
+        self.filters = nnx.List(
+            nnx.Linear(width * config.embedding, config.hidden, rngs=rngs)
+            for width in config.widths
+        )
+        self.widths = tuple(config.widths)
+
+    def encode(self, symbols, mask, table):
+        x = table[symbols] * mask[..., None]  # [T, B, D]
+        codes = []
+        for width, layer in zip(self.widths, self.filters, strict=True):
+            # A filter may run over the end of the story, where it sees zeros.
+            x_after = jnp.pad(x, ((0, width - 1), (0, 0), (0, 0)))
+            window = jnp.concatenate([x_after[o : o + len(x)] for o in range(width)], axis=-1)
+            codes.append((nnx.relu(layer(window)) * mask[..., None]).max(axis=0))  # [B, H]
+        return jnp.concatenate(codes, axis=-1)
+
+
+class EdgeAttention(EdgeSequence):
+    """Multi-head attention between the symbols (Vaswani et al. 2017), added to them, and an LSTM
+    over the sums, as in Minervini et al. 2020."""
+
+    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        super().__init__(config, sizes, 2 * config.hidden, rngs=rngs)
+        dim = config.embedding
+        self.heads = config.heads
+        self.project = nnx.Linear(dim, 3 * dim, use_bias=False, rngs=rngs)
+        self.out = nnx.Linear(dim, dim, rngs=rngs)
+        self.layer = Recurrent("lstm", dim, config.hidden, rngs=rngs)
+
+    def encode(self, symbols, mask, table):
+        heads = self.project(table).reshape(len(table), 3, self.heads, -1)  # [V, 3, heads, D/heads]
+        query, key, value = (heads[:, part][symbols] for part in range(3))  # [T, B, heads, D/heads]
+        score = jnp.einsum("tbkd,sbkd->bkts", query, key) / query.shape[-1] ** 0.5
+        weight = nnx.softmax(jnp.where(mask.T[:, None, None], score, -1e9))  # [B, heads, T, T]
+        attended = jnp.einsum("bkts,sbkd->tbkd", weight, value)
+        x = table[symbols] + self.out(attended.reshape(*symbols.shape, -1))  # [T, B, D]
+        return self.layer(self.layer.inputs(x), mask)
