@@ -25,7 +25,7 @@ from generator.kinship import (
     RELATION_ID,
     RELATION_OF,
     RULES,
-)  # fmt: skip
+)
 from generator.prover import derivable
 
 # Chains of the predicates of the rules, of up to seven facts, with the gender of each next person.
