@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 TINY = [
     "--config.train.replicas=2",
     "--config.train.epochs=2",
-    "--config.gat.node=16",
+    "--config.gat.node=20",
     "--config.bilstm_mean.hidden=8",
     "--config.bilstm_mean.embedding=8",
     "--config.models=gat,bilstm_mean",
@@ -105,6 +105,7 @@ def test_a_killed_run_goes_on_to_the_same_numbers(finished, small_folder, tmp_pa
         (["--config.train.epochs=many"], "epochs"),
         (["--config.data=nowhere.zip"], "nowhere.zip"),
         (["--config.data=tests"], "no data in it"),
+        (["--config.gat.node=16", "--config.generate.train_rows=20"], "multiple of heads 10"),
         (["--nonsense"], "nonsense"),
     ],
 )

@@ -13,7 +13,7 @@ from generator.errors import InputError
 
 TRAIN = ConfigDict({"epochs": 3, "batch": 32, "learning_rate": 1e-3, "clip": 5.0, "dev": 0.2})
 SMALL = {
-    "gat": {"node": 16, "edge": 8, "readout": 16},
+    "gat": {"node": 16, "heads": 2, "edge": 8, "readout": 16},
     "bilstm_mean": {"embedding": 8, "hidden": 8, "readout": 16},
 }
 

@@ -10,6 +10,7 @@ from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
 from clutrr_jax.models.common import EntityEmbedding, Readout
+from generator.errors import InputError
 
 # Sizes: Sinha et al. 2019, appendix 2.2. Heads, the two steps of a round, dropout and the direction
 # are not in the paper: the peers' code has 3 heads, two steps per round, dropout 0.6.
@@ -64,6 +65,12 @@ class GAT(nnx.Module):
     an edge, as in Sinha et al. 2019, appendix 1.1."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        if config.node % config.heads:
+            raise InputError(f"gat.node {config.node}: expected a multiple of heads {config.heads}")
+        if config.directions not in ("forward", "backward", "both"):
+            raise InputError(
+                f'gat.directions "{config.directions}": expected forward, backward or both'
+            )
         self.directions = config.directions
         self.rounds = config.rounds
         self.edge_types = sizes.edge_types
