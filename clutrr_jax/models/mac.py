@@ -51,13 +51,14 @@ class MAC(nnx.Module):
         x = self.reader(batch.tokens, batch.mask)  # [T, B, D]
         people = reader.asked(batch, x)  # [2, B, D]
         question = jnp.tanh(self.question(jnp.concatenate([*people], axis=-1)))
+        words, mask = x.swapaxes(0, 1), batch.mask  # [B, T, D], [B, T]
         control, memory = jnp.broadcast_to(self.first[...][:, None], people.shape)
         for _ in range(self.iterations):
             control = self.steer(control, question, people)
             key = self.dropout(self.read(control, self.dropout(memory)))
-            score = jnp.where(batch.mask.T, jnp.einsum("tbd,bd->tb", x, key), -1e9)
-            weight = nnx.softmax(score, axis=0) * batch.mask.T
-            found = jnp.einsum("tb,tbd->bd", weight, x)
+            score = jnp.where(mask, jnp.einsum("btd,bd->bt", words, key), -1e9)
+            weight = nnx.softmax(score) * mask
+            found = jnp.einsum("bt,btd->bd", weight, words)
             memory = self.write(jnp.concatenate([self.dropout(found), memory], axis=-1))
         return self.readout(memory, *people)
 
