@@ -64,11 +64,9 @@ def compare(learned: np.ndarray) -> str:
     found = np.argwhere(others > LEARNED)
     pairs = NUM_RELATIONS**2 - len(given_rules())
     lines += ["", f"Not of the 16: {len(found)}, of {pairs} gendered pairs that have no rule"]
-    for first, second, head in sorted(found.tolist(), key=lambda rule: -others[tuple(rule)]):
-        lines.append(
-            f"{others[first, second, head]:6.2f}            "
-            f"{RELATIONS[first]}, {RELATIONS[second]} -> {RELATIONS[head]}"
-        )
+    for rule in sorted(found.tolist(), key=lambda rule: -others[tuple(rule)]):
+        names = [RELATIONS[r] for r in rule]
+        lines.append(f"{others[tuple(rule)]:6.2f}            {names[0]}, {names[1]} -> {names[2]}")
     return "\n".join(lines)
 
 

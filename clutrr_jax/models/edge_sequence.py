@@ -8,6 +8,8 @@ Shapes: B stories, T = 3 symbols for each of F facts, D symbol dimension, H hidd
 symbols in all.
 """
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import jraph
@@ -69,8 +71,8 @@ class Recurrent(nnx.Module):
         forward, backward = jnp.split(gates, 2, axis=-1)
         both = jnp.stack([forward, backward[::-1]], axis=1)
         masks = jnp.stack([mask, mask[::-1]], axis=1).astype(gates.dtype)
-        recurrence = {"rnn": rnn, "gru": gru, "lstm": lstm}[self.cell]
-        hidden = recurrence(both, self.weight[...], masks)  # [T, 2, B, H]
+        recurrences: dict[str, Callable[..., jax.Array]] = {"rnn": rnn, "gru": gru, "lstm": lstm}
+        hidden = recurrences[self.cell](both, self.weight[...], masks)  # [T, 2, B, H]
         last = mask.sum(axis=0) - 1  # where the story ends: what follows is padding
         stories = jnp.arange(mask.shape[1])
         return jnp.concatenate([hidden[last, 0, stories], hidden[-1, 1]], axis=-1)

@@ -3,7 +3,7 @@
 Shapes: N nodes, E messages, B stories, H = node dimension, K bases, T message types.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -73,9 +73,10 @@ class GCNLayer(nnx.Module):
     def __call__(self, x: jax.Array, m: Messages, weights: tuple[jax.Array, jax.Array]):
         """[N, H] -> [N, H]."""
         weight, own = weights
+        bias: Any = self.node.bias
         node = x @ self.node.kernel[...]  # [N, H]
         message = (node[m.senders] + self.edge(self.table[...])[m.types]) * weight  # [E, H]
-        return jraph.segment_sum(message, m.receivers, len(x)) + own * node + self.node.bias[...]
+        return jraph.segment_sum(message, m.receivers, len(x)) + own * node + bias[...]
 
 
 class RGCNLayer(nnx.Module):
@@ -114,8 +115,8 @@ class GCN(nnx.Module):
         self.entity = (
             EntityEmbedding(sizes.entities, config.node, rngs=rngs) if config.entities else None
         )
-        self.start = None if config.entities else nnx.Param(jnp.ones(config.node))
-        self.steps = nnx.List(
+        self.start: Any = None if config.entities else nnx.Param(jnp.ones(config.node))
+        self.steps: Any = nnx.List(
             self.layer(config, 2 * sizes.edge_types, rngs=rngs) for _ in range(config.steps)
         )
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
