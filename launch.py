@@ -71,6 +71,7 @@ def claim(path: Path, settings: dict) -> None:
     Raises:
       InputError: the folder holds a run of something else, or cannot be written.
     """
+    settings = json.loads(json.dumps(settings))  # as it is read back: lists for tuples
     try:
         if path.exists():
             before = json.loads(path.read_text())

@@ -35,7 +35,7 @@ def draw(results: dict[str, Any], path: Path) -> None:
         label = f"{model} ({replicas} replica{'s' if replicas > 1 else ''})"
         axes.plot(x, accuracy, color=colour, marker=MARKERS[i % len(MARKERS)], label=label)
         axes.fill_between(x, accuracy - stderr, accuracy + stderr, color=colour, alpha=0.2, lw=0)
-    plain = [row for row in rows if row["model"] == "majority"]
+    plain = [row for row in rows if row["model"] == "majority label"]
     axes.plot(x, [r["ceiling"] for r in plain], "k--", lw=0.8, label="ceiling (ambiguous labels)")
     axes.plot(x, [r["accuracy"] for r in plain], "k:", lw=0.8, label="majority label")
     axes.set(ylim=(0, 1.03), ylabel="accuracy", title=results["data"]["name"])
