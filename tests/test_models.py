@@ -130,7 +130,8 @@ def test_overfits_and_trains_all_that_it_should(name: str, small) -> None:
     shapes, _ = plan_shapes(MODELS[name].kind, small.train_stories, 64)
     batch = pack(small.train_stories, jnp.arange(28, 92), max(shapes, key=lambda s: s.tokens))
     target, _ = targets(batch)
-    optimizer = optax.adam(3e-3 if MODELS[name].kind == "tokens" else 1e-2)
+    rate = 3e-3 if MODELS[name].kind == "tokens" else 1e-2
+    optimizer = optax.adam(rate)
 
     def loss(params):
         out = nnx.merge(graph, params, other)(batch)

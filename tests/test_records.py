@@ -111,7 +111,7 @@ def test_a_missing_column_is_named(tmp_path: Path, column: str) -> None:
         ("a_train.csv", table(), "no rows"),
         ("a_train.csv", b"\xff\xfe\x00", "not a UTF-8 CSV"),
         ("a_train.csv", table({})[:-30], "not a CSV row"),
-        ("a_train.csv", table({})[:-7], "9 cells, expected 10"),
+        ("a_train.csv", table({})[:-8], "9 cells, expected 10"),
         ("a.zip", b"PK\x03\x04 and then nothing", "truncated zip"),
         ("a_train.parquet", b"PAR1", "not a readable Parquet"),
         ("a_train.csv.gz", b"\x1f\x8b\x08 no", "not a UTF-8 CSV"),

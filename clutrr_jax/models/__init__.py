@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from clutrr_jax.data.batches import InputKind
 from clutrr_jax.models import (
     edge_sequence,
-    edge_transformer,
     gat,
     gcn,
     gnn_2018,
@@ -44,7 +43,6 @@ MODELS: dict[str, Spec] = {
     "edge_attention": Spec(
         edge_sequence.EdgeAttention, "graph", edge_sequence.ATTENTION_CONFIG, ordered=True
     ),
-    "edge_transformer": Spec(edge_transformer.EdgeTransformer, "graph", edge_transformer.CONFIG),
     "prover": Spec(prover.Prover, "graph", prover.CONFIG),
     "bilstm_mean": Spec(lstm.BiLSTMModel, "tokens", lstm.CONFIG | {"pooling": "mean"}),
     "bilstm_attention": Spec(lstm.BiLSTMModel, "tokens", lstm.CONFIG | {"pooling": "attention"}),
