@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jraph
 from flax import nnx
 
 
@@ -26,6 +27,16 @@ class EntityEmbedding(nnx.Module):
 
     def __call__(self, entity: jax.Array) -> jax.Array:
         return self.table[...][entity]
+
+
+def pool_people(x: jax.Array, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """People [N, H] -> what a readout takes: the mean of each story's people and the two that are
+    asked about, [B, H] each."""
+    graphs = len(batch.n_node)
+    owner = jnp.repeat(jnp.arange(graphs), batch.n_node, total_repeat_length=len(x))
+    total = jraph.segment_sum(x, owner, graphs)[:-1]  # without the padding graph
+    query = batch.globals["query"][:-1]
+    return total / jnp.maximum(batch.n_node[:-1, None], 1), x[query[:, 0]], x[query[:, 1]]
 
 
 class Readout(nnx.Module):

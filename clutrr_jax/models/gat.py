@@ -9,7 +9,7 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.models.common import EntityEmbedding, Readout
+from clutrr_jax.models.common import EntityEmbedding, Readout, pool_people
 from generator.errors import InputError
 
 # Sizes: Sinha et al. 2019, appendix 2.2. Heads, the two steps of a round, dropout and the direction
@@ -99,12 +99,7 @@ class GAT(nnx.Module):
             for step in self.steps:
                 x = nnx.elu(step(self.dropout(x), self.edge_table[...], *edges))  # [N, H]
 
-        graphs = len(batch.n_node)
-        owner = jnp.repeat(jnp.arange(graphs), batch.n_node, total_repeat_length=len(entity))
-        total = jraph.segment_sum(x, owner, graphs)[:-1]  # [B, H], without the padding graph
-        story = total / jnp.maximum(batch.n_node[:-1, None], 1)
-        query = batch.globals["query"][:-1]
-        return self.readout(story, x[query[:, 0]], x[query[:, 1]])
+        return self.readout(*pool_people(x, batch))
 
     def _edges(self, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Senders, receivers and types of all that a message crosses: facts, their reverses, and

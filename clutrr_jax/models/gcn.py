@@ -11,7 +11,7 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.models.common import EntityEmbedding, Readout
+from clutrr_jax.models.common import EntityEmbedding, Readout, pool_people
 
 # Sizes and dropout as for the GAT; two layers in a round as in Minervini et al. 2020.
 CONFIG = {
@@ -137,12 +137,7 @@ class GCN(nnx.Module):
             for step in self.steps:
                 x = nnx.elu(step(self.dropout(x), m, weights))  # [N, H]
 
-        graphs = len(batch.n_node)
-        owner = jnp.repeat(jnp.arange(graphs), batch.n_node, total_repeat_length=len(entity))
-        total = jraph.segment_sum(x, owner, graphs)[:-1]  # [B, H], without the padding graph
-        story = total / jnp.maximum(batch.n_node[:-1, None], 1)
-        query = batch.globals["query"][:-1]
-        return self.readout(story, x[query[:, 0]], x[query[:, 1]])
+        return self.readout(*pool_people(x, batch))
 
 
 class RGCN(GCN):
