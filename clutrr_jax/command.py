@@ -1,0 +1,55 @@
+"""What commands share: mistakes of the user in one line, and files that are whole or not there."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NoReturn
+
+from generator.errors import InputError, at
+
+
+class Parser(argparse.ArgumentParser):
+    """Arguments of `python -m clutrr_jax.NAME`, `--data` among them; mistakes are InputErrors."""
+
+    def __init__(self, name: str, description: str):
+        super().__init__(
+            prog=f"python -m clutrr_jax.{name}",
+            description=description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        self.add_argument("--data", required=True, metavar="DATA",
+                          help="a CLUTRR data set: .zip, folder, .csv or .parquet")  # fmt: skip
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"command line: {message}; see --help")
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[Path]:
+    """A place to write files; at the end they move to the folder, which is made if need be.
+
+    Raises:
+      InputError: the folder cannot be written; nothing half-written is left.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder) as place:
+            yield Path(place)
+            for file in sorted(Path(place).iterdir()):
+                file.replace(folder / file.name)
+    except OSError as error:
+        raise InputError(f"{at(folder)}: cannot be written ({error.strerror})") from None
+
+
+def run(main: Callable[[list[str]], None]) -> NoReturn:
+    """Runs a command with the arguments of the process, and ends it."""
+    try:
+        main(sys.argv[1:])
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(0)
