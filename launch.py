@@ -23,6 +23,7 @@ one ended. It runs on what JAX finds: CPU, GPU or TPU.
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -55,6 +56,8 @@ def run(config, workdir: Path) -> None:
         print(f"Generating stories in {workdir / 'data'}.", flush=True)
         write_dataset(Config.from_json(config.generate.to_dict()), workdir / "data")
     data = prepare(config.data or workdir / "data")
+    if not config.data:
+        data = replace(data, name="generated stories")
     print(f"Read {len(data.train):,} train and {len(data.test):,} test stories.", flush=True)
     claim(workdir / "data.json", {"stories": data.fingerprint})
     for name in models:

@@ -119,7 +119,9 @@ def measure(arguments: argparse.Namespace):
         if not arguments.data:
             write_dataset(Config(), Path(folder))
         data = prepare(arguments.data or folder)
-    train = ConfigDict({"batch": arguments.batch, "learning_rate": 1e-3, "clip": 5.0, "dev": 0.0})
+    train = ConfigDict(
+        {"batch": arguments.batch, "learning_rate": 1e-3, "clip": 5.0, "average": 0.999, "dev": 0.0}
+    )
     replicas = Replicas(arguments.replicas)
     stories = arguments.replicas * len(data.train)
     for name in names:

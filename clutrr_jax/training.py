@@ -28,7 +28,8 @@ class State(NamedTuple):
     params: Any  # what is trained
     other: Any  # what is not: fixed embeddings, random number streams
     optimizer: Any
-    best_params: Any  # params of the epoch with the best dev accuracy so far, the first such
+    average: Any  # the moving average of params: this is what is tested
+    best_params: Any  # the average after the epoch with the best dev accuracy so far, the last such
     best_accuracy: jax.Array  # [R]
     best_epoch: jax.Array  # [R] counted from 1; 0 before the first
 
@@ -82,7 +83,8 @@ def build(
     Args:
       spec: the model, from the registry.
       config: the model's settings.
-      train: epochs, batch, learning_rate, clip (global norm), dev (share of the train rows).
+      train: epochs, batch, learning_rate, clip (global norm), average (decay of the average of
+        the parameters, per step), dev (share of the train rows).
       sizes: of the data.
       stories: train stories.
       replicas: how many, and where.
@@ -104,7 +106,9 @@ def build(
 
     def init_one(_, key: jax.Array) -> State:
         _, params, other = split(make(key))
-        return State(params, other, optimizer.init(params), params, jnp.float32(-1), jnp.int32(0))
+        return State(
+            params, other, optimizer.init(params), params, params, jnp.float32(-1), jnp.int32(0)
+        )
 
     def loss(params: Any, other: Any, batch: Any) -> tuple[jax.Array, Any]:
         model = nnx.merge(train_graph, params, other, copy=True)
@@ -153,26 +157,34 @@ def build(
         bucket = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
 
         def step(carry, now):
-            params, other, opt_state = carry
+            params, other, opt_state, average, count = carry
             rows, bucket = now
             (value, other), grads = jax.lax.switch(bucket, gradients, seen, rows, params, other)
             updates, opt_state = optimizer.update(grads, opt_state, params)
-            return (optax.apply_updates(params, updates), other, opt_state), value
+            params = optax.apply_updates(params, updates)
+            # Early on over the last tenth of the steps, so that it is not held back by the start.
+            weight = jnp.maximum(1 - train.average, 10.0 / (10.0 + count))
+            average = jax.tree.map(lambda a, p: a + weight * (p - a), average, params)
+            return (params, other, opt_state, average, count + 1), value
 
-        carry = (state.params, state.other, state.optimizer)
-        (params, other, opt_state), losses = jax.lax.scan(
+        done = (number - 1) * len(steps)
+        carry = (state.params, state.other, state.optimizer, state.average, done)
+        (params, other, opt_state, average, _), losses = jax.lax.scan(
             step, carry, (rows[steps], jnp.asarray(bucket)[steps])
         )
-        relation, _ = predict_one(shapes, (stories, dev_rows), params, other)
+        relation, _ = predict_one(shapes, (stories, dev_rows), average, other)
         right = [(relation[c] == stories.target[c]) & (c >= 0) for c in dev_rows]
         total = sum((c >= 0).sum() for c in dev_rows)
         accuracy = sum(r.sum() for r in right) / jnp.maximum(total, 1)
-        better = accuracy > state.best_accuracy
-        best = jax.tree.map(lambda a, b: jnp.where(better, a, b), params, state.best_params)
+        # Of epochs that are equally good the last: a model goes on learning after its dev rows
+        # are all right.
+        better = accuracy >= state.best_accuracy
+        best = jax.tree.map(lambda a, b: jnp.where(better, a, b), average, state.best_params)
         state = State(
             params=params,
             other=other,
             optimizer=opt_state,
+            average=average,
             best_params=best,
             best_accuracy=jnp.where(better, accuracy, state.best_accuracy),
             best_epoch=jnp.where(better, number, state.best_epoch),

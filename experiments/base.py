@@ -24,6 +24,7 @@ def base(name: str, models: str) -> ConfigDict:
         "batch": 100,  # stories per step
         "learning_rate": 1e-3,  # of Adam
         "clip": 5.0,  # largest norm of the gradient
+        "average": 0.999,  # decay per step of the parameters' moving average, which is tested
         "dev": 0.2,  # share of the train stories that selects the epoch to be tested
         "checkpoint_minutes": 1.0,  # and always after the last epoch
     })  # fmt: skip
