@@ -98,7 +98,7 @@ def _read(path: Path, story_of: dict[str, int], ids: list[str], test: Records) -
 
 def _csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
     try:
-        header, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+        header, *rows = csv.reader(io.StringIO(text.rstrip(), newline=""), strict=True)
     except csv.Error as error:
         raise InputError(f"{at(path)}: not a CSV file ({error})") from None
     for column in ("id", "prediction"):

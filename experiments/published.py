@@ -73,8 +73,8 @@ disconnected supporting   .87±.04   .82±.05   .85±.03   .88±.04   .54±.08  
 disconnected irrelevant   .87±.03   .85±.03   .83±.03   .87±.02   .59±.09   .58±.09   .56±.26
 disconnected disconnected .91±.04   .91±.03   .80±.17   .71±.11   .49±.10   .79±.10   .96±.01
 """)
-# The last row of each, as printed: the means of its columns, but for three cells (table 2: MAC .604,
-# BERT .266; table 4: BERT .528).
+# The last row of each, as printed: the means of its columns, but for three cells, where the means
+# are .604 (table 2, MAC), .266 (table 2, BERT) and .528 (table 4, BERT).
 AVERAGES = {
     "TABLE_2": dict(zip(MODELS_2019, (0.61, 0.59, 0.54, 0.61, 0.30, 0.56, 0.77), strict=True)),
     "TABLE_3": dict(zip(MODELS_2019, (0.47, 0.46, 0.52, 0.53, 0.23, 0.43, 0.82), strict=True)),

@@ -11,11 +11,12 @@ import pytest
 
 from clutrr_jax.data.files import load
 from clutrr_jax.data.ids import story_ids
-from clutrr_jax.data.records import UNSTATED, concatenate
+from clutrr_jax.data.records import UNSTATED, concatenate, parse
 from clutrr_jax.prompts import STYLES, Fact, examples, main, prove, question, sentences
 from clutrr_jax.submission import read_submissions
 from generator.errors import InputError
 from generator.kinship import PREDICATE_OF, PREDICATES, RELATIONS, RULES
+from tests.test_records import ROW
 
 ROOT = Path(__file__).parent.parent
 
@@ -67,6 +68,21 @@ def test_a_label_that_does_not_follow_has_no_proof(data) -> None:
         other.target[story] = wrong[story]
         if PREDICATE_OF[wrong[story]] != PREDICATE_OF[data.train.target[story]]:
             assert prove(other, story) is None
+
+
+def test_nobody_is_his_own_sibling() -> None:
+    """Bob's mother's son is Bob, so his daughter is not his niece."""
+    row = ROW | {
+        "story": "[Ann] [Bob] [Cy]",
+        "query": "('Bob', 'Cy')",
+        "story_edges": "[(1, 0), (0, 1), (1, 2)]",
+        "edge_types": "['mother', 'son', 'daughter']",
+        "query_edge": "(1, 2)",
+    }
+    rows = [list((row | {"target": target}).values()) for target in ("daughter", "niece")]
+    records = parse("file", list(row), rows)
+    assert prove(records, 0) == [] and prove(records, 1) is None
+    assert sentences(records, 0, []) == "The story says what Cy is to Bob."
 
 
 @pytest.mark.parametrize("style", STYLES)

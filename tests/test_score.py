@@ -170,14 +170,17 @@ def lines_of(ids, answers) -> str:
 
 def test_ids_are_those_of_the_files(small_folder, data, ids, tmp_path) -> None:
     """In the order of the records, from CSV and from Parquet; T.K/ROW where there are none."""
-    rows = [
-        row
-        for path in sorted(small_folder.glob("*_test.csv"))
-        for row in csv.DictReader(path.open(newline=""))
-    ]
+    train, rows = (
+        [
+            row
+            for path in sorted(small_folder.glob(f"*_{split}.csv"))
+            for row in csv.DictReader(path.open(newline=""))
+        ]
+        for split in ("train", "test")
+    )
     of_story = {row["story"]: row["id"] for row in rows}
     assert ids == [of_story[story] for story in data.test.stories]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "all.parquet")
+    pq.write_table(pa.Table.from_pylist(train + rows), tmp_path / "all.parquet")
     columns = [column for column in rows[0] if column != "task_split"]
     pq.write_table(pa.Table.from_pylist(rows).select(columns), tmp_path / "a_test.parquet")
     for name in ("all.parquet", "a_test.parquet"):
@@ -206,6 +209,7 @@ def test_every_form_of_a_file_says_the_same(data, ids, tmp_path) -> None:
     order = np.random.default_rng(0).permutation(len(rows)).tolist()
     with paths[0].open("w", newline="") as file:
         csv.writer(file).writerows([("id", "prediction", "replica"), *(rows[i] for i in order)])
+        file.write("\n")  # an empty line at the end is no row
     place_of = dict(zip(ids, places(data.test), strict=True))
     paths[1].write_text(
         "\n".join(
