@@ -16,14 +16,10 @@ def paired_p(difference: np.ndarray) -> float:
         return 1.0
     steps //= np.gcd.reduce(steps)
     observed = abs(int((np.sign(difference[difference != 0]) * steps).sum()))
-    total = int(steps.sum())
-    chance = np.zeros(2 * total + 1)  # of each sum, -total..total
-    chance[total] = 1
-    for step in steps:
-        moved = np.zeros_like(chance)
-        moved[step:] += chance[:-step] / 2
-        moved[:-step] += chance[step:] / 2
-        chance = moved
+    chance = np.ones(1)  # of each sum, from the least, in steps of 1
+    for step in np.sort(steps):
+        chance = (np.pad(chance, (2 * step, 0)) + np.pad(chance, (0, 2 * step))) / 2
+    total = len(chance) // 2
     return min(1.0, float(chance[np.abs(np.arange(-total, total + 1)) >= observed].sum()))
 
 
