@@ -120,7 +120,14 @@ def measure(arguments: argparse.Namespace):
             write_dataset(Config(), Path(folder))
         data = prepare(arguments.data or folder)
     train = ConfigDict(
-        {"batch": arguments.batch, "learning_rate": 1e-3, "clip": 5.0, "average": 0.999, "dev": 0.0}
+        {
+            "batch": arguments.batch,
+            "learning_rate": 1e-3,
+            "clip": 5.0,
+            "average": 0.999,
+            "reorder": 0.5,
+            "dev": 0.0,
+        }
     )
     replicas = Replicas(arguments.replicas)
     stories = arguments.replicas * len(data.train)

@@ -16,7 +16,7 @@ import optax
 from flax import nnx
 
 from clutrr_jax.data.batches import Shape, chunk, pack, plan_shapes, targets
-from clutrr_jax.data.stories import Sizes, Stories, redraw_entities
+from clutrr_jax.data.stories import Sizes, Stories, redraw_entities, reorder_sentences
 from clutrr_jax.models import Spec
 from clutrr_jax.models.common import split
 from clutrr_jax.replicas import Replicas
@@ -84,7 +84,8 @@ def build(
       spec: the model, from the registry.
       config: the model's settings.
       train: epochs, batch, learning_rate, clip (global norm), average (decay of the average of
-        the parameters, per step), dev (share of the train rows).
+        the parameters, per step), reorder (share of the stories whose sentences are put in a new
+        order, each epoch), dev (share of the train rows).
       sizes: of the data.
       stories: train stories.
       replicas: how many, and where.
@@ -149,6 +150,9 @@ def build(
         stories, steps, number = shared
         key = jax.random.fold_in(key, number)
         seen = redraw_entities(stories, sizes.entities, jax.random.fold_in(key, len(shapes)))
+        if spec.kind == "tokens":
+            order = jax.random.fold_in(key, len(shapes) + 1)
+            seen = reorder_sentences(seen, sizes.sentence_ends, train.reorder, order)
         parts = [
             _shuffled(jax.random.fold_in(key, b), rows, batch_size)
             for b, rows in enumerate(train_rows)

@@ -25,6 +25,7 @@ def base(name: str, models: str) -> ConfigDict:
         "learning_rate": 1e-3,  # of Adam
         "clip": 5.0,  # largest norm of the gradient
         "average": 0.999,  # decay per step of the parameters' moving average, which is tested
+        "reorder": 0.5,  # share of the stories whose sentences are put in a new order, each epoch
         "dev": 0.2,  # share of the train stories that selects the epoch to be tested
         "checkpoint_minutes": 1.0,  # and always after the last epoch
     })  # fmt: skip

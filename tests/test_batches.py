@@ -1,5 +1,6 @@
 """Tokens, entities and the packing of batches."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from clutrr_jax.data.batches import Shape, best_lengths, chunk, pack, plan_shapes
 from clutrr_jax.data.records import parse
-from clutrr_jax.data.stories import redraw_entities
+from clutrr_jax.data.stories import redraw_entities, reorder_sentences
 from clutrr_jax.data.text import (
     FIRST_ENTITY,
     PAD,
@@ -53,8 +54,6 @@ def test_entities_of_a_story_are_distinct(small) -> None:
 
 
 def test_redrawing_renames_people_and_nothing_else(small) -> None:
-    import jax
-
     before = small.train_stories
     after = redraw_entities(before, small.sizes.entities, jax.random.key(1))
     assert (np.asarray(before.entity) != np.asarray(after.entity)).mean() > 0.5
@@ -77,6 +76,32 @@ def test_redrawing_renames_people_and_nothing_else(small) -> None:
         assert [new_name[t - FIRST_ENTITY] for t in tokens[here]] == (
             renamed[here] - FIRST_ENTITY
         ).tolist()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_reordering_moves_whole_sentences_within_their_story(small, share) -> None:
+    before, ends = small.train_stories, small.sizes.sentence_ends
+    after = reorder_sentences(before, ends, share, jax.random.key(2))
+    moved = 0
+    for start, length in zip(before.token_start.tolist(), before.n_token.tolist(), strict=True):
+        told, retold = (
+            sentences(np.asarray(s.tokens)[start : start + length].tolist(), ends)
+            for s in (before, after)
+        )
+        assert sorted(told) == sorted(retold)
+        moved += told != retold
+    # At random, two sentences keep their order in half of the cases.
+    assert 0.2 * share <= moved / len(before.target) <= 0.9 * share
+
+
+def sentences(tokens: list[int], ends: tuple[int, ...]) -> list[list[int]]:
+    """Parted after each run of sentence ends."""
+    found: list[list[int]] = [[]]
+    for token, following in zip(tokens, [*tokens[1:], -1], strict=True):
+        found[-1].append(token)
+        if token in ends and following not in ends:
+            found.append([])
+    return [sentence for sentence in found if sentence]
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=40), st.integers(1, 4))

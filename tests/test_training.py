@@ -12,7 +12,15 @@ from clutrr_jax.training import build, split_rows
 from generator.errors import InputError
 
 TRAIN = ConfigDict(
-    {"epochs": 3, "batch": 32, "learning_rate": 1e-3, "clip": 5.0, "average": 0.999, "dev": 0.2}
+    {
+        "epochs": 3,
+        "batch": 32,
+        "learning_rate": 1e-3,
+        "clip": 5.0,
+        "average": 0.999,
+        "reorder": 0.5,
+        "dev": 0.2,
+    }
 )
 SMALL = {
     "gat": {"node": 16, "heads": 2, "edge": 8, "readout": 16},

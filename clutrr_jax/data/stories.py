@@ -14,7 +14,6 @@ from generator.kinship import NUM_RELATIONS
 ENTITY_POOL = 20  # a larger pool is taken only when a story has more people
 
 
-@dataclass(frozen=True)
 class Sizes:
     """What a model must know of the data before it sees any."""
 
@@ -78,17 +77,41 @@ def build_stories(records: Records, vocabulary: Vocabulary, seed: int) -> Storie
     )
 
 
+def _owner(sizes: jax.Array, total: int) -> jax.Array:
+    """The story of each of the `total` flat rows."""
+    return jnp.repeat(jnp.arange(len(sizes)), sizes, total_repeat_length=total)
+
+
 def redraw_entities(stories: Stories, pool: int, key: jax.Array) -> Stories:
     """The same stories with the entities of each drawn anew from the pool."""
     order = jax.random.uniform(key, (len(stories.target), pool)).argsort(axis=1)  # [S, pool]
-
-    def owner(sizes: jax.Array, total: int) -> jax.Array:
-        return jnp.repeat(jnp.arange(len(sizes)), sizes, total_repeat_length=total)
-
     number = stories.tokens - FIRST_ENTITY
-    token_owner = owner(stories.n_token, len(number))
+    token_owner = _owner(stories.n_token, len(number))
     renamed = order[token_owner, jnp.clip(number, 0, pool - 1)] + FIRST_ENTITY
     return stories._replace(
-        entity=order[owner(stories.n_node, len(stories.entity)), stories.entity],
+        entity=order[_owner(stories.n_node, len(stories.entity)), stories.entity],
         tokens=jnp.where((number >= 0) & (number < pool), renamed, stories.tokens),
     )
+
+
+def reorder_sentences(
+    stories: Stories, ends: tuple[int, ...], share: float, key: jax.Array
+) -> Stories:
+    """The same stories, with the sentences of a share of them in a new order: what is true in a
+    story does not depend on which fact is told first.
+
+    Args:
+      stories: of which only the tokens change.
+      ends: the tokens that end a sentence.
+      share: of the stories, drawn anew.
+      key: of the random numbers.
+    """
+    total = len(stories.tokens)
+    owner = _owner(stories.n_token, total)
+    end = jnp.isin(stories.tokens, jnp.array(ends, jnp.int32))
+    end &= ~jnp.append(end[1:], False)  # of "?!" the last
+    sentence = jnp.cumsum(end) - end
+    which, new_order = jax.random.split(key)
+    moved = jax.random.uniform(which, len(stories.target)) < share
+    place = jnp.where(moved[owner], jax.random.uniform(new_order, total)[sentence], 0.0)
+    return stories._replace(tokens=stories.tokens[jnp.lexsort((place, owner))])
