@@ -14,6 +14,7 @@ from generator.kinship import NUM_RELATIONS
 ENTITY_POOL = 20  # a larger pool is taken only when a story has more people
 
 
+@dataclass(frozen=True)
 class Sizes:
     """What a model must know of the data before it sees any."""
 
