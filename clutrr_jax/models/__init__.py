@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from clutrr_jax.data.batches import InputKind
 from clutrr_jax.models import (
     edge_sequence,
+    epignn,
     gat,
     gcn,
     gnn_2018,
@@ -43,6 +44,7 @@ MODELS: dict[str, Spec] = {
     "edge_attention": Spec(
         edge_sequence.EdgeAttention, "graph", edge_sequence.ATTENTION_CONFIG, ordered=True
     ),
+    "epignn": Spec(epignn.EpiGNN, "graph", epignn.CONFIG),
     "prover": Spec(prover.Prover, "graph", prover.CONFIG),
     "bilstm_mean": Spec(lstm.BiLSTMModel, "tokens", lstm.CONFIG | {"pooling": "mean"}),
     "bilstm_attention": Spec(lstm.BiLSTMModel, "tokens", lstm.CONFIG | {"pooling": "attention"}),

@@ -29,12 +29,16 @@ class EntityEmbedding(nnx.Module):
         return self.table[...][entity]
 
 
+def owners(batch: jraph.GraphsTuple) -> jax.Array:
+    """The story of each person, [N]; the padding graph comes last."""
+    people, graphs = len(batch.nodes["entity"]), len(batch.n_node)
+    return jnp.repeat(jnp.arange(graphs), batch.n_node, total_repeat_length=people)
+
+
 def pool_people(x: jax.Array, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array, jax.Array]:
     """People [N, H] -> what a readout takes: the mean of each story's people and the two that are
     asked about, [B, H] each."""
-    graphs = len(batch.n_node)
-    owner = jnp.repeat(jnp.arange(graphs), batch.n_node, total_repeat_length=len(x))
-    total = jraph.segment_sum(x, owner, graphs)[:-1]  # without the padding graph
+    total = jraph.segment_sum(x, owners(batch), len(batch.n_node))[:-1]  # without the padding graph
     query = batch.globals["query"][:-1]
     return total / jnp.maximum(batch.n_node[:-1, None], 1), x[query[:, 0]], x[query[:, 1]]
 

@@ -9,6 +9,7 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
+from clutrr_jax.models.common import owners
 
 CONFIG = {
     "rounds": 6,  # at most; a story of n people needs n - 1 for certain, and seldom so many
@@ -79,10 +80,10 @@ def pair_states(batch: jraph.GraphsTuple, relations: int) -> tuple[jax.Array, ja
 
     Of several facts of a pair each counts alike. An edge whose relation is not stated is no fact.
     """
-    nodes, graphs = len(batch.nodes["entity"]), len(batch.n_node)
+    graphs = len(batch.n_node)
     people = batch.globals["people"]  # [B + 1, P]
-    owner = jnp.repeat(jnp.arange(graphs), batch.n_node, total_repeat_length=nodes)
-    place = jnp.arange(nodes) - people[owner, 0]
+    owner = owners(batch)
+    place = jnp.arange(len(owner)) - people[owner, 0]
     size = people.shape[1]
     facts = jnp.zeros((graphs - 1, size, size, relations))
     # Out of range, and so dropped: the padding graph, and the edge type of what is not stated.
