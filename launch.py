@@ -15,9 +15,9 @@ An experiment is a file of settings. Every setting can be given on the command l
 
 All settings stand in experiments/base.py and at the top of each file in clutrr_jax/models/.
 
-The run's folder, --workdir, receives results.md, results.json, curve.png, and a folder for each
-model with its checkpoints, metrics and predictions. The same command again goes on where the last
-one ended. It runs on what JAX finds: CPU, GPU or TPU.
+The run's folder, --workdir, receives report.html, results.md, results.json, curve.png, and a folder
+for each model with its checkpoints, metrics and predictions. The same command again goes on where
+the last one ended. It runs on what JAX finds: CPU, GPU or TPU.
 """
 
 import json
@@ -32,7 +32,7 @@ from ml_collections import config_flags
 
 from clutrr_jax.models import MODELS
 from clutrr_jax.prepare import prepare
-from clutrr_jax.report import curve, results
+from clutrr_jax.report import curve, page, results
 from clutrr_jax.run import device_name, run_model
 from generator.config import Config
 from generator.errors import InputError, at
@@ -65,7 +65,8 @@ def run(config, workdir: Path) -> None:
     found = results.collect(models, config.to_dict(), data, workdir, device_name())
     results.write(found, workdir)
     curve.draw(found, workdir / "curve.png")
-    print(f"\n{results.plain_text(results.table(found))}\n\nThe report: {workdir / 'results.md'}")
+    page.write(found, data.test, workdir)
+    print(f"\n{results.plain_text(results.table(found))}\n\nThe report: {workdir / 'report.html'}")
 
 
 def claim(path: Path, settings: dict) -> None:

@@ -1,0 +1,8 @@
+$("title").textContent = DATA.title;
+$("facts").textContent = DATA.facts;
+curves();
+table();
+noise();
+const browse = stories();
+confusion(browse);
+groups(browse);
