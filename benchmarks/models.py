@@ -102,6 +102,7 @@ def measure(arguments: argparse.Namespace):
     the seconds until the first epoch is done."""
     from ml_collections import ConfigDict
 
+    from clutrr_jax.bert.features import with_states
     from clutrr_jax.data.batches import plan_shapes
     from clutrr_jax.models import MODELS
     from clutrr_jax.prepare import prepare
@@ -118,7 +119,7 @@ def measure(arguments: argparse.Namespace):
     with tempfile.TemporaryDirectory() as folder:
         if not arguments.data:
             write_dataset(Config(), Path(folder))
-        data = prepare(arguments.data or folder)
+        words = prepare(arguments.data or folder)
     train = ConfigDict(
         {
             "batch": arguments.batch,
@@ -130,10 +131,11 @@ def measure(arguments: argparse.Namespace):
         }
     )
     replicas = Replicas(arguments.replicas)
-    stories = arguments.replicas * len(data.train)
+    stories = arguments.replicas * len(words.train)
     for name in names:
         spec = MODELS[name]
         settings = ConfigDict(spec.config)
+        data = with_states(words, settings) if spec.kind == "states" else words
         programs = build(spec, settings, train, data.sizes, data.train_stories, replicas)
         start = time.perf_counter()
         state, _ = jax.block_until_ready(programs.epoch(programs.init(), 1))

@@ -4,6 +4,8 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+import jax
+
 from clutrr_jax.data.files import load
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.stories import Sizes, Stories, build_stories, entity_pool
@@ -41,7 +43,7 @@ def prepare(path: str | Path) -> Prepared:
     test_stories = build_stories(data.test, vocabulary, seed=1)
     ends = [w for w, word in enumerate(vocabulary.words) if word in {".", "!", "?"}]
     digest = hashlib.sha256()
-    for array in (*train_stories, *test_stories):
+    for array in jax.tree.leaves((train_stories, test_stories)):
         digest.update(array.tobytes())
     return Prepared(
         name=data.name,

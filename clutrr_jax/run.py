@@ -15,6 +15,7 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
+from clutrr_jax.bert.features import with_states
 from clutrr_jax.checkpoint import Checkpoints
 from clutrr_jax.evaluation import Predictions, write_predictions
 from clutrr_jax.models import MODELS
@@ -56,8 +57,10 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
     done = folder / "model.json"
     if done.exists():
         return
-    folder.mkdir(parents=True, exist_ok=True)
     spec, train = MODELS[model], settings(config, model)
+    if spec.kind == "states":
+        data = with_states(data, config[model])
+    folder.mkdir(parents=True, exist_ok=True)
     replicas = Replicas(train.replicas, config.seed)
     programs = build(spec, config[model], train, data.sizes, data.train_stories, replicas)
     state, seconds = _train(model, train, programs, replicas, folder)

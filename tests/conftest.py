@@ -1,11 +1,18 @@
 """Data for the tests: small data sets of the project's own generator, and the released ones."""
 
 import os
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import jax
 import pytest
+from ml_collections import ConfigDict
+from tiny_bert import write_bert
 
+from clutrr_jax.bert.features import with_states
+from clutrr_jax.data.text import build_vocabulary
+from clutrr_jax.models import MODELS
 from clutrr_jax.prepare import Prepared, prepare
 from generator.config import Config
 from generator.write import write_dataset
@@ -25,8 +32,36 @@ def small_folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def small(small_folder) -> Prepared:
+def small_words(small_folder) -> Prepared:
     return prepare(small_folder)
+
+
+@pytest.fixture
+def small(small_words) -> Prepared:
+    return small_words
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(small_words, tmp_path_factory) -> Path:
+    """The folder of a random BERT of two layers and 32 dimensions, which knows the words."""
+    words = build_vocabulary(small_words.train, 0).words
+    return write_bert(tmp_path_factory.mktemp("bert"), words)
+
+
+@pytest.fixture(scope="session")
+def small_for(small_words, tiny_bert, tmp_path_factory) -> Callable[[str], Prepared]:
+    """The small data as the model of that name reads them, be it as states of `tiny_bert`."""
+
+    @cache
+    def prepared(name: str) -> Prepared:
+        spec = MODELS[name]
+        if spec.kind != "states":
+            return small_words
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+            return with_states(small_words, ConfigDict(spec.config | {"folder": str(tiny_bert)}))
+
+    return prepared
 
 
 @pytest.fixture(scope="session")

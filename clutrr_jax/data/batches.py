@@ -1,4 +1,4 @@
-"""The two kinds of batch, packed from `Stories` inside jitted programs, and the plan of shapes.
+"""The kinds of batch, packed from `Stories` inside jitted programs, and the plan of shapes.
 
 Rows are story numbers; the row -1 stands for no story: its graph is empty, its mask False.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from clutrr_jax.data.stories import Stories
 from clutrr_jax.data.text import FIRST_ENTITY, PAD
 
-InputKind = Literal["graph", "tokens"]
+InputKind = Literal["graph", "tokens", "states"]
 MAX_BUCKETS = 4  # shapes of token batches: each is one more branch to compile
 LENGTH_STEP = 4  # token lengths are rounded up to a multiple of this
 
@@ -29,6 +29,7 @@ class TokenBatch(NamedTuple):
     mentions: jax.Array  # [B, 2, T] True where an asked person is mentioned
     target: jax.Array  # [B]
     row_mask: jax.Array  # [B] False for the row -1
+    states: jax.Array | None = None  # [B, T, D] float32, of the kind "states": zero at padding
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def plan_shapes(
     """The shapes that batches of these stories need, and the rows that go into each.
 
     A graph batch has one shape, with room for the largest stories at once: any batch fits.
-    Token batches come in up to four lengths, chosen so that the least padding is computed.
+    Other batches come in up to four lengths, chosen so that the least padding is computed.
     """
     if kind == "graph":
 
@@ -177,7 +178,15 @@ def _pack_tokens(stories: Stories, rows: jax.Array, shape: Shape) -> TokenBatch:
         mentions=(tokens[:, None, :] == query[:, :, None] + FIRST_ENTITY) & mask[:, None, :],
         target=stories.target[row],
         row_mask=real,
+        states=_pack_states(stories.states, place, mask),
     )
+
+
+def _pack_states(states: jax.Array | None, place: jax.Array, mask: jax.Array) -> jax.Array | None:
+    """[M, D], [B, T], [B, T] -> [B, T, D]."""
+    if states is None:
+        return None
+    return jnp.where(mask[..., None], states[place], 0).astype(jnp.float32)
 
 
 def targets(batch: Any) -> tuple[jax.Array, jax.Array]:

@@ -23,6 +23,7 @@ class Sizes:
     edge_types: int = NUM_EDGE_TYPES
     relations: int = NUM_RELATIONS
     sentence_ends: tuple[int, ...] = ()  # the tokens that end a sentence
+    states: int = 0  # dimension of the frozen states of the tokens, if there are any
 
 
 class Stories(NamedTuple):
@@ -42,6 +43,7 @@ class Stories(NamedTuple):
     query: jax.Array  # [S, 2] nodes, counted within the story
     target: jax.Array  # [S]
     clause_length: jax.Array  # [S]
+    states: jax.Array | None = None  # [M, D] float16, what a frozen encoder makes of the tokens
 
 
 def entity_pool(*parts: Records) -> int:

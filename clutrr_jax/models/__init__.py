@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from clutrr_jax.data.batches import InputKind
 from clutrr_jax.models import (
+    bert,
     edge_sequence,
     epignn,
     gat,
@@ -55,4 +56,6 @@ MODELS: dict[str, Spec] = {
     "rmc": Spec(rmc.RMC, "tokens", rmc.CONFIG),
     "gnn_2018_mean": Spec(gnn_2018.GNN2018, "tokens", gnn_2018.CONFIG),
     "gnn_2018_attention": Spec(gnn_2018.GNN2018, "tokens", gnn_2018.ATTENTION_CONFIG),
+    "bert": Spec(bert.Bert, "states", bert.CONFIG),
+    "bert_lstm": Spec(bert.BertLSTM, "states", bert.LSTM_CONFIG),
 }

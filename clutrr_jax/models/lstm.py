@@ -92,20 +92,38 @@ def _lstm_backward(saved, d_hidden):
 lstm.defvjp(_lstm_forward, _lstm_backward)
 
 
+def first_bias(hidden: int) -> jax.Array:
+    """[4H]: an LSTM remembers at first."""
+    return jnp.zeros(4 * hidden).at[hidden : 2 * hidden].set(1.0)
+
+
+def first_weight(hidden: int, rngs: nnx.Rngs) -> jax.Array:
+    """From the state to the gates, orthogonal. [H, 4H]."""
+    orthogonal = nnx.initializers.orthogonal()
+    return jnp.concatenate([orthogonal(rngs.params(), (hidden, hidden)) for _ in range(4)], axis=1)
+
+
+class LSTM(nnx.Module):
+    """One layer, from the first token to the last."""
+
+    def __init__(self, dim: int, hidden: int, *, rngs: nnx.Rngs):
+        self.inputs = nnx.Linear(dim, 4 * hidden, use_bias=False, rngs=rngs)
+        self.bias = nnx.Param(first_bias(hidden))
+        self.weight = nnx.Param(first_weight(hidden, rngs))
+
+    def __call__(self, x: jax.Array, mask: jax.Array) -> jax.Array:
+        """[T, B, D], [T, B] -> [T, B, H], zero at padding."""
+        gates = self.inputs(x) + self.bias[...]
+        return lstm(gates[:, None], self.weight[...][None], mask[:, None].astype(x.dtype))[:, 0]
+
+
 class BiLSTM(nnx.Module):
     """One bidirectional layer: both directions run in the same scan."""
 
     def __init__(self, dim: int, hidden: int, *, rngs: nnx.Rngs):
         self.inputs = nnx.Linear(dim, 8 * hidden, use_bias=False, rngs=rngs)
-        bias = jnp.zeros((2, 4 * hidden)).at[:, hidden : 2 * hidden].set(1.0)  # remember at first
-        self.bias = nnx.Param(bias.reshape(-1))
-        orthogonal = nnx.initializers.orthogonal()
-        self.weight = nnx.Param(
-            jnp.stack([
-                jnp.concatenate([orthogonal(rngs.params(), (hidden, hidden)) for _ in range(4)], 1)
-                for _ in range(2)
-            ])
-        )  # fmt: skip
+        self.bias = nnx.Param(jnp.tile(first_bias(hidden), 2))
+        self.weight = nnx.Param(jnp.stack([first_weight(hidden, rngs) for _ in range(2)]))
 
     def __call__(self, x: jax.Array, mask: jax.Array) -> jax.Array:
         """[T, B, D], [T, B] -> [T, B, 2H], zero at padding."""

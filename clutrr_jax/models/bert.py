@@ -1,0 +1,72 @@
+"""Models that read the states of a frozen BERT: a readout alone, and an LSTM below it.
+
+Shapes: B stories, T word pieces, D dimension of the states, H hidden dimension.
+"""
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from clutrr_jax.data.batches import TokenBatch
+from clutrr_jax.data.stories import Sizes
+from clutrr_jax.data.text import FIRST_ENTITY
+from clutrr_jax.models import reader
+from clutrr_jax.models.common import EntityEmbedding, Readout
+from clutrr_jax.models.lstm import LSTM
+
+# Sinha et al. 2019, appendix 2.2; dropout is not in the paper. `folder` and `people` are explained
+# in clutrr_jax/bert/features.py.
+CONFIG = {"folder": "", "people": "numbers", "readout": 200, "dropout": 0.0}
+LSTM_CONFIG = CONFIG | {"people": "hidden", "hidden": 100, "layers": 2, "dropout": 0.3}
+
+
+def frozen(batch: TokenBatch) -> jax.Array:
+    """The states that a batch of the kind "states" holds. [T, B, D]."""
+    assert batch.states is not None
+    return batch.states.swapaxes(0, 1)
+
+
+def story_mean(batch: TokenBatch, states: jax.Array) -> jax.Array:
+    """The mean state over the pieces of each story. [T, B, D] -> [B, D]."""
+    weight = batch.mask / jnp.maximum(batch.mask.sum(axis=1, keepdims=True), 1)
+    return jnp.einsum("bt,tbd->bd", weight, states)
+
+
+class Bert(nnx.Module):
+    """Frozen states, pooled by their mean, and a readout (Sinha et al. 2019, appendix 1.1)."""
+
+    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.readout = Readout(
+            3 * sizes.states, config.readout, sizes.relations, config.dropout, rngs=rngs
+        )
+
+    def __call__(self, batch: TokenBatch) -> jax.Array:
+        """Relation logits [B, relations]."""
+        x = self.dropout(frozen(batch))  # [T, B, D]
+        return self.readout(story_mean(batch, x), *reader.asked(batch, x))
+
+
+class BertLSTM(nnx.Module):
+    """LSTM layers from the first piece to the last over the frozen states, in which those of the
+    people are replaced by fixed random vectors (Sinha et al. 2019, appendix 1.1; two layers of one
+    direction, as in its appendix 2.2)."""
+
+    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        self.entity = EntityEmbedding(sizes.entities, sizes.states, rngs=rngs)
+        dims = [sizes.states] + [config.hidden] * (config.layers - 1)
+        self.layers = nnx.List(LSTM(dim, config.hidden, rngs=rngs) for dim in dims)
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.readout = Readout(
+            3 * config.hidden, config.readout, sizes.relations, config.dropout, rngs=rngs
+        )
+
+    def __call__(self, batch: TokenBatch) -> jax.Array:
+        """Relation logits [B, relations]."""
+        number = batch.tokens.T - FIRST_ENTITY  # negative where a piece is no person
+        people = self.entity(jnp.maximum(number, 0))
+        x = jnp.where((number >= 0)[..., None], people, frozen(batch))  # [T, B, D]
+        for layer in self.layers:
+            x = layer(self.dropout(x), batch.mask.T)  # [T, B, H]
+        x = self.dropout(x)
+        return self.readout(story_mean(batch, x), *reader.asked(batch, x))
