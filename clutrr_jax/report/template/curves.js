@@ -43,6 +43,7 @@ function seriesOf() {
 }
 
 function curves() {
+  if (!DATA.oneNoise) $("curves-h").textContent = "Accuracy by test";
   const lines = seriesOf();
   const chart = $("chart");
   let at = null; // the point that is told: [line, column]
@@ -101,14 +102,19 @@ function curves() {
       if (line.shape && rows.some(([, row]) => row.stderr)) {
         const up = rows.map(([c, row]) => point(c, row.accuracy + (row.stderr ?? 0)));
         const down = rows.map(([c, row]) => point(c, row.accuracy - (row.stderr ?? 0)));
-        group.append(svg("path", { class: "band", d: `M${[...up, ...down.reverse()].join("L")}z` }));
+        const alone = rows.length === 1; // a bar for a band
+        const d = alone ? `M${up}L${down}` : `M${[...up, ...down.reverse()].join("L")}z`;
+        group.append(svg("path", { class: alone ? "line thin" : "band", d }));
       }
       const path = rows.map(([c, row]) => point(c, row.accuracy)).join("L");
       const style = line.shape ? "line" : `line thin ${line.style}`;
       group.append(svg("path", { class: style, d: `M${path}` }));
       for (const [c, row] of rows) {
         if (line.shape) group.append(mark(line.shape, box.x(c), box.y(row.accuracy), 4.5));
-        else if (rows.length === 1) group.append(mark("bar", box.x(c), box.y(row.accuracy), 2.5));
+        else if (rows.length === 1) {
+          const d = `M${box.x(c) - 12} ${box.y(row.accuracy)}h24`;
+          group.append(svg("path", { class: style, d }));
+        }
       }
     }
     return group;

@@ -185,7 +185,10 @@ function stories() {
   }
 
   let waiting;
-  $("filters").addEventListener("input", () => {
+  $("filters").addEventListener("change", (event) => {
+    if (event.target !== $("search")) filter();
+  });
+  $("search").addEventListener("input", () => {
     clearTimeout(waiting);
     waiting = setTimeout(filter, 120);
   });

@@ -12,7 +12,8 @@ function table() {
 
 // A cell whose colour says its value, 0 to 1.
 function heat(value, content, title) {
-  const cell = el("td", { class: value > 0.55 ? "heat high" : "heat", title }, content);
+  const style = value > 0.75 ? "high" : value > 0.55 ? "middle" : "low";
+  const cell = el("td", { class: `heat ${style}`, title }, content);
   cell.style.setProperty("--v", `${Math.round(4 + 92 * value)}%`);
   return cell;
 }
@@ -74,7 +75,8 @@ function confusion(browse) {
           const title = `${relation(label)} answered as ${relation(answer)}: ${count} of ${all}`;
           const go = () => browse({ model, test, target: String(label), answer: String(answer) });
           const text = count / all < 0.005 ? "<1" : String(Math.round((100 * count) / all));
-          return heat(count / all, el("button", { type: "button", onclick: go, "aria-label": title }, text), title);
+          const button = el("button", { type: "button", onclick: go, "aria-label": title }, text);
+          return heat(count / all, button, title);
         }),
         el("td", {}, all.toLocaleString("en")));
     });
