@@ -127,6 +127,7 @@ def measure(arguments: argparse.Namespace):
             "clip": 5.0,
             "average": 0.999,
             "reorder": 0.5,
+            "entities": "redrawn",
             "dev": 0.0,
         }
     )

@@ -8,11 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn
 
-from generator.errors import InputError, at
+from generator.errors import InputError, Parser, at
 
 
-class Parser(argparse.ArgumentParser):
-    """Arguments of `python -m clutrr_jax.NAME`, `--data` among them; mistakes are InputErrors."""
+class CommandParser(Parser):
+    """Arguments of `python -m clutrr_jax.NAME`, `--data` among them; which may not be shortened."""
 
     def __init__(self, name: str, description: str):
         super().__init__(
@@ -23,9 +23,6 @@ class Parser(argparse.ArgumentParser):
         )
         self.add_argument("--data", required=True, metavar="DATA",
                           help="a CLUTRR data set: .zip, folder, .csv or .parquet")  # fmt: skip
-
-    def error(self, message: str) -> NoReturn:
-        raise InputError(f"command line: {message}; see --help")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clutrr_jax.command import Parser, run, writing
+from clutrr_jax.command import CommandParser, run, writing
 from clutrr_jax.data.files import load
 from clutrr_jax.data.ids import story_ids
 from clutrr_jax.data.records import Records, tasks
@@ -105,7 +105,7 @@ def prompts(test: Records, ids: list[str], solved: list[str], steps: bool) -> It
 
 def main(arguments: list[str]) -> None:
     """The command."""
-    parser = Parser("prompts", __doc__)
+    parser = CommandParser("prompts", __doc__)
     parser.add_argument("--style", required=True, choices=list(STYLES))
     parser.add_argument("--shots", type=int, metavar="N",
                         help=f"solved examples [{SHOTS}; zero-shot: 0]")  # fmt: skip

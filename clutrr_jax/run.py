@@ -63,15 +63,15 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     replicas = Replicas(train.replicas, config.seed)
     programs = build(spec, config[model], train, data.sizes, data.train_stories, replicas)
-    state, seconds = _train(model, train, programs, replicas, folder)
+    trained = int(len(data.train) * (1 - train.dev)) * train.replicas  # stories in an epoch
+    state, seconds = _train(model, train, trained, programs, replicas, folder)
 
     best, probability = programs.predict(state.best_params, state.other, data.test_stories)
-    last, _ = programs.predict(state.params, state.other, data.test_stories)
+    last, _ = programs.predict(state.average, state.other, data.test_stories)
     predictions = Predictions(*map(replicas.keep, (best, last, probability)))
     write_predictions(folder / "predictions.csv", predictions, data.test)
-    trained = int(len(data.train) * (1 - train.dev)) * train.replicas
     summary = {
-        "parameters": parameter_count(spec, config[model], data.sizes),
+        "parameters": parameter_count(state.params),
         "epochs": train.epochs,
         "replicas": train.replicas,
         "best_epochs": replicas.keep(state.best_epoch).tolist(),
@@ -87,7 +87,7 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
 
 
 def _train(
-    model: str, train: Any, programs: Programs, replicas: Replicas, folder: Path
+    model: str, train: Any, trained: int, programs: Programs, replicas: Replicas, folder: Path
 ) -> tuple[State, list[float]]:
     """All epochs that are left; the state after the last, and the seconds that each epoch took,
     the dev accuracy included."""
@@ -119,6 +119,7 @@ def _train(
         bar.set_postfix(
             loss=f"{np.mean(line['loss']):.3f}",
             dev=f"{np.mean(line['dev_accuracy']):.3f}",
+            stories=f"{trained / line['seconds']:,.0f}/s",
         )
         if epoch == train.epochs or time.monotonic() - saved_at > 60 * train.checkpoint_minutes:
             checkpoints.save(epoch, state)

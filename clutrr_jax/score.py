@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from clutrr_jax.answers import RULES
-from clutrr_jax.command import Parser, run, writing
+from clutrr_jax.command import CommandParser, run, writing
 from clutrr_jax.data.files import Dataset, load
 from clutrr_jax.data.ids import story_ids
 from clutrr_jax.data.records import tasks
@@ -157,7 +157,7 @@ def write(results: dict[str, Any], folder: Path) -> None:
 
 def main(arguments: list[str]) -> None:
     """The command."""
-    parser = Parser("score", __doc__)
+    parser = CommandParser("score", __doc__)
     parser.add_argument("--predictions", required=True, nargs="+", type=Path, metavar="FILE",
                         help="files of predictions, .csv or .jsonl")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="DIR",

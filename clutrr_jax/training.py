@@ -20,6 +20,12 @@ from clutrr_jax.data.stories import Sizes, Stories, redraw_entities, reorder_sen
 from clutrr_jax.models import Spec
 from clutrr_jax.models.common import split
 from clutrr_jax.replicas import Replicas
+from generator.errors import InputError
+
+# How people are told apart (Sinha et al. 2019, appendix 1.5): each story keeps the entities that
+# were drawn for it, with random vectors (fixed) or trained ones (learned); or its entities, and so
+# their vectors, are drawn anew each epoch (redrawn).
+ENTITY_POLICIES = ("fixed", "redrawn", "learned")
 
 
 class State(NamedTuple):
@@ -69,10 +75,9 @@ def split_rows(buckets: list[np.ndarray], seeds: np.ndarray, dev: float) -> Spli
     return Split(train_parts, dev_parts)
 
 
-def parameter_count(spec: Spec, config: Any, sizes: Sizes) -> int:
-    """How many numbers one replica learns."""
-    model = nnx.eval_shape(lambda: spec.model(config, sizes, rngs=nnx.Rngs(0)))
-    return sum(int(np.prod(p.shape)) for p in jax.tree.leaves(nnx.state(model, nnx.Param)))
+def parameter_count(params: Any) -> int:
+    """How many numbers one replica learns. The arrays have a leading replica axis."""
+    return sum(int(np.prod(p.shape[1:])) for p in jax.tree.leaves(params))
 
 
 def build(
@@ -83,13 +88,18 @@ def build(
     Args:
       spec: the model, from the registry.
       config: the model's settings.
-      train: epochs, batch, learning_rate, clip (global norm), average (decay of the average of
+      train: epochs, batch, entities (see ENTITY_POLICIES), learning_rate, clip (global norm), average (decay of the average of
         the parameters, per step), reorder (share of the stories whose sentences are put in a new
         order, each epoch), dev (share of the train rows).
       sizes: of the data.
       stories: train stories.
       replicas: how many, and where.
     """
+    if train.entities not in ENTITY_POLICIES:
+        raise InputError(
+            f'train.entities "{train.entities}": expected one of {", ".join(ENTITY_POLICIES)}'
+        )
+    parts_of = partial(split, learn_entities=train.entities == "learned")
     batch_size = min(train.batch, len(stories.target))
     shapes, buckets = plan_shapes(spec.kind, stories, batch_size)
     own = split_rows(buckets, replicas.seeds, train.dev)
@@ -101,12 +111,12 @@ def build(
     # The structure of the model, once to train and once to test (no dropout).
     model = nnx.eval_shape(lambda: make(jax.random.key(0)))
     model.train()
-    train_graph = split(model)[0]
+    train_graph = parts_of(model)[0]
     model.eval()
-    test_graph = split(model)[0]
+    test_graph = parts_of(model)[0]
 
     def init_one(_, key: jax.Array) -> State:
-        _, params, other = split(make(key))
+        _, params, other = parts_of(make(key))
         return State(
             params, other, optimizer.init(params), params, params, jnp.float32(-1), jnp.int32(0)
         )
@@ -115,7 +125,7 @@ def build(
         model = nnx.merge(train_graph, params, other, copy=True)
         target, mask = targets(batch)
         losses = optax.softmax_cross_entropy_with_integer_labels(model(batch), target)
-        other = split(model)[2]
+        other = parts_of(model)[2]
         return (losses * mask).sum() / mask.sum(), other
 
     def gradient_in(shape: Shape):
@@ -149,7 +159,9 @@ def build(
     def epoch_one(shared, state, key, train_rows, dev_rows) -> tuple[State, Metrics]:
         stories, steps, number = shared
         key = jax.random.fold_in(key, number)
-        seen = redraw_entities(stories, sizes.entities, jax.random.fold_in(key, len(shapes)))
+        seen = stories
+        if train.entities == "redrawn":
+            seen = redraw_entities(seen, sizes.entities, jax.random.fold_in(key, len(shapes)))
         if spec.kind == "tokens":
             order = jax.random.fold_in(key, len(shapes) + 1)
             seen = reorder_sentences(seen, sizes.sentence_ends, train.reorder, order)

@@ -21,6 +21,7 @@ def base(name: str, models: str) -> ConfigDict:
     config.train = ConfigDict({
         "replicas": 10,
         "epochs": 100,
+        "entities": "redrawn",  # each epoch, or fixed or learned; the paper's: fixed
         "batch": 100,  # stories per step
         "learning_rate": 1e-3,  # of Adam
         "clip": 5.0,  # largest norm of the gradient

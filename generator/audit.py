@@ -10,7 +10,6 @@ The ceiling of a file is the accuracy that a model can expect at most: one for e
 one part in n for a row with n readings.
 """
 
-import argparse
 import re
 import sys
 from collections import Counter, defaultdict
@@ -18,12 +17,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 from tqdm import tqdm
 
-from generator.errors import InputError
+from generator.errors import Parser
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF, RELATIONS
 from generator.prover import derivable
 from generator.tables import Row, Table, data_sets
@@ -212,14 +210,9 @@ def _aligned(rows: list[tuple[str, ...]]) -> str:
     )
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise InputError(f"audit: {message}")
-
-
 def main(argv: list[str]) -> int:
     """Audits files and prints what it finds; 1 if a label is wrong, else 0."""
-    parser = _Parser(
+    parser = Parser(
         prog="python -m generator audit",
         description="Checks CLUTRR data, released or new: whether each label follows from the "
         "stated facts, alone or beside others; what stands twice; what a test file shares with "

@@ -5,22 +5,14 @@ import signal
 import sys
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import NoReturn
 
 from generator.config import PARSE, Config
-from generator.errors import InputError
+from generator.errors import InputError, Parser
 from generator.write import FORMATS, write_dataset
 
 
-class _Parser(argparse.ArgumentParser):
-    """Mistakes in the arguments are mistakes like any other: one line, exit code 2."""
-
-    def error(self, message: str) -> NoReturn:
-        raise InputError(message)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="python -m generator",
         description="Generates a CLUTRR data set: a train file, a test file per task, config.json. "
         "A task T.K has K facts to a question and noise T: 1 none, 2 supporting, 3 irrelevant, "

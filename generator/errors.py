@@ -1,5 +1,8 @@
 """The one exception for mistakes that a user can mend: wrong files, wrong settings."""
 
+import argparse
+from typing import NoReturn
+
 
 class InputError(Exception):
     """Something the user gave cannot be used.
@@ -17,3 +20,10 @@ def at(file: object, row: int | None = None, column: str | None = None) -> str:
     if column is not None:
         place += f', column "{column}"'
     return place
+
+
+class Parser(argparse.ArgumentParser):
+    """Mistakes in the arguments of a command are InputErrors like any other."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{self.prog}: {message}; see --help")

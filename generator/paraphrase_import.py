@@ -6,7 +6,6 @@ found by two things: a paraphrase names the people of its facts and no others, a
 other stories with other names. A paraphrase that comes back nowhere is not taken.
 """
 
-import argparse
 import json
 import math
 import os
@@ -15,9 +14,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
-from generator.errors import InputError, at
+from generator.errors import InputError, Parser, at
 from generator.kinship import GENDER_OF
 from generator.story import MAX_PIECE, Bank, ClauseKey, clause_name
 from generator.tables import Row, data_sets
@@ -253,13 +252,6 @@ def save_bank(bank: Bank, path: Path) -> None:
         os.replace(part, path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-
-
-class Parser(argparse.ArgumentParser):
-    """Mistakes in the arguments are mistakes like any other: one line, exit code 2."""
-
-    def error(self, message: str) -> NoReturn:
-        raise InputError(message)
 
 
 def main(argv: list[str]) -> int:

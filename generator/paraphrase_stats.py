@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from generator.banks import read_bank
-from generator.errors import InputError
+from generator.errors import InputError, Parser
 from generator.paraphrase import bank as embedded_bank
-from generator.paraphrase_import import Parser, imported
+from generator.paraphrase_import import imported
 from generator.story import MAX_PIECE, Bank
 
 _WORD = re.compile(r"\{\d\}|[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")

@@ -24,12 +24,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
 
-from generator.errors import InputError
+from generator.errors import InputError, Parser
 from generator.kinship import GENDERS, NUM_RELATIONS, RELATION_OF, RELATIONS
 from generator.workshop_paths import Family, Paths, count_paths, family, paths_of
 from generator.workshop_rules import RELATIONS_2018, prove
@@ -178,11 +178,6 @@ def write(path: Path, table: Iterator[tuple[str, ...]]) -> None:
             part.unlink()
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise InputError(f"workshop: {message}")
-
-
 def _numbers(text: str) -> list[int]:
     try:
         return sorted({int(part) for part in text.split(",")})
@@ -191,7 +186,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="python -m generator workshop",
         allow_abbrev=False,
         description="The benchmark of 2018, CLUTRR v0.1: for each k the files Mk_train.csv and "

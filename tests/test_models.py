@@ -14,7 +14,7 @@ from clutrr_jax.checkpoint import Checkpoints
 from clutrr_jax.data.batches import Shape, TokenBatch, pack, plan_shapes, targets
 from clutrr_jax.data.stories import Stories, redraw_entities
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.common import Fixed
+from clutrr_jax.models.common import EntityVectors, Fixed, split
 from clutrr_jax.models.lstm import lstm
 from clutrr_jax.prepare import Prepared
 
@@ -22,7 +22,7 @@ paths = jax.tree_util.tree_leaves_with_path
 GRAPH_MODELS = [name for name, spec in MODELS.items() if spec.kind == "graph"]
 
 # What of its full size would take minutes, and round off too much over the words to compare.
-SMALLER = {"rmc": {"head": 16, "key": 8}}
+SMALLER = {"rmc": {"head": 16, "key": 8}, "edge_transformer": {"dim": 32, "layers": 3}}
 
 
 @pytest.fixture
@@ -105,13 +105,19 @@ def test_order_of_nodes_and_edges_never_matters(name: str, small) -> None:
         rng.shuffle(edges[start : start + count])
         start += int(count)
     assert (nodes != np.arange(len(nodes))).any() and (edges != np.arange(len(edges))).any()
+    people = np.array(batch.globals["people"])
+    for count, row in zip(np.asarray(batch.n_node), people, strict=True):
+        row[:count] = rng.permutation(row[:count])  # and in the list of the story's people
     moved = batch._replace(
         nodes={"entity": batch.nodes["entity"][nodes]},
         edges={"relation": batch.edges["relation"][edges]},
         senders=jnp.asarray(new_place)[batch.senders[edges]],
         receivers=jnp.asarray(new_place)[batch.receivers[edges]],
         globals=batch.globals
-        | {name: jnp.asarray(new_place)[batch.globals[name]] for name in ("query", "people")},
+        | {
+            "query": jnp.asarray(new_place)[batch.globals["query"]],
+            "people": jnp.asarray(new_place)[people],
+        },
     )
     call = nnx.jit(lambda model, batch: model(batch))
     np.testing.assert_allclose(call(model, batch), call(model, moved), atol=2e-6)
@@ -162,6 +168,20 @@ def test_overfits_and_trains_all_that_it_should(name: str, small) -> None:
         assert t.any(), f"no gradient reaches {jax.tree_util.keystr(path)}"
     fixed = {jax.tree_util.keystr(p) for p, _ in paths(nnx.state(model, Fixed))}
     assert not fixed & {jax.tree_util.keystr(p) for p, _ in paths(params)}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_entity_vectors_can_be_learned_by_every_model_that_has_them(name: str, small) -> None:
+    model = make(name, small)
+    if not jax.tree.leaves(nnx.state(model, EntityVectors)):
+        pytest.skip("the model tells people apart by no vectors")
+    graph, params, other = split(model, learn_entities=True)
+    batch = pack(small.train_stories, jnp.arange(4), shape_for(name, small, [0, 1, 2, 3]))
+    grads = jax.jit(jax.grad(lambda params: nnx.merge(graph, params, other)(batch)[:, 0].sum()))(
+        params
+    )
+    tables = {jax.tree_util.keystr(path) for path, _ in paths(nnx.state(model, EntityVectors))}
+    assert any((g != 0).any() for path, g in paths(grads) if jax.tree_util.keystr(path) in tables)
 
 
 @pytest.mark.parametrize("name", MODELS)

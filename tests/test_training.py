@@ -8,30 +8,30 @@ from ml_collections import ConfigDict
 from clutrr_jax.checkpoint import Checkpoints
 from clutrr_jax.models import MODELS
 from clutrr_jax.replicas import Replicas
-from clutrr_jax.training import build, split_rows
+from clutrr_jax.training import ENTITY_POLICIES, build, split_rows
 from generator.errors import InputError
 
-TRAIN = ConfigDict(
-    {
-        "epochs": 3,
-        "batch": 32,
-        "learning_rate": 1e-3,
-        "clip": 5.0,
-        "average": 0.999,
-        "reorder": 0.5,
-        "dev": 0.2,
-    }
-)
+TRAIN = {
+    "epochs": 3,
+    "batch": 32,
+    "learning_rate": 1e-3,
+    "clip": 5.0,
+    "average": 0.999,
+    "reorder": 0.5,
+    "entities": "redrawn",
+    "dev": 0.2,
+}
 SMALL = {
     "gat": {"node": 16, "heads": 2, "edge": 8, "readout": 16},
     "bilstm_mean": {"embedding": 8, "hidden": 8, "readout": 16},
 }
 
 
-def programs_for(name: str, small, replicas: Replicas):
+def programs_for(name: str, small, replicas: Replicas, **changes):
     spec = MODELS[name]
     config = ConfigDict(spec.config | SMALL[name])
-    return build(spec, config, TRAIN, small.sizes, small.train_stories, replicas)
+    settings = ConfigDict(TRAIN | changes)
+    return build(spec, config, settings, small.sizes, small.train_stories, replicas)
 
 
 def train(name: str, small, replicas: Replicas, epochs: int):
@@ -90,6 +90,33 @@ def test_resuming_equals_no_interruption(name: str, small, tmp_path) -> None:
         state, _ = programs.epoch(state, epoch)
     for a, b in zip(leaves(undisturbed), leaves(state), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("policy", ENTITY_POLICIES)
+def test_the_vectors_of_entities_are_trained_if_and_only_if_asked(
+    name: str, policy: str, small
+) -> None:
+    programs = programs_for(name, small, Replicas(1), entities=policy)
+
+    def vectors(state) -> np.ndarray:
+        tables = [
+            value
+            for path, value in jax.tree_util.tree_leaves_with_path((state.params, state.other))
+            if "entity" in jax.tree_util.keystr(path)
+        ]
+        assert len(tables) == 1
+        return np.asarray(tables[0])
+
+    state = programs.init()
+    before = vectors(state)
+    state, _ = programs.epoch(state, 1)
+    assert (vectors(state) != before).any() == (policy == "learned")
+
+
+def test_an_unknown_policy_is_refused(small) -> None:
+    with pytest.raises(InputError, match=r'train.entities "random": expected one of fixed'):
+        programs_for("gat", small, Replicas(1), entities="random")
 
 
 def test_the_best_epoch_is_kept(small) -> None:

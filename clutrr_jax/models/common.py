@@ -12,18 +12,23 @@ class Fixed(nnx.Variable):
     """A value that is drawn once and never trained: the optimizer sees `nnx.Param` alone."""
 
 
-def split(model: nnx.Module) -> tuple[Any, Any, Any]:
+class EntityVectors(Fixed):
+    """The vectors of the entities, which a run may choose to train."""
+
+
+def split(model: nnx.Module, learn_entities: bool = False) -> tuple[Any, Any, Any]:
     """The structure of a model, what of it is trained, and the rest; `nnx.merge` is the inverse."""
-    parts: Any = nnx.split(model, nnx.Param, ...)
+    trained = nnx.Any(nnx.Param, EntityVectors) if learn_entities else nnx.Param
+    parts: Any = nnx.split(model, trained, ...)
     return parts
 
 
 class EntityEmbedding(nnx.Module):
-    """Random vectors of length about 1 for the entities of the pool, fixed throughout
-    (Sinha et al. 2019, appendix 1.5)."""
+    """Random vectors of length about 1 for the entities of the pool (Sinha et al. 2019, appendix
+    1.5)."""
 
     def __init__(self, entities: int, dim: int, *, rngs: nnx.Rngs):
-        self.table = Fixed(jax.random.normal(rngs.params(), (entities, dim)) / dim**0.5)
+        self.table = EntityVectors(jax.random.normal(rngs.params(), (entities, dim)) / dim**0.5)
 
     def __call__(self, entity: jax.Array) -> jax.Array:
         return self.table[...][entity]
