@@ -121,8 +121,10 @@ function graph(story, facts, weights) {
         transform: `translate(${end.x} ${end.y}) rotate(${angle})`,
       }));
     }
+    const t = Math.abs(dy) > 1.5 * ROW ? 0.27 : 0.5; // in between two rows
+    const along = (p, q, r) => (1 - t) ** 2 * p + 2 * t * (1 - t) * q + t ** 2 * r;
     labels.push(svg("text", {
-      class: `label ${kind}`, x: (a.x + 2 * cx + b.x) / 4, y: (a.y + 2 * cy + b.y) / 4 + 4,
+      class: `label ${kind}`, x: along(a.x, cx, b.x), y: along(a.y, cy, b.y) + 4,
     }, text));
   }
 

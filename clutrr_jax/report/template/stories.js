@@ -66,8 +66,9 @@ function answerTable(story) {
       el("td", { class: "quiet" }, all.slice(1).map(([r, n]) => `${relation(r)} ${n}`).join(", ")));
   });
   return el("div", { class: "scroll" }, el("table", { class: "answers" },
-    el("thead", {}, el("tr", {}, el("th", {}, "model"), el("th", {}, "most replicas say"),
-      el("th", {}, "how many"), el("th", {}, "the others"))),
+    el("thead", {}, el("tr", {}, 
+      ...["model", "answer", "replicas", "other answers"].map((name) =>
+        el("th", { scope: "col" }, name)))),
     el("tbody", {}, ...rows)));
 }
 
@@ -150,9 +151,10 @@ function stories() {
     open(story);
     const at = found.indexOf(story);
     $("story").prepend(el("div", { class: "pager" }, el("h3", {}, `Story ${PLACE[story]}`),
-      ...[["Previous story", found[at - 1]], ["Next story", found[at + 1]]].map(([name, other]) =>
+      ...[["Previous", found[at - 1]], ["Next", found[at + 1]]].map(([name, other]) =>
         el("button", {
           type: "button",
+          "aria-label": `${name} story`,
           disabled: at < 0 || other === undefined ? "" : null,
           onclick: () => {
             first = PAGE * Math.floor(found.indexOf(other) / PAGE);
@@ -163,7 +165,8 @@ function stories() {
     $("story").scrollTop = 0;
     if (!go) return;
     history.replaceState(null, "", `#story=${PLACE[story]}`);
-    $("story").focus({ preventScroll: matchMedia("(min-width: 60rem)").matches });
+    $("story").focus({ preventScroll: true });
+    if (matchMedia("(max-width: 60rem)").matches) $("story").scrollIntoView();
   }
 
   function filter() {
