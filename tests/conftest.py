@@ -36,7 +36,7 @@ def small_words(small_folder) -> Prepared:
     return prepare(small_folder)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def small(small_words) -> Prepared:
     return small_words
 
