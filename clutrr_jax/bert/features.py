@@ -9,7 +9,7 @@ How a text names people, the setting `people` of a model (Sinha et al. 2019, app
   entity vectors there and so can be shown others in every epoch.
 
 States are kept as float16, half the memory: 770 bytes per word piece of a model of 384 dimensions,
-0.3 GB for 10,000 released stories. The rounding, 0.05 %, is far below what dropout does.
+0.3 GB for 10,000 released stories. It rounds each number by 0.05 % at most.
 """
 
 import hashlib
