@@ -115,6 +115,6 @@ def reorder_sentences(
     end &= ~jnp.append(end[1:], False)  # of "?!" the last
     sentence = jnp.cumsum(end) - end
     which, new_order = jax.random.split(key)
-    moved = jax.random.uniform(which, len(stories.target)) < share
-    place = jnp.where(moved[owner], jax.random.uniform(new_order, total)[sentence], 0.0)
+    moved = jax.random.uniform(which, (len(stories.target),)) < share
+    place = jnp.where(moved[owner], jax.random.uniform(new_order, (total,))[sentence], 0.0)
     return stories._replace(tokens=stories.tokens[jnp.lexsort((place, owner))])
