@@ -162,7 +162,8 @@ def test_overfits_and_trains_all_that_it_should(name: str, small) -> None:
     for _ in range(150):
         params, state, grads = step(params, state)
         touched = jax.tree.map(lambda t, g: t | (g != 0), touched, grads)
-    predicted = nnx.merge(graph, params, other)(batch).argmax(axis=-1)
+    call = jax.jit(lambda params: nnx.merge(graph, params, other)(batch))
+    predicted = call(params).argmax(axis=-1)
     assert (predicted == target).mean() > 0.95
     for path, t in paths(touched):
         assert t.any(), f"no gradient reaches {jax.tree_util.keystr(path)}"

@@ -11,6 +11,7 @@ from clutrr_jax.data.batches import InputKind
 from clutrr_jax.models import (
     bert,
     edge_sequence,
+    edge_transformer,
     epignn,
     gat,
     gcn,
@@ -45,6 +46,7 @@ MODELS: dict[str, Spec] = {
     "edge_attention": Spec(
         edge_sequence.EdgeAttention, "graph", edge_sequence.ATTENTION_CONFIG, ordered=True
     ),
+    "edge_transformer": Spec(edge_transformer.EdgeTransformer, "graph", edge_transformer.CONFIG),
     "epignn": Spec(epignn.EpiGNN, "graph", epignn.CONFIG),
     "prover": Spec(prover.Prover, "graph", prover.CONFIG),
     "bilstm_mean": Spec(lstm.BiLSTMModel, "tokens", lstm.CONFIG | {"pooling": "mean"}),

@@ -40,6 +40,12 @@ def owners(batch: jraph.GraphsTuple) -> jax.Array:
     return jnp.repeat(jnp.arange(graphs), batch.n_node, total_repeat_length=people)
 
 
+def places(batch: jraph.GraphsTuple) -> jax.Array:
+    """The place of each person within its story, [N]."""
+    first = jnp.cumsum(batch.n_node) - batch.n_node
+    return jnp.arange(len(batch.nodes["entity"])) - first[owners(batch)]
+
+
 def pool_people(x: jax.Array, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array, jax.Array]:
     """People [N, H] -> what a readout takes: the mean of each story's people and the two that are
     asked about, [B, H] each."""

@@ -9,7 +9,7 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.models.common import owners
+from clutrr_jax.models.common import owners, places
 
 CONFIG = {
     "rounds": 6,  # at most; a story of n people needs n - 1 for certain, and seldom so many
@@ -81,10 +81,8 @@ def pair_states(batch: jraph.GraphsTuple, relations: int) -> tuple[jax.Array, ja
     Of several facts of a pair each counts alike. An edge whose relation is not stated is no fact.
     """
     graphs = len(batch.n_node)
-    people = batch.globals["people"]  # [B + 1, P]
-    owner = owners(batch)
-    place = jnp.arange(len(owner)) - people[owner, 0]
-    size = people.shape[1]
+    size = batch.globals["people"].shape[1]
+    owner, place = owners(batch), places(batch)
     facts = jnp.zeros((graphs - 1, size, size, relations))
     # Out of range, and so dropped: the padding graph, and the edge type of what is not stated.
     first, second = place[batch.senders], place[batch.receivers]
