@@ -1,7 +1,7 @@
 """One model of a run: train it, going on from its last checkpoint, and predict the tests.
 
 A model's folder holds `checkpoints/`, `metrics.jsonl` (a line per epoch), and, once it is done,
-`predictions.csv` and `model.json`.
+`predictions.csv`, `attention.npz` if the model has attention, and `model.json`.
 """
 
 import json
@@ -15,6 +15,7 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
+from clutrr_jax.attention import write_attention
 from clutrr_jax.bert.features import with_states
 from clutrr_jax.checkpoint import Checkpoints
 from clutrr_jax.evaluation import Predictions, write_predictions
@@ -70,6 +71,7 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
     last, _ = programs.predict(state.average, state.other, data.test_stories)
     predictions = Predictions(*map(replicas.keep, (best, last, probability)))
     write_predictions(folder / "predictions.csv", predictions, data.test)
+    write_attention(folder, spec, config[model], data, state)
     summary = {
         "parameters": parameter_count(state.params),
         "epochs": train.epochs,

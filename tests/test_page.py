@@ -13,7 +13,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+from clutrr_jax.attention import read_attention
 from clutrr_jax.data.records import tasks
+from clutrr_jax.data.text import spans
 from clutrr_jax.evaluation import Predictions, read_predictions, write_predictions
 from clutrr_jax.prepare import prepare
 from clutrr_jax.report import page, results
@@ -54,6 +56,7 @@ def run(small_folder, tmp_path_factory) -> Path:
     rename(folder / "data", EVIL)
     data = prepare(folder / "data")
     rng = np.random.default_rng(0)
+    words = sum(len(spans(story)) for story in data.test.stories)
     for model, replicas in MODELS.items():
         shape = (replicas, len(data.test))
         said = np.where(rng.random(shape) < 0.7, data.test.target, rng.integers(22, size=shape))
@@ -62,6 +65,8 @@ def run(small_folder, tmp_path_factory) -> Path:
         write_predictions(folder / model / "predictions.csv", predictions, data.test)
         summary = {"replicas": replicas, "seconds": 1.0}
         (folder / model / "model.json").write_text(json.dumps(summary))
+        over, size = ("facts", len(data.test.relations)) if model == "gat" else ("words", words)
+        np.savez(folder / model / "attention.npz", over=over, weights=rng.random(size))
     found = results.collect(list(MODELS), {"name": "<b>test</b>"}, data, folder, "2 cores")
     (folder / "results.json").write_text(json.dumps(found))
     (folder / "config.json").write_text(json.dumps({"data": ""}))
@@ -245,6 +250,31 @@ def test_a_story_opens_with_markup_as_text(opened, run, test_records) -> None:
     noise = story.find_elements(By.CSS_SELECTOR, ".badge")
     assert len(noise) == edges - test_records.clause_length[number]
     assert opened.current_url.endswith(f"#story={place}")
+
+
+def test_attention_shades_every_word_and_weighs_every_fact(opened, run, test_records) -> None:
+    story = int(dict(tasks(test_records))["1.2"][0])  # the page opens with it
+    attended = Select(opened.find_element(By.ID, "attended"))
+    attended.select_by_visible_text("bilstm_mean, over words")
+    shades = opened.execute_script(
+        "return [...document.querySelectorAll('#story .word')]"
+        ".map(word => [word.textContent, parseInt(word.style.getPropertyValue('--v'))])"
+    )
+    text = test_records.stories[story]
+    names = test_records.names[: test_records.node_start[-1]]
+    words = [text[a:b] for a, b in spans(text)]
+    assert [word for word, _ in shades] == [
+        w[1:-1] if w[0] == "[" and w[1:-1] in names else w for w in words
+    ]
+    weights = read_attention(run / "bilstm_mean", test_records).weights[story]
+    assert shades[int(weights.argmax())][1] == 50 == max(v for _, v in shades)
+    attended.select_by_visible_text("gat, over facts")
+    widths = opened.execute_script(
+        "return [...document.querySelectorAll('#story .edge:not(.question)')]"
+        ".map(edge => parseFloat(edge.style.strokeWidth))"
+    )
+    weights = read_attention(run / "gat", test_records).weights[story]
+    np.testing.assert_allclose(widths, 0.75 + 7 * np.rint(9 * weights / weights.max()) / 9, 1e-3)
 
 
 def test_the_confusion_leads_to_its_stories(opened, run, test_records) -> None:

@@ -39,6 +39,11 @@ def build_vocabulary(train: Records, entities: int) -> Vocabulary:
     return Vocabulary(tuple(words), entities)
 
 
+def spans(story: str) -> list[tuple[int, int]]:
+    """Where each token of a story starts and ends."""
+    return [match.span() for match in _TOKEN.finditer(story)]
+
+
 def draw_entities(records: Records, pool: int, seed: int) -> np.ndarray:
     """A number below `pool` for each person, drawn without replacement anew for each story. [N]"""
     sizes = np.diff(records.node_start)

@@ -2,6 +2,7 @@
 
 A model is a Flax NNX module `Model(config, sizes, rngs=...)`, where `model(batch)` gives the
 relation logits, float32 [B, relations], of a batch of its kind (see `clutrr_jax.data.batches`).
+One that attends may have `attention(batch)` (see `clutrr_jax.attention`).
 """
 
 from collections.abc import Callable
@@ -50,7 +51,9 @@ MODELS: dict[str, Spec] = {
     "epignn": Spec(epignn.EpiGNN, "graph", epignn.CONFIG),
     "prover": Spec(prover.Prover, "graph", prover.CONFIG),
     "bilstm_mean": Spec(lstm.BiLSTMModel, "tokens", lstm.CONFIG | {"pooling": "mean"}),
-    "bilstm_attention": Spec(lstm.BiLSTMModel, "tokens", lstm.CONFIG | {"pooling": "attention"}),
+    "bilstm_attention": Spec(
+        lstm.BiLSTMAttention, "tokens", lstm.CONFIG | {"pooling": "attention"}
+    ),
     "bilstm_last": Spec(lstm_last.BiLSTMLast, "tokens", lstm_last.CONFIG),
     "bilstm_2018": Spec(lstm_last.BiLSTMLast, "tokens", lstm_last.CONFIG_2018),
     "rn": Spec(relation_network.RelationNetwork, "tokens", relation_network.CONFIG),

@@ -43,7 +43,8 @@ class AttentionStep(nnx.Module):
         self.bias = nnx.Param(jnp.zeros(dim))
 
     def __call__(self, x, edge_table, senders, receivers, edge_type):
-        """x [N, H], edge_table [types, edge], senders, receivers, edge_type [E] -> [N, H]."""
+        """x [N, H], edge_table [types, edge], senders, receivers, edge_type [E] -> [N, H], and the
+        weight of each edge [E, K], which sum to 1 over those that end in a node."""
         n = x.shape[0]
         node = self.node(x).reshape(n, self.heads, -1)  # [N, K, H / K]
         table = self.edge(edge_table).reshape(len(edge_table), self.heads, -1)
@@ -57,7 +58,7 @@ class AttentionStep(nnx.Module):
         )
         weight = jraph.segment_softmax(nnx.leaky_relu(score, 0.2), receivers, n)  # [E, K]
         message = (node[senders] + table[edge_type]) * weight[..., None]
-        return jraph.segment_sum(message, receivers, n).reshape(n, -1) + self.bias[...]
+        return jraph.segment_sum(message, receivers, n).reshape(n, -1) + self.bias[...], weight
 
 
 class GAT(nnx.Module):
@@ -92,14 +93,27 @@ class GAT(nnx.Module):
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Relation logits [B, relations]."""
+        return self.readout(*pool_people(self._people(batch)[0], batch))
+
+    def attention(self, batch: jraph.GraphsTuple) -> jax.Array:
+        """The weight of each fact of a story where it ends, mean over steps, heads and directions,
+        [B, F]."""
+        of_facts = self._people(batch)[1][len(batch.nodes["entity"]) :]
+        of_facts = of_facts.reshape(-1, len(batch.senders)).mean(axis=0)  # [E]
+        return of_facts[batch.globals["facts"][:-1]]
+
+    def _people(self, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array]:
+        """The last state of each node [N, H], and the mean weight of all that a message crosses."""
         entity = batch.nodes["entity"]
         edges = self._edges(batch)
         x = jnp.zeros((len(entity), self.dim)) if self.entity is None else self.entity(entity)
+        weights = []
         for _ in range(self.rounds):
             for step in self.steps:
-                x = nnx.elu(step(self.dropout(x), self.edge_table[...], *edges))  # [N, H]
-
-        return self.readout(*pool_people(x, batch))
+                x, weight = step(self.dropout(x), self.edge_table[...], *edges)
+                x = nnx.elu(x)  # [N, H]
+                weights.append(weight.mean(axis=1))
+        return x, jnp.stack(weights).mean(axis=0)
 
     def _edges(self, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Senders, receivers and types of all that a message crosses: facts, their reverses, and

@@ -178,6 +178,12 @@ class BiLSTMModel(nnx.Module):
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""
+        weight, x, first, second = self._read(batch)
+        return self.readout(jnp.einsum("tb,tbh->bh", weight, x), first, second)
+
+    def _read(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+        """The weight of each token [T, B], its state [T, B, 2H], and the two asked people, the mean
+        of their mentions [B, 2H]."""
         mask = batch.mask.T  # [T, B]
         x = self.embed(batch.tokens.T)  # [T, B, D]
         for layer in self.layers:
@@ -192,5 +198,12 @@ class BiLSTMModel(nnx.Module):
             weight = nnx.softmax(jnp.where(mask, score, -1e9), axis=0) * mask
         else:
             weight = mask / jnp.maximum(mask.sum(axis=0), 1)
-        story = jnp.einsum("tb,tbh->bh", weight, x)
-        return self.readout(story, first, second)
+        return weight, x, first, second
+
+
+class BiLSTMAttention(BiLSTMModel):
+    """The one of the two poolings that can be looked at."""
+
+    def attention(self, batch: TokenBatch) -> jax.Array:
+        """The weight of each token, [B, T]."""
+        return self._read(batch)[0].T

@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from clutrr_jax.attention import Attention, read_attention
 from clutrr_jax.command import writing
 from clutrr_jax.data.records import UNSTATED, Records, tasks
+from clutrr_jax.data.text import spans
 from clutrr_jax.evaluation import Predictions, ceilings, read_predictions
 from clutrr_jax.proof import Fact, prove
 from clutrr_jax.report.results import column_names, table
@@ -119,8 +121,24 @@ def _stories(test: Records, clauses: list[str]) -> dict[str, Any]:
     }
 
 
+def _model(predictions: Predictions, attention: Attention | None, order: np.ndarray) -> dict:
+    """What a model says of each story in the given order, and what it attends to: a digit for each
+    fact or word, 9 for the most in the story."""
+    told: dict[str, Any] = {"predictions": [_letters(r) for r in predictions.best[:, order]]}
+    if attention:
+        told["over"] = attention.over
+        told["attention"] = [
+            "".join(map(str, np.rint(9 * w / max(w.max(), 1e-9)).astype(int)))
+            for w in (attention.weights[story] for story in order)
+        ]
+    return told
+
+
 def content(
-    results: dict[str, Any], test: Records, predictions: dict[str, Predictions]
+    results: dict[str, Any],
+    test: Records,
+    predictions: dict[str, Predictions],
+    attention: dict[str, Attention | None],
 ) -> dict[str, Any]:
     """All that the page draws, as JSON objects.
 
@@ -128,12 +146,17 @@ def content(
       results: of `results.collect`.
       test: the test stories.
       predictions: of each model, on these.
+      attention: of each model that has it, on these.
     """
     order = np.concatenate([rows for _, rows in tasks(test)])
     test = test.select(order)
     data = results["data"]
     columns = column_names(results["rows"])
     clauses = sorted(set(_clauses(test)))
+    # Where each word starts, if there is something to show of the words.
+    words = {}
+    if any(a and a.over == "words" for a in attention.values()):
+        words["words"] = [[start for start, _ in spans(story)] for story in test.stories]
     kinds = {int(name.split(".")[0]) for name in columns}
     return {
         "title": f"{results['config']['name']} on {data['name']}",
@@ -152,11 +175,10 @@ def content(
         "rows": results["rows"],
         "table": table(results),
         "models": {
-            model: {"predictions": [_letters(replica) for replica in p.best[:, order]]}
-            for model, p in predictions.items()
+            model: _model(said, attention[model], order) for model, said in predictions.items()
         },
         "clauses": clauses,
-        "stories": _stories(test, clauses),
+        "stories": _stories(test, clauses) | words,
     }
 
 
@@ -191,9 +213,8 @@ def write(results: dict[str, Any], test: Records, folder: Path) -> None:
       test: the test stories.
       folder: the run's; the predictions of its models are read from it.
     """
-    predictions = {
-        model: read_predictions(folder / model / "predictions.csv", test)
-        for model in results["models"]
-    }
+    models = {model: folder / model for model in results["models"]}
+    predictions = {m: read_predictions(f / "predictions.csv", test) for m, f in models.items()}
+    attention = {model: read_attention(f, test) for model, f in models.items()}
     with writing(folder) as place:
-        (place / "report.html").write_text(render(content(results, test, predictions)))
+        (place / "report.html").write_text(render(content(results, test, predictions, attention)))

@@ -16,14 +16,31 @@ function person(story, number) {
   return el("span", { class: style }, STORIES.names[story][number]);
 }
 
-function told(story) {
-  const parts = STORIES.text[story].split(/\[([^[\]]+)\]/);
-  const text = el("p", { class: "text" });
-  parts.forEach((part, i) => {
-    const number = i % 2 ? STORIES.names[story].indexOf(part) : -1;
-    text.append(number < 0 ? part : person(story, number));
-  });
-  return text;
+// What a model with attention attends to, 0 to 1, relative to the most in the story.
+function attentionOf(story, over) {
+  const model = DATA.models[$("attended").value];
+  return model?.over === over ? [...model.attention[story]].map((digit) => digit / 9) : null;
+}
+
+function told(story, weights) {
+  const named = (part, bracketed) => {
+    const number = bracketed ? STORIES.names[story].indexOf(part) : -1;
+    return number < 0 ? part : person(story, number);
+  };
+  if (!weights) {
+    const parts = STORIES.text[story].split(/\[([^[\]]+)\]/);
+    return el("p", { class: "text" }, ...parts.map((part, i) => named(part, i % 2)));
+  }
+  const letters = [...STORIES.text[story]];
+  const starts = STORIES.words[story];
+  return el("p", { class: "text" }, ...starts.flatMap((start, i) => {
+    const piece = letters.slice(start, starts[i + 1]).join("");
+    const word = piece.trimEnd();
+    const name = word.startsWith("[") && word.endsWith("]");
+    const shown = el("span", { class: "word" }, named(name ? word.slice(1, -1) : word, name));
+    shown.style.setProperty("--v", `${Math.round(50 * weights[i])}%`);
+    return [shown, piece.slice(word.length)];
+  }));
 }
 
 const says = (story, fact) =>
@@ -84,12 +101,14 @@ function open(story) {
   $("story").replaceChildren(
     el("p", { class: "quiet" }, `${DATA.noise[task(story).noise]}, clause length ${task(story).k}: `
       + clause(story)),
-    told(story),
+    told(story, attentionOf(story, "words")),
+    $("attended").value ? el("p", { class: "quiet" }, `Attention of ${$("attended").value}, first `
+      + "replica, relative to the most in the story: the shade of a word, the width of an arrow.") : "",
     el("p", {}, ...question(story)),
     readings > 1 ? el("p", { class: "quiet" },
       `By the rules ${readings} answers are right; the label is one of them.`) : "",
     el("h3", {}, "Answers"), answerTable(story),
-    el("h3", {}, "Graph"), graph(story, facts, null),
+    el("h3", {}, "Graph"), graph(story, facts, attentionOf(story, "facts")),
     el("p", { class: "quiet" }, "An arrow from X to Y says what Y is to X. Squares are men, circles "
       + "women; a row is a generation. Dashed: noise; dotted: the question."),
     el("h3", {}, "Facts"), factList(story, facts),
@@ -103,6 +122,10 @@ function stories() {
   let [found, first, current] = [[], 0, null];
   fill($("model"), MODELS.map((name) => [name, name]));
   fill($("test"), TEST_OPTIONS);
+  const attending = MODELS.filter((name) => DATA.models[name].over);
+  $("attended-label").hidden = !attending.length;
+  fill($("attended"), [["", "none"],
+    ...attending.map((name) => [name, `${name}, over ${DATA.models[name].over}`])]);
   const relations = DATA.order.map((r) => [String(r), relation(r)]);
   for (const id of ["target", "answer"]) fill($(id), [["", "any"], ...relations]);
 
@@ -150,16 +173,14 @@ function stories() {
     current = story;
     open(story);
     const at = found.indexOf(story);
+    if (at >= 0) first = PAGE * Math.floor(at / PAGE);
     $("story").prepend(el("div", { class: "pager" }, el("h3", {}, `Story ${PLACE[story]}`),
       ...[["Previous", found[at - 1]], ["Next", found[at + 1]]].map(([name, other]) =>
         el("button", {
           type: "button",
           "aria-label": `${name} story`,
           disabled: at < 0 || other === undefined ? "" : null,
-          onclick: () => {
-            first = PAGE * Math.floor(found.indexOf(other) / PAGE);
-            show(other, true);
-          },
+          onclick: () => show(other, true),
         }, name))));
     list();
     $("story").scrollTop = 0;
@@ -189,7 +210,8 @@ function stories() {
 
   let waiting;
   $("filters").addEventListener("change", (event) => {
-    if (event.target !== $("search")) filter();
+    if (event.target === $("attended")) show(current, false);
+    else if (event.target !== $("search")) filter();
   });
   $("search").addEventListener("input", () => {
     clearTimeout(waiting);

@@ -1,0 +1,101 @@
+"""What a model attends to in each test story, kept for the report page.
+
+A model that has attention to look at has a method `attention(batch)`: the weights of the facts of
+each story [B, F], or of its tokens [B, T], in the order of the story; anything for padding.
+"""
+
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from flax import nnx
+
+from clutrr_jax.data.batches import InputKind, chunk, pack, plan_shapes
+from clutrr_jax.data.records import Records
+from clutrr_jax.data.stories import Stories
+from clutrr_jax.data.text import spans
+from clutrr_jax.models import Spec
+from clutrr_jax.prepare import Prepared
+from clutrr_jax.training import State
+from generator.errors import InputError, at
+
+FILE = "attention.npz"
+
+
+class Attention(NamedTuple):
+    """Of one model on all test stories."""
+
+    over: str  # facts or words
+    weights: list[np.ndarray]  # of each story, over its facts or its tokens
+
+
+def attend(model: Any, kind: InputKind, stories: Stories) -> np.ndarray:
+    """The weights over all facts [E] or tokens [M] of the stories, flat as these are.
+
+    Args:
+      model: of the registry, with the method `attention`.
+      kind: of the batches that it reads.
+      stories: what it reads.
+    """
+    graphs = kind == "graph"
+    start = np.asarray(stories.edge_start if graphs else stories.token_start)
+    size = np.asarray(stories.n_edge if graphs else stories.n_token)
+    flat = np.zeros(size.sum(), np.float32)
+    graph, state = nnx.split(model)
+    for shape, rows in zip(*plan_shapes(kind, stories, min(512, len(size))), strict=True):
+
+        @jax.jit
+        def weigh(state, stories, rows, shape=shape):
+            return nnx.merge(graph, state).attention(pack(stories, rows, shape))
+
+        for some in chunk(rows, shape.stories):
+            for row, weights in zip(some, np.asarray(weigh(state, stories, some)), strict=True):
+                if row >= 0:
+                    flat[start[row] : start[row] + size[row]] = weights[: size[row]]
+    return flat
+
+
+def write_attention(folder: Path, spec: Spec, config: Any, data: Prepared, state: State) -> None:
+    """`attention.npz` of a trained model, of its first replica, if it has attention.
+
+    Args:
+      folder: the model's.
+      spec: the model, from the registry.
+      config: its settings.
+      data: with the test stories.
+      state: after training.
+    """
+    if not hasattr(spec.model, "attention"):
+        return
+    model = spec.model(config, data.sizes, rngs=nnx.Rngs(0))
+    for part in (state.best_params, state.other):
+        nnx.update(model, jax.tree.map(lambda array: jax.device_get(array)[0], part))
+    model.eval()
+    weights = attend(model, spec.kind, data.test_stories).astype(np.float16)
+    over = "facts" if spec.kind == "graph" else "words"
+    np.savez_compressed(folder / FILE, over=over, weights=weights)
+
+
+def read_attention(folder: Path, test: Records) -> Attention | None:
+    """What `write_attention` wrote for these stories; None if it wrote nothing.
+
+    Raises:
+      InputError: the file is damaged, or of other stories.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            over, flat = str(file["over"]), file["weights"].astype(np.float32)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        raise InputError(f"{at(path)}: damaged, expected the weights of a model") from None
+    if over == "facts":
+        sizes = np.diff(test.edge_start)
+    else:
+        sizes = np.array([len(spans(story)) for story in test.stories])
+    if flat.shape != (sizes.sum(),):
+        raise InputError(f"{at(path)}: of other stories, expected {sizes.sum()} weights")
+    return Attention(over, np.split(flat, np.cumsum(sizes)[:-1]))
