@@ -45,6 +45,7 @@ def test_a_run_leaves_its_report(finished) -> None:
     assert 0 <= row["low"] <= row["accuracy"] <= row["high"] <= 1
     assert results["config"]["train"]["epochs"] == 2 and results["versions"]["jax"]
     assert (workdir / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert (workdir / "report.html").read_text().count('"over":"facts"') == 1
     for text in (printed, (workdir / "results.md").read_text()):
         assert "bilstm_mean (2 replicas)" in text and "ceiling" in text and "majority" in text
     lines = (workdir / "gat" / "predictions.csv").read_text().splitlines()

@@ -186,8 +186,10 @@ def test_the_page_opens_and_fits(opened) -> None:
             "Emulation.setDeviceMetricsOverride",
             {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
         )
-        page_width = "return document.documentElement.scrollWidth"
-        assert opened.execute_script(page_width) <= width
+        too_wide = (
+            "const page = document.documentElement; return page.scrollWidth - page.clientWidth"
+        )
+        assert opened.execute_script(too_wide) == 0
     opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
