@@ -215,6 +215,18 @@ def test_the_chart_tells_its_points(opened, run) -> None:
     assert not opened.find_element(By.ID, "tip").is_displayed()
 
 
+def test_noise_is_the_mean_over_its_tests(opened, run) -> None:
+    rows = json.loads((run / "results.json").read_text())["rows"]
+    clean = [row for row in rows if row["model"] == "gat" and row["task"] in ("1.2", "1.3", "1.5")]
+    mean = sum(row["accuracy"] for row in clean) / 3  # of 20 stories each
+    (other,) = [r["accuracy"] for r in rows if r["model"] == "gat" and r["task"] == "2.4"]
+    line = opened.find_element(By.CSS_SELECTOR, "#noise-body tbody tr").text.split()
+    assert line == ["gat", f"{mean:.2f}".lstrip("0"), f"{other:.2f}".lstrip("0")]
+    Select(opened.find_element(By.ID, "noise-k")).select_by_visible_text("k=4")
+    line = opened.find_element(By.CSS_SELECTOR, "#noise-body tbody tr").text.split()
+    assert line == ["gat", f"{other:.2f}".lstrip("0")]
+
+
 def test_filters_leave_what_they_say(opened, run, test_records) -> None:
     assert count(opened) == len(test_records)
     said = read_predictions(run / "bilstm_mean" / "predictions.csv", test_records).best[0]
