@@ -88,9 +88,9 @@ def build(
     Args:
       spec: the model, from the registry.
       config: the model's settings.
-      train: epochs, batch, entities (see ENTITY_POLICIES), learning_rate, clip (global norm), average (decay of the average of
-        the parameters, per step), reorder (share of the stories whose sentences are put in a new
-        order, each epoch), dev (share of the train rows).
+      train: epochs, batch, learning_rate, clip (global norm), average (decay of the average of
+        the parameters, per step), entities (see ENTITY_POLICIES), reorder (share of the stories
+        whose sentences are put in a new order, each epoch), dev (share of the train rows).
       sizes: of the data.
       stories: train stories.
       replicas: how many, and where.
