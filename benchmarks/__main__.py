@@ -1,11 +1,11 @@
-"""`python -m benchmarks [models|generator] ...`; see `--help` of each."""
+"""`python -m benchmarks [models|generator|reading] ...`; see `--help` of each."""
 
 import sys
 from importlib import import_module
 
 from generator.errors import InputError
 
-_COMMANDS = {"models": "benchmarks.models", "generator": "benchmarks.generator"}
+_COMMANDS = {name: f"benchmarks.{name}" for name in ("models", "generator", "reading")}
 
 
 def main(argv: list[str]) -> int:

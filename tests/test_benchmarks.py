@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from benchmarks.flops import matmul_flops
+from benchmarks.reading import packing
 
 
 def test_products_in_scans_count_every_time() -> None:
@@ -30,3 +31,11 @@ def test_an_unknown_benchmark_is_one_line() -> None:
     )
     assert done.returncode == 2 and 'unknown benchmark "nothing"' in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_packing_leaves_no_story_out(small_words) -> None:
+    stories = small_words.train_stories
+    packed = [program() for program in packing(stories)]
+    graphs = sum(int(b.globals["mask"].sum()) for b in packed if hasattr(b, "globals"))
+    tokens = sum(int(b.row_mask.sum()) for b in packed if not hasattr(b, "globals"))
+    assert graphs == tokens == len(stories.target)

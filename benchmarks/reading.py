@@ -1,0 +1,74 @@
+"""How long a data set takes from its file to padded arrays: `python -m benchmarks reading FILE...`.
+
+Seconds for each step: the file to records, the records to flat arrays on the device, and these to
+padded batches of all stories, as graphs and as tokens. The packing is compiled before, as it is a
+part of the programs that train and test.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from generator.errors import Parser
+
+
+def main(argv: list[str]) -> int:
+    """Prints one line per data set."""
+    parser = Parser(
+        prog="python -m benchmarks reading",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a CLUTRR data set")
+    arguments = parser.parse_args(argv)
+    print(f"{'data set':20}{'stories':>9}{'records':>9}{'arrays':>9}{'batches':>9}{'in all':>9}")
+    for file in arguments.files:
+        stories, seconds = measure(file)
+        columns = [*seconds, sum(seconds)]
+        print(f"{file.stem:20}{stories:9,}" + "".join(f"{s:8.2f}s" for s in columns), flush=True)
+    return 0
+
+
+def measure(file: Path) -> tuple[int, list[float]]:
+    """The number of stories, and the seconds of each step."""
+    from clutrr_jax.data.files import load
+    from clutrr_jax.data.stories import build_stories, entity_pool
+    from clutrr_jax.data.text import build_vocabulary
+
+    times = [time.perf_counter()]
+    data = load(file)
+    splits = [records for records in (data.train, data.test) if records is not None]
+    times.append(time.perf_counter())
+    vocabulary = build_vocabulary(splits[0], entity_pool(*splits))
+    arrays = [build_stories(records, vocabulary, seed=0) for records in splits]
+    jax.block_until_ready(arrays)
+    times.append(time.perf_counter())
+    programs = [program for stories in arrays for program in packing(stories)]
+    compiled = time.perf_counter()
+    jax.block_until_ready([program() for program in programs])
+    seconds = [b - a for a, b in pairwise(times)]
+    return sum(map(len, splits)), [*seconds, time.perf_counter() - compiled]
+
+
+def packing(stories: Any) -> list[Callable[[], Any]]:
+    """Compiled programs that pack all stories into graph batches and token batches."""
+    from clutrr_jax.data.batches import chunk, pack, plan_shapes
+
+    programs = []
+    for kind in ("graph", "tokens"):
+        shapes, buckets = plan_shapes(kind, stories, min(100, len(stories.target)))
+        for shape, rows in zip(shapes, buckets, strict=True):
+
+            def batches(stories, chunks, shape=shape):
+                return jax.lax.map(lambda now: pack(stories, now, shape), chunks)
+
+            chunks = chunk(rows, shape.stories)
+            compiled = jax.jit(batches).lower(stories, chunks).compile()
+            programs.append(partial(compiled, stories, chunks))
+    return programs
