@@ -58,14 +58,15 @@ def measure(file: Path) -> tuple[int, list[float]]:
 
 def packing(stories: Any) -> list[Callable[[], Any]]:
     """Compiled programs that pack all stories into graph batches and token batches."""
-    from clutrr_jax.data.batches import chunk, pack, plan_shapes
+    from clutrr_jax.data.batches import InputKind, chunk, pack, plan_shapes
 
     programs = []
-    for kind in ("graph", "tokens"):
+    kinds: tuple[InputKind, ...] = ("graph", "tokens")
+    for kind in kinds:
         shapes, buckets = plan_shapes(kind, stories, min(100, len(stories.target)))
         for shape, rows in zip(shapes, buckets, strict=True):
 
-            def batches(stories, chunks, shape=shape):
+            def batches(stories: Any, chunks: Any, shape: Any = shape) -> Any:
                 return jax.lax.map(lambda now: pack(stories, now, shape), chunks)
 
             chunks = chunk(rows, shape.stories)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from clutrr_jax.models.edge_transformer import Layer, product, triangles
+from clutrr_jax.models.edge_transformer import Layer, triangles
+from clutrr_jax.models.products import product
 
 STORIES, PEOPLE, DIM, HEADS = 2, 4, 6, 2
 REAL = jnp.arange(PEOPLE) < jnp.array([4, 3])[:, None]

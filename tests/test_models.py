@@ -240,9 +240,9 @@ def test_reading_backwards_starts_at_the_last_word(name: str, small) -> None:
     assert isinstance(batch, TokenBatch)
     last = int(batch.mask.sum()) - 1
     changed = batch._replace(tokens=batch.tokens.at[0, last].set(batch.tokens[0, 0]))
-    layer, mask = model.layers[0], batch.mask.T
-    first = layer(model.embed(batch.tokens.T), mask)[0]
-    other = layer(model.embed(changed.tokens.T), mask)[0]
+    layer, mask = model.reader.layers[0], batch.mask.T
+    first = layer(model.reader.embed(batch.tokens.T), mask)[0]
+    other = layer(model.reader.embed(changed.tokens.T), mask)[0]
     hidden = first.shape[-1] // 2
     np.testing.assert_array_equal(first[:, :hidden], other[:, :hidden])
     assert (np.asarray(first[:, hidden:]) != np.asarray(other[:, hidden:])).any()

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from clutrr_jax.data.batches import InputKind
 from clutrr_jax.models import (
     bert,
+    bilstm,
     edge_sequence,
     edge_transformer,
     epignn,
     gat,
     gcn,
     gnn_2018,
-    lstm,
     lstm_last,
     mac,
     prover,
@@ -50,9 +50,9 @@ MODELS: dict[str, Spec] = {
     "edge_transformer": Spec(edge_transformer.EdgeTransformer, "graph", edge_transformer.CONFIG),
     "epignn": Spec(epignn.EpiGNN, "graph", epignn.CONFIG),
     "prover": Spec(prover.Prover, "graph", prover.CONFIG),
-    "bilstm_mean": Spec(lstm.BiLSTMModel, "tokens", lstm.CONFIG | {"pooling": "mean"}),
+    "bilstm_mean": Spec(bilstm.BiLSTMModel, "tokens", bilstm.CONFIG | {"pooling": "mean"}),
     "bilstm_attention": Spec(
-        lstm.BiLSTMAttention, "tokens", lstm.CONFIG | {"pooling": "attention"}
+        bilstm.BiLSTMAttention, "tokens", bilstm.CONFIG | {"pooling": "attention"}
     ),
     "bilstm_last": Spec(lstm_last.BiLSTMLast, "tokens", lstm_last.CONFIG),
     "bilstm_2018": Spec(lstm_last.BiLSTMLast, "tokens", lstm_last.CONFIG_2018),

@@ -17,7 +17,13 @@ from clutrr_jax.models.lstm import LSTM
 # Sinha et al. 2019, appendix 2.2; dropout is not in the paper. `folder` and `people` are explained
 # in clutrr_jax/bert/features.py.
 CONFIG = {"folder": "", "people": "numbers", "readout": 200, "dropout": 0.0}
-LSTM_CONFIG = CONFIG | {"people": "hidden", "hidden": 100, "layers": 2, "dropout": 0.3}
+LSTM_CONFIG = CONFIG | {
+    "people": "hidden",
+    "hidden": 100,
+    "layers": 2,
+    "dropout": 0.3,
+    "products": "bfloat16",
+}
 
 
 def frozen(batch: TokenBatch) -> jax.Array:
@@ -55,7 +61,7 @@ class BertLSTM(nnx.Module):
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.entity = EntityEmbedding(sizes.entities, sizes.states, rngs=rngs)
         dims = [sizes.states] + [config.hidden] * (config.layers - 1)
-        self.layers = nnx.List(LSTM(dim, config.hidden, rngs=rngs) for dim in dims)
+        self.layers = nnx.List(LSTM(dim, config.hidden, config.products, rngs=rngs) for dim in dims)
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(
             3 * config.hidden, config.readout, sizes.relations, config.dropout, rngs=rngs

@@ -13,6 +13,7 @@ from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
 from clutrr_jax.models.common import owners, places
+from clutrr_jax.models.products import product
 
 # The authors' code for CLUTRR; its learning rate also rises and falls.
 CONFIG = {
@@ -118,36 +119,6 @@ class Layer(nnx.Module):
         wide = product(states, self.wide[...], dtype) + self.wide_bias[...]
         narrow = product(nnx.relu(wide) * kept[1], self.narrow[...], dtype) + self.narrow_bias[...]
         return states + narrow * kept[2]
-
-
-@partial(jax.custom_vjp, nondiff_argnums=(2,))
-def product(x: jax.Array, kernel: jax.Array, dtype: str) -> jax.Array:
-    """[..., I] x [I, O] -> float32 [..., O]. The inputs are rounded to `dtype`, those of the
-    gradient's products too; sums are float32. A CPU with bfloat16 is twice as fast with it, but
-    only if all of its products give float32."""
-    return _dot(x, kernel, ((x.ndim - 1,), (0,)), dtype)
-
-
-def _dot(a: jax.Array, b: jax.Array, over: tuple, dtype: str) -> jax.Array:
-    return jax.lax.dot_general(
-        a.astype(dtype), b.astype(dtype), (over, ((), ())), preferred_element_type=jnp.float32
-    )
-
-
-def _product_forward(x, kernel, dtype):
-    return product(x, kernel, dtype), (x.astype(dtype), kernel)
-
-
-def _product_backward(dtype, saved, gradient):
-    x, kernel = saved
-    rows = tuple(range(x.ndim - 1))
-    return (
-        _dot(gradient, kernel, ((x.ndim - 1,), (1,)), dtype),
-        _dot(x, gradient, (rows, rows), dtype),
-    )
-
-
-product.defvjp(_product_forward, _product_backward)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(3,))

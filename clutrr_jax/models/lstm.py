@@ -1,4 +1,4 @@
-"""LSTM layers that leave only the recurrence in the scan, and the BiLSTM text models.
+"""Words as vectors, and LSTM layers that leave only the recurrence in the scan.
 
 Shapes: B stories, T tokens, D embedding dimension, H hidden dimension.
 """
@@ -7,20 +7,10 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from clutrr_jax.data.batches import TokenBatch
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.data.text import FIRST_ENTITY
-from clutrr_jax.models.common import EntityEmbedding, Readout
-
-# Sinha et al. 2019, appendix 2.2.
-CONFIG = {
-    "embedding": 100,
-    "hidden": 100,
-    "layers": 2,
-    "readout": 200,
-    "dropout": 0.3,
-    "unknown": 0.05,
-}
+from clutrr_jax.data.text import FIRST_ENTITY, UNKNOWN
+from clutrr_jax.models.common import EntityEmbedding
+from clutrr_jax.models.products import RoundedLinear
 
 
 @jax.custom_vjp
@@ -106,8 +96,8 @@ def first_weight(hidden: int, rngs: nnx.Rngs) -> jax.Array:
 class LSTM(nnx.Module):
     """One layer, from the first token to the last."""
 
-    def __init__(self, dim: int, hidden: int, *, rngs: nnx.Rngs):
-        self.inputs = nnx.Linear(dim, 4 * hidden, use_bias=False, rngs=rngs)
+    def __init__(self, dim: int, hidden: int, products: str, *, rngs: nnx.Rngs):
+        self.inputs = RoundedLinear(dim, 4 * hidden, products, rngs=rngs)
         self.bias = nnx.Param(first_bias(hidden))
         self.weight = nnx.Param(first_weight(hidden, rngs))
 
@@ -120,8 +110,8 @@ class LSTM(nnx.Module):
 class BiLSTM(nnx.Module):
     """One bidirectional layer: both directions run in the same scan."""
 
-    def __init__(self, dim: int, hidden: int, *, rngs: nnx.Rngs):
-        self.inputs = nnx.Linear(dim, 8 * hidden, use_bias=False, rngs=rngs)
+    def __init__(self, dim: int, hidden: int, products: str, *, rngs: nnx.Rngs):
+        self.inputs = RoundedLinear(dim, 8 * hidden, products, rngs=rngs)
         self.bias = nnx.Param(jnp.tile(first_bias(hidden), 2))
         self.weight = nnx.Param(jnp.stack([first_weight(hidden, rngs) for _ in range(2)]))
 
@@ -140,7 +130,7 @@ class TokenEmbedding(nnx.Module):
     a share of the words is made unknown, as the words of held-out paraphrases are in the tests."""
 
     def __init__(self, sizes: Sizes, dim: int, unknown: float, *, rngs: nnx.Rngs):
-        self.make_unknown = nnx.Dropout(unknown, broadcast_dims=(-1,), rngs=rngs)
+        self.keep = nnx.Dropout(unknown, rngs=rngs)
         self.first_word = FIRST_ENTITY + sizes.entities
         self.entity = EntityEmbedding(sizes.entities, dim, rngs=rngs)
         words = sizes.tokens - FIRST_ENTITY - sizes.entities
@@ -148,62 +138,7 @@ class TokenEmbedding(nnx.Module):
 
     def __call__(self, tokens: jax.Array) -> jax.Array:
         """[...] -> [..., D]."""
+        known = (tokens < self.first_word) | (self.keep(jnp.ones(tokens.shape)) > 0)
         nothing = jnp.zeros((FIRST_ENTITY, self.words.shape[1]))
-        x = jnp.concatenate([nothing, self.entity.table[...], self.words[...]])[tokens]
-        return jnp.where((tokens < self.first_word)[..., None], x, self.make_unknown(x))
-
-
-class BiLSTMModel(nnx.Module):
-    """Bidirectional LSTM over the story, pooled over its tokens (Sinha et al. 2019, 1.1): the mean
-    of the states, or their mean weighted by attention that knows the asked entities."""
-
-    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.pooling = config.pooling
-        self.embed = TokenEmbedding(sizes, config.embedding, config.unknown, rngs=rngs)
-        width = 2 * config.hidden
-        dims = [config.embedding] + [width] * (config.layers - 1)
-        self.layers = nnx.List(BiLSTM(dim, config.hidden, rngs=rngs) for dim in dims)
-        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
-        if self.pooling == "attention":
-            self.key = nnx.Linear(width, config.hidden, rngs=rngs)
-            self.query = nnx.Linear(2 * width, config.hidden, use_bias=False, rngs=rngs)
-            self.score = nnx.Linear(config.hidden, 1, use_bias=False, rngs=rngs)
-        self.readout = Readout(
-            3 * width,
-            config.readout,
-            sizes.relations,
-            config.dropout,
-            rngs=rngs,
-        )
-
-    def __call__(self, batch: TokenBatch) -> jax.Array:
-        """Relation logits [B, relations]."""
-        weight, x, first, second = self._read(batch)
-        return self.readout(jnp.einsum("tb,tbh->bh", weight, x), first, second)
-
-    def _read(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-        """The weight of each token [T, B], its state [T, B, 2H], and the two asked people, the mean
-        of their mentions [B, 2H]."""
-        mask = batch.mask.T  # [T, B]
-        x = self.embed(batch.tokens.T)  # [T, B, D]
-        for layer in self.layers:
-            x = layer(self.dropout(x), mask)  # [T, B, 2H]
-        x = self.dropout(x)
-        mentions = batch.mentions / jnp.maximum(batch.mentions.sum(-1, keepdims=True), 1)
-        entities = jnp.einsum("bet,tbh->ebh", mentions, x)  # [2, B, 2H]
-        first, second = entities
-        if self.pooling == "attention":
-            query = self.query(jnp.concatenate([first, second], axis=-1))  # [B, H]
-            score = self.score(jnp.tanh(self.key(x) + query))[..., 0]  # [T, B]
-            weight = nnx.softmax(jnp.where(mask, score, -1e9), axis=0) * mask
-        else:
-            weight = mask / jnp.maximum(mask.sum(axis=0), 1)
-        return weight, x, first, second
-
-
-class BiLSTMAttention(BiLSTMModel):
-    """The one of the two poolings that can be looked at."""
-
-    def attention(self, batch: TokenBatch) -> jax.Array:
-        """The weight of each token, [B, T]."""
-        return self._read(batch)[0].T
+        table = jnp.concatenate([nothing, self.entity.table[...], self.words[...]])
+        return table[jnp.where(known, tokens, UNKNOWN)]

@@ -18,6 +18,7 @@ CONFIG = {
     "layers": 2,
     "dropout": 0.3,
     "unknown": 0.05,
+    "products": "bfloat16",  # of the inputs of the LSTMs in training; tested in float32
 }
 
 
@@ -28,7 +29,9 @@ class Reader(nnx.Module):
         self.embed = TokenEmbedding(sizes, config.embedding, config.unknown, rngs=rngs)
         self.width = 2 * config.hidden
         dims = [config.embedding] + [self.width] * (config.layers - 1)
-        self.layers = nnx.List(BiLSTM(dim, config.hidden, rngs=rngs) for dim in dims)
+        self.layers = nnx.List(
+            BiLSTM(dim, config.hidden, config.products, rngs=rngs) for dim in dims
+        )
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
 
     def __call__(self, tokens: jax.Array, mask: jax.Array) -> jax.Array:

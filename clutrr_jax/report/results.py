@@ -54,7 +54,7 @@ def collect(
     }
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """.87 as the papers write it; 1.00 at the top."""
     return f"{value:.2f}".removeprefix("0")
 
@@ -77,8 +77,8 @@ def table(results: dict[str, Any]) -> list[list[str]]:
         cells = []
         for test in columns:
             row = of[model, test]
-            error = "" if row[stderr] is None else f" ±{_number(row[stderr])}"
-            cells.append(_number(row[value]) + error)
+            error = "" if row[stderr] is None else f" ±{number(row[stderr])}"
+            cells.append(number(row[value]) + error)
         return [name, *cells]
 
     for model, summary in results["models"].items():
@@ -89,7 +89,7 @@ def table(results: dict[str, Any]) -> list[list[str]]:
     for name in BASELINES:
         lines.append(line(name, name, "accuracy", "stderr"))
     any_model = rows[0]["model"]
-    lines.append(["ceiling", *(_number(of[any_model, t]["ceiling"]) for t in columns)])
+    lines.append(["ceiling", *(number(of[any_model, t]["ceiling"]) for t in columns)])
     lines.append(["stories", *(str(of[any_model, t]["count"]) for t in columns)])
     return lines
 

@@ -1,0 +1,59 @@
+"""The BiLSTMs that pool over all words of a story.
+
+Shapes: B stories, T tokens, H hidden dimension.
+"""
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from clutrr_jax.data.batches import TokenBatch
+from clutrr_jax.data.stories import Sizes
+from clutrr_jax.models import reader
+from clutrr_jax.models.common import Readout
+
+CONFIG = reader.CONFIG | {"readout": 200}  # Sinha et al. 2019, appendix 2.2
+
+
+class BiLSTMModel(nnx.Module):
+    """Bidirectional LSTM over the story, pooled over its tokens (Sinha et al. 2019, 1.1): the mean
+    of the states, or their mean weighted by attention that knows the asked entities."""
+
+    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        self.pooling = config.pooling
+        self.reader = reader.Reader(config, sizes, rngs=rngs)
+        width = self.reader.width
+        if self.pooling == "attention":
+            self.key = nnx.Linear(width, config.hidden, rngs=rngs)
+            self.query = nnx.Linear(2 * width, config.hidden, use_bias=False, rngs=rngs)
+            self.score = nnx.Linear(config.hidden, 1, use_bias=False, rngs=rngs)
+        self.readout = Readout(
+            3 * width, config.readout, sizes.relations, config.dropout, rngs=rngs
+        )
+
+    def __call__(self, batch: TokenBatch) -> jax.Array:
+        """Relation logits [B, relations]."""
+        weight, x, first, second = self._read(batch)
+        return self.readout(jnp.einsum("tb,tbh->bh", weight, x), first, second)
+
+    def _read(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+        """The weight of each token [T, B], its state [T, B, 2H], and the two asked people, the mean
+        of their mentions [B, 2H]."""
+        mask = batch.mask.T  # [T, B]
+        x = self.reader(batch.tokens, batch.mask)  # [T, B, 2H]
+        first, second = reader.asked(batch, x)
+        if self.pooling == "attention":
+            query = self.query(jnp.concatenate([first, second], axis=-1))  # [B, H]
+            score = self.score(jnp.tanh(self.key(x) + query))[..., 0]  # [T, B]
+            weight = nnx.softmax(jnp.where(mask, score, -1e9), axis=0) * mask
+        else:
+            weight = mask / jnp.maximum(mask.sum(axis=0), 1)
+        return weight, x, first, second
+
+
+class BiLSTMAttention(BiLSTMModel):
+    """The one of the two poolings that can be looked at."""
+
+    def attention(self, batch: TokenBatch) -> jax.Array:
+        """The weight of each token, [B, T]."""
+        return self._read(batch)[0].T
