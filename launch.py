@@ -1,8 +1,10 @@
 """Trains models on CLUTRR, tests them, and draws the curve of accuracy against clause length.
 
-  python launch.py --config=experiments/figure5.py --workdir=runs/figure5
+  python launch.py --config=experiments/single.py --workdir=runs/first
+  python launch.py --config=experiments/figure5.py --workdir=runs/figure5 --config.scale=laptop
 
-An experiment is a file of settings. Every setting can be given on the command line instead:
+An experiment is a file of settings: of one run, or of a grid of runs, which is a table or a figure
+of the papers. Every setting can be given on the command line instead:
 
   --config.data=FILE         a CLUTRR data set: .zip, folder, .csv or .parquet
                              (empty: stories are generated, as --config.generate.* says)
@@ -13,11 +15,21 @@ An experiment is a file of settings. Every setting can be given on the command l
   --config.gat.dropout=X     any setting of a model, by its name
   --config.gat.train.epochs=N  a train setting for one model alone
 
+and of a grid:
+
+  --config.scale=S           how much of it: paper, laptop or smoke
+  --config.data=DIR          the folder with the released data sets, data_*.zip
+                             (empty: stories are generated, for each replica its own)
+  --config.only=A,B          these runs alone, by names such as supporting/gat, with * for any
+                             letters; none: nothing is run, the table is drawn from what is there
+
 All settings stand in experiments/base.py and at the top of each file in clutrr_jax/models/.
 
 The run's folder, --workdir, receives report.html, results.md, results.json, curve.png, and a folder
 for each model with its checkpoints, metrics and predictions. The same command again goes on where
-the last one ended. It runs on what JAX finds: CPU, GPU or TPU.
+the last one ended. In a grid each run has such a folder, and the grid itself has results.md,
+results.json and curve.png; a run that fails is told of, and the others go on. It runs on what JAX
+finds: CPU, GPU or TPU.
 """
 
 import json
@@ -34,9 +46,9 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.prepare import prepare
 from clutrr_jax.report import curve, page, results
 from clutrr_jax.run import device_name, run_model
-from generator.config import Config
+from experiments import grid, grid_report
+from experiments.measured import is_finished
 from generator.errors import InputError, at
-from generator.write import write_dataset
 
 __doc__ = __doc__.replace("{models}", ", ".join(MODELS))
 
@@ -44,8 +56,14 @@ _CONFIG = config_flags.DEFINE_config_file("config", None, "The experiment: a fil
 _WORKDIR = flags.DEFINE_string("workdir", None, "The run's folder.")
 
 
-def run(config, workdir: Path) -> None:
-    """One run, from its settings to its report."""
+def run(config, workdir: Path, write=grid.write_stories) -> None:
+    """One run, from its settings to its report.
+
+    Args:
+      config: its settings.
+      workdir: its folder.
+      write: generates the stories that config.generate asks for, into a folder.
+    """
     models = [name.strip() for name in config.models.split(",")]
     for name in models:
         if name not in MODELS:
@@ -54,7 +72,7 @@ def run(config, workdir: Path) -> None:
     claim(workdir / "config.json", _flat(config.to_dict()))
     if not config.data:
         print(f"Generating stories in {workdir / 'data'}.", flush=True)
-        write_dataset(Config.from_json(config.generate.to_dict()), workdir / "data")
+        write(config.generate.to_dict(), workdir / "data")
     data = prepare(config.data or workdir / "data")
     if not config.data:
         data = replace(data, name="generated stories")
@@ -67,6 +85,41 @@ def run(config, workdir: Path) -> None:
     curve.draw(found, workdir / "curve.png")
     page.write(found, data.test, workdir)
     print(f"\n{results.plain_text(results.table(found))}\n\nThe report: {workdir / 'report.html'}")
+
+
+def run_grid(config, workdir: Path) -> int:
+    """The runs of a grid that are not finished, and its table; how many of them failed."""
+    cells = grid.cells(config)
+    chosen = grid.chosen(config, cells)
+    for cell in cells:
+        if (workdir / cell.name / "config.json").exists():
+            claim(workdir / cell.name / "config.json", _flat(cell.config.to_dict()))
+    failed = {}
+    for number, cell in enumerate(chosen, start=1):
+        folder = workdir / cell.name
+        if is_finished(folder):
+            continue
+        print(f"\n[{number}/{len(chosen)}] {cell.name}", flush=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / grid_report.ERROR).unlink(missing_ok=True)
+        try:
+            run(cell.config, folder, config.grid.write)
+        except Exception as error:  # whatever it is, the others go on
+            failed[cell.name] = _one_line(error)
+            (folder / grid_report.ERROR).write_text(failed[cell.name] + "\n")
+            print(f"failed: {failed[cell.name]}", file=sys.stderr, flush=True)
+    found, table = grid_report.write(config, cells, workdir)
+    print(f"\n{results.plain_text(table)}\n\n{grid_report.claims_text(found['claims'])}")
+    print(f"\nThe report: {workdir / 'results.md'}")
+    for name, reason in failed.items():
+        print(f"failed: {name}: {reason}", file=sys.stderr)
+    return len(failed)
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, InputError):
+        return str(error)
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
 
 
 def claim(path: Path, settings: dict) -> None:
@@ -105,7 +158,8 @@ def _flat(config: dict, prefix: str = "") -> dict:
     return flat
 
 
-def main(_) -> None:
+def main(_) -> int:
+    """The exit code."""
     logging.set_verbosity(logging.WARNING)
     if flags.FLAGS["config"].value is None or _WORKDIR.value is None:
         raise InputError("--config=FILE and --workdir=DIR must be given; see --help")
@@ -115,7 +169,14 @@ def main(_) -> None:
     except OSError:
         name = getattr(flags.FLAGS["config"], "config_filename", "--config")
         raise InputError(f"{at(name)}: no such file, expected an experiment") from None
-    run(config, Path(_WORKDIR.value))
+    workdir = Path(_WORKDIR.value)
+    if "counts" in config:
+        print(grid_report.write_counts(config.name, config.counts, workdir))
+        return 0
+    if "grid" in config:
+        return 1 if run_grid(config, workdir) else 0
+    run(config, workdir)
+    return 0
 
 
 def parse_flags(argv: list[str]) -> list[str]:

@@ -197,6 +197,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--out", type=Path, metavar="DIR", help="folder to write to")
     add("--k", type=_numbers, default=[3, 4, 5, 6], metavar="K,K,...",
         help="facts per story, 2 or more [3,4,5,6; 3 to 6, section 2]")
+    add("--train-k", type=_numbers, metavar="K,K,...",
+        help="those of --k that get a training file [all]")
     add("--train-rows", type=int, default=4000, metavar="N",
         help="training stories for each k [%(default)s; 4000, section 2]")
     add("--test-rows", type=int, default=1000, metavar="N",
@@ -239,6 +241,10 @@ def _check(settings: argparse.Namespace) -> None:
             raise InputError(f"workshop: --{name} is {value}, expected {expected}")
     if settings.k[-1] > LONGEST:
         raise InputError(f"workshop: --k is {settings.k[-1]}, expected 2 to {LONGEST}")
+    if settings.train_k and not set(settings.train_k) <= set(settings.k):
+        raise InputError(
+            f"workshop: --train-k is {','.join(map(str, settings.train_k))}, expected some of --k"
+        )
     if settings.out is None and not settings.count_paths:
         raise InputError("workshop: no folder to write to, expected --out DIR (or --count-paths)")
 
@@ -275,6 +281,8 @@ def main(argv: Sequence[str]) -> int:
         raise InputError(f"{settings.out}: cannot be made a folder ({error.strerror})") from None
     for k, (members, paths) in tables.items():
         for split, count in zip(SPLITS, (settings.train_rows, settings.test_rows), strict=True):
+            if split == "train" and k not in (settings.train_k or settings.k):
+                continue
             rng = np.random.default_rng([settings.seed, k, SPLITS.index(split)])
             path = settings.out / f"M{k}_{split}.csv"
             write(path, islice(rows(members, paths, settings.distractors, split, rng), count))

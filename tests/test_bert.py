@@ -321,7 +321,7 @@ def test_a_run_with_frozen_states(small_folder, tiny_bert, tmp_path, monkeypatch
 
     def launch(folder: Path, workdir: Path) -> subprocess.CompletedProcess:
         command = [
-            sys.executable, "launch.py", "--config=experiments/figure5.py",
+            sys.executable, "launch.py", "--config=experiments/single.py",
             "--config.models=bert", f"--config.bert.folder={folder}", f"--workdir={workdir}",
             f"--config.data={small_folder}", "--config.train.replicas=2", "--config.train.epochs=1",
         ]  # fmt: skip

@@ -18,7 +18,7 @@ TINY = [
 ]
 
 
-def launch(*arguments: str, config: str = "experiments/figure5.py") -> subprocess.CompletedProcess:
+def launch(*arguments: str, config: str = "experiments/single.py") -> subprocess.CompletedProcess:
     command = [sys.executable, "launch.py", f"--config={config}", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
 
@@ -79,7 +79,7 @@ def test_a_killed_run_goes_on_to_the_same_numbers(finished, small_folder, tmp_pa
         "runpy.run_path('launch.py', run_name='__main__')\n"
     )
     often = "--config.train.checkpoint_minutes=0.0"
-    command = [sys.executable, "-c", code, "--config=experiments/figure5.py", *arguments, often]
+    command = [sys.executable, "-c", code, "--config=experiments/single.py", *arguments, often]
     killed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert killed.returncode == 9, killed.stderr
     assert not (tmp_path / "gat" / "model.json").exists()

@@ -1,0 +1,57 @@
+"""Combinatorial generalisation: table 1 and figure 2 of Sinha et al. 2018.
+
+Train on stories of k facts, test on those of 3, 4, 5 and 6, for k = 3, 4, 5, 6: the benchmark of
+2018, with distractor sentences. What comes out is that the LSTM is best where it was trained, and
+the graph networks elsewhere. No data were released: the stories are generated, 4,000 to train on
+and 1,000 to test on for each length. The curve is figure 2.
+
+    python launch.py --config=experiments/workshop_table1.py --workdir=runs/workshop_table1 \\
+        --config.scale=laptop
+
+The paper gives no errors and no number of epochs or runs. The laptop scale is estimated at 30
+minutes on two cores.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from experiments import claims
+from experiments.grid import MODEL, Grid, Training, grid_config
+from experiments.published import MODELS_2018, WORKSHOP_TABLE_1
+from generator import workshop
+
+LENGTHS = range(3, 7)
+
+
+def write(settings: dict[str, Any], folder: Path) -> None:
+    """The benchmark of 2018, with training stories of one length."""
+    workshop.main([
+        f"--out={folder}", f"--train-k={settings['train']}", f"--k={settings['test']}",
+        f"--train-rows={settings['train_rows']}", f"--test-rows={settings['test_rows']}",
+        f"--seed={settings['seed']}",
+    ])  # fmt: skip
+
+
+def get_config():
+    trainings = tuple(
+        Training(
+            name=f"M{train}",
+            settings={"generate.train": str(train), "generate.test": ",".join(map(str, LENGTHS))},
+            reads={(train, k, MODEL): (f"1.{k}",) for k in LENGTHS},
+        )
+        for train in LENGTHS
+    )
+    config = grid_config(
+        "workshop_table1",
+        Grid(
+            heads=("train k", "k", "model"),
+            trainings=trainings,
+            models=MODELS_2018,
+            laptop=dict.fromkeys(MODELS_2018, (1, 8)),
+            published=WORKSHOP_TABLE_1,
+            claims=claims.WORKSHOP_TABLE_1,
+            write=write,
+        ),
+    )
+    config.generate.train_rows, config.generate.test_rows = 4000, 1000
+    return config
