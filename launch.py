@@ -14,6 +14,7 @@ of the papers. Every setting can be given on the command line instead:
   --config.train.epochs=N    passes over the train stories
   --config.gat.dropout=X     any setting of a model, by its name
   --config.gat.train.epochs=N  a train setting for one model alone
+  --config.tensorboard=True  TensorBoard event files beside the metrics (needs tensorboardX)
 
 and of a grid:
 
@@ -69,7 +70,7 @@ def run(config, workdir: Path, write=grid.write_stories) -> None:
         if name not in MODELS:
             raise InputError(f'no model "{name}", expected some of {", ".join(MODELS)}')
     print(f"Runs on {device_name()}.", flush=True)
-    claim(workdir / "config.json", _flat(config.to_dict()))
+    claim(workdir / "config.json", identity(config))
     if not config.data:
         print(f"Generating stories in {workdir / 'data'}.", flush=True)
         write(config.generate.to_dict(), workdir / "data")
@@ -93,7 +94,7 @@ def run_grid(config, workdir: Path) -> int:
     chosen = grid.chosen(config, cells)
     for cell in cells:
         if (workdir / cell.name / "config.json").exists():
-            claim(workdir / cell.name / "config.json", _flat(cell.config.to_dict()))
+            claim(workdir / cell.name / "config.json", identity(cell.config))
     failed = {}
     for number, cell in enumerate(chosen, start=1):
         folder = workdir / cell.name
@@ -145,6 +146,13 @@ def claim(path: Path, settings: dict) -> None:
         raise InputError(f"{at(path)}: cannot be written ({error.strerror})") from None
     except ValueError:
         raise InputError(f"{at(path)}: damaged, expected JSON; remove it to start anew") from None
+
+
+def identity(config) -> dict:
+    """The settings that a run consists of, by dotted name: all but what it writes besides."""
+    flat = _flat(config.to_dict())
+    del flat["tensorboard"]
+    return flat
 
 
 def _flat(config: dict, prefix: str = "") -> dict:

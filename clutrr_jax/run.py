@@ -1,7 +1,8 @@
 """One model of a run: train it, going on from its last checkpoint, and predict the tests.
 
-A model's folder holds `checkpoints/`, `metrics.jsonl` (a line per epoch), and, once it is done,
-`predictions.csv`, `attention.npz` if the model has attention, and `model.json`.
+A model's folder holds `checkpoints/`, `metrics.jsonl` (a line per epoch), `tensorboard/` if it is
+asked for, and, once it is done, `predictions.csv`, `attention.npz` if the model has attention, and
+`model.json`.
 """
 
 import json
@@ -22,6 +23,7 @@ from clutrr_jax.evaluation import Predictions, write_predictions
 from clutrr_jax.models import MODELS
 from clutrr_jax.prepare import Prepared
 from clutrr_jax.replicas import Replicas
+from clutrr_jax.tensorboard import Scalars
 from clutrr_jax.training import Metrics, Programs, State, build, parameter_count
 
 
@@ -65,7 +67,9 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
     replicas = Replicas(train.replicas, config.seed)
     programs = build(spec, config[model], train, data.sizes, data.train_stories, replicas)
     trained = int(len(data.train) * (1 - train.dev)) * train.replicas  # stories in an epoch
-    state, seconds = _train(model, train, trained, programs, replicas, folder)
+    state, seconds = _train(
+        model, train, trained, programs, replicas, folder, tensorboard=config.tensorboard
+    )
 
     best, probability = programs.predict(state.best_params, state.other, data.test_stories)
     last, _ = programs.predict(state.average, state.other, data.test_stories)
@@ -89,7 +93,13 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
 
 
 def _train(
-    model: str, train: Any, trained: int, programs: Programs, replicas: Replicas, folder: Path
+    model: str,
+    train: Any,
+    trained: int,
+    programs: Programs,
+    replicas: Replicas,
+    folder: Path,
+    tensorboard: bool,
 ) -> tuple[State, list[float]]:
     """All epochs that are left; the state after the last, and the seconds that each epoch took,
     the dev accuracy included."""
@@ -101,6 +111,7 @@ def _train(
         first, state = restored[0] + 1, restored[1]
     metrics_file = folder / "metrics.jsonl"
     history = _keep_epochs(metrics_file, before=first)
+    scalars = Scalars(folder / "tensorboard", first) if tensorboard else None
     saved_at = time.monotonic()
     bar = tqdm(
         range(first, train.epochs + 1),
@@ -118,14 +129,19 @@ def _train(
         history.append(line)
         with metrics_file.open("a") as file:
             file.write(json.dumps(line) + "\n")
+        speed = trained / line["seconds"]
         bar.set_postfix(
             loss=f"{np.mean(line['loss']):.3f}",
             dev=f"{np.mean(line['dev_accuracy']):.3f}",
-            stories=f"{trained / line['seconds']:,.0f}/s",
+            stories=f"{speed:,.0f}/s",
         )
+        if scalars:
+            scalars.write(line, train.learning_rate, speed)
         if epoch == train.epochs or time.monotonic() - saved_at > 60 * train.checkpoint_minutes:
             checkpoints.save(epoch, state)
             saved_at = time.monotonic()
+    if scalars:
+        scalars.close()
     return state, [line["seconds"] for line in history]
 
 

@@ -12,6 +12,7 @@ def base(name: str, models: str) -> ConfigDict:
     config = ConfigDict()
     config.name = name
     config.models = models
+    config.tensorboard = False  # whether to write event files beside metrics.jsonl
     config.seed = 0  # of the first replica; the next have the next numbers
 
     # A data set: .zip, folder, .csv or .parquet. Empty: generated anew, as `generate` says.

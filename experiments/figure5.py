@@ -24,7 +24,7 @@ RELEASES = {"2,3": "data_089907f8", "2,3,4": "data_db9b8f04"}
 def training(train: str, release: str = "") -> Training:
     """Train on these k, test on all."""
     return Training(
-        name=f"k={train}",
+        name="k" + train.replace(",", ""),
         release=release,
         settings={"generate.train": ",".join(f"1.{k}" for k in train.split(","))},
         reads={(train, k, MODEL): (f"1.{k}",) for k in TESTS},

@@ -90,7 +90,7 @@ def test_released_data_are_one_run_of_all_replicas(tmp_path: Path) -> None:
         (tmp_path / release).touch()
     config = with_scale("figure5", "laptop", data=str(tmp_path), models="gat")
     cells = grid.cells(config)
-    assert [cell.name for cell in cells] == ["k=2,3/gat", "k=2,3,4/gat"]
+    assert [cell.name for cell in cells] == ["k23/gat", "k234/gat"]
     assert [cell.config.data for cell in cells] == [
         str(tmp_path / "data_089907f8.zip"), str(tmp_path / "data_db9b8f04"),
     ]  # fmt: skip

@@ -15,6 +15,7 @@ TINY = [
     "--config.bilstm_mean.hidden=8",
     "--config.bilstm_mean.embedding=8",
     "--config.models=gat,bilstm_mean",
+    "--config.tensorboard=True",
 ]
 
 
@@ -50,6 +51,7 @@ def test_a_run_leaves_its_report(finished) -> None:
         assert "bilstm_mean (2 replicas)" in text and "ceiling" in text and "majority" in text
     lines = (workdir / "gat" / "predictions.csv").read_text().splitlines()
     assert len(lines) == 1 + 2 * 80
+    assert list((workdir / "gat" / "tensorboard").glob("events.*"))
     assert len((workdir / "gat" / "metrics.jsonl").read_text().splitlines()) == 2
 
 

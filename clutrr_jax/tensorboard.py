@@ -1,0 +1,48 @@
+"""The course of a training as TensorBoard event files, beside `metrics.jsonl`.
+
+pip install tensorboardX==2.6.5
+python launch.py --config=experiments/single.py --workdir=runs/first --config.tensorboard=True
+tensorboard --logdir runs/first
+"""
+
+from pathlib import Path
+from typing import Any
+
+from generator.errors import InputError
+
+
+class Scalars:
+    """Writes loss and dev accuracy of each replica, learning rate and train stories/s."""
+
+    def __init__(self, folder: Path, first: int):
+        """A folder may hold the events of an earlier start: they count up to the epoch `first`.
+
+        Raises:
+          InputError: tensorboardX is not installed.
+        """
+        try:
+            from tensorboardX import SummaryWriter
+        except ImportError:
+            raise InputError(
+                "setting tensorboard: tensorboardX is not installed, expected it by "
+                "pip install tensorboardX==2.6.5"
+            ) from None
+        self.writer = SummaryWriter(str(folder), purge_step=first)
+
+    def write(self, line: dict[str, Any], learning_rate: float, speed: float) -> None:
+        """One epoch.
+
+        Args:
+          line: that of `metrics.jsonl`.
+          learning_rate: of this epoch.
+          speed: train stories per second, of all replicas together.
+        """
+        for name in ("loss", "dev_accuracy"):
+            for replica, value in enumerate(line[name]):
+                self.writer.add_scalar(f"{name}/replica_{replica}", value, line["epoch"])
+        self.writer.add_scalar("learning_rate", learning_rate, line["epoch"])
+        self.writer.add_scalar("stories_per_second", speed, line["epoch"])
+        self.writer.flush()
+
+    def close(self) -> None:
+        self.writer.close()
