@@ -378,6 +378,7 @@ def test_edges_are_what_the_words_mean(l_max, children):
         (["--k", "3,x"], r"--k: '3,x', expected numbers such as 3,4,5,6"),
         (["--k", "1"], "--k is 1, expected 2 to 25"),
         (["--k", "3,26"], "--k is 26, expected 2 to 25"),
+        (["--k", "3", "--train-k", "4"], "--train-k is 4, expected some of --k"),
         (["--k", "9"], "over 10000 paths of 5 facts, expected fewer"),
         (["--k", "7", "--l-max", "1", "--c-max", "2", "--c-min", "1"], "no path of 7 facts"),
         (["--train-rows", "-1"], "--train-rows is -1, expected 0 or more"),
