@@ -171,7 +171,7 @@ def markdown(config: Any, results: dict[str, Any], table: list[list[str]]) -> st
     rows.insert(1, "|---" * len(table[0]) + "|")
     states = [cell["state"] for cell in results["cells"]]
     amounts = "; ".join(
-        f"{model}: {m['replicas']} replica{'s' if m['replicas'] > 1 else ''}, {m['epochs']} epochs"
+        f"{model}: replicas {m['replicas']}, epochs {m['epochs']}"
         for model, m in results["models"].items()
     )
     missing = [model for model in config.grid.models if model not in results["models"]]
@@ -243,12 +243,19 @@ def draw(grid: Grid, cells: list[Cell], table: Table, path: Path) -> None:
                 axes.plot(at, means, ":", lw=1, color="black" if "people" in name else "grey",
                           label=name)  # fmt: skip
         axes.set_xticks(place, [str(x) for x in xs], rotation=0 if is_curve else 30)
-        axes.set(ylim=(0, 1.03), title=f"{grid.heads[0]}: {panel}", xlabel=grid.heads[1])
+        axes.set(xlim=(-0.5, len(xs) - 0.5), ylim=(0, 1.03))
+        axes.set(title=f"{grid.heads[0]}: {panel}", xlabel=grid.heads[1])
         axes.grid(alpha=0.25)
     row[0][0].set_ylabel("accuracy" + (" (hollow: paper)" if grid.published else ""))
-    handles, names = row[0][-1].get_legend_handles_labels()
-    if handles:
-        figure.legend(handles, names, fontsize=8, loc="outside right upper", frameon=False)
+    named = {
+        name: handle
+        for axes in row[0]
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    if named:
+        figure.legend(
+            named.values(), named.keys(), fontsize=8, loc="outside right upper", frameon=False
+        )
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
