@@ -60,7 +60,7 @@ def packing(stories: Any) -> list[Callable[[], Any]]:
     """Compiled programs that pack all stories into graph batches and token batches."""
     from clutrr_jax.data.batches import InputKind, chunk, pack, plan_shapes
 
-    programs = []
+    programs: list[Callable[[], Any]] = []
     kinds: tuple[InputKind, ...] = ("graph", "tokens")
     for kind in kinds:
         shapes, buckets = plan_shapes(kind, stories, min(100, len(stories.target)))
