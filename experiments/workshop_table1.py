@@ -47,7 +47,7 @@ def get_config():
             heads=("train k", "k", "model"),
             trainings=trainings,
             models=MODELS_2018,
-            laptop=dict.fromkeys(MODELS_2018, (1, 8)),
+            laptop={"bilstm_2018": (1, 8), "gnn_2018_mean": (1, 4), "gnn_2018_attention": (1, 4)},
             published=WORKSHOP_TABLE_1,
             claims=claims.WORKSHOP_TABLE_1,
             write=write,
