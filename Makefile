@@ -7,7 +7,7 @@ demo: .venv/runtime
 	$(BIN)/python launch.py --config=experiments/demo.py --workdir=runs/demo
 
 test: .venv/dev
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 lint: .venv/dev
 	$(BIN)/ruff format --check .

@@ -160,12 +160,13 @@ def test_overfits_and_trains_all_that_it_should(name: str, small) -> None:
 
     state = optimizer.init(params)
     touched = jax.tree.map(lambda p: jnp.zeros(p.shape, bool), params)
-    for _ in range(150):
+    right = jax.jit(lambda params: nnx.merge(graph, params, other)(batch).argmax(-1) == target)
+    for number in range(1, 151):
         params, state, grads = step(params, state)
         touched = jax.tree.map(lambda t, g: t | (g != 0), touched, grads)
-    call = jax.jit(lambda params: nnx.merge(graph, params, other)(batch))
-    predicted = call(params).argmax(axis=-1)
-    assert (predicted == target).mean() > 0.95
+        if number % 15 == 0 and right(params).mean() > 0.95:
+            break
+    assert right(params).mean() > 0.95
     tables = {jax.tree_util.keystr(path) for path, _ in paths(nnx.state(model, EntityVectors))}
     reached = {jax.tree_util.keystr(path): bool(t.any()) for path, t in paths(touched)}
     assert [path for path, hit in reached.items() if not hit and path not in tables] == []
