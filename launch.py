@@ -19,7 +19,7 @@ of the papers. Every setting can be given on the command line instead:
 and of a grid:
 
   --config.scale=S           how much of it: paper, laptop or smoke
-  --config.data=DIR          the folder with the released data sets, data_*.zip
+  --config.data=DIR          the folder with the released data sets, data_*.zip, or one of them
                              (empty: stories are generated, for each replica its own)
   --config.only=A,B          these runs alone, by names such as supporting/gat, with * for any
                              letters; none: nothing is run, the table is drawn from what is there

@@ -107,8 +107,7 @@ def cells(config: ConfigDict) -> list[Cell]:
     }[config.scale]
     models = [name.strip() for name in config.models.split(",")] if config.models else list(amounts)
     found = []
-    for training in grid.trainings:
-        data = _released(config.data, training) if config.data else ""
+    for training, data in _with_data(config.data, grid.trainings):
         for model in models:
             if model not in MODELS:
                 raise InputError(f'no model "{model}", expected some of {", ".join(MODELS)}')
@@ -145,6 +144,21 @@ def chosen(config: ConfigDict, all_cells: list[Cell]) -> list[Cell]:
                 "with * for any letters, or none"
             )
     return [c for c in all_cells if any(fnmatchcase(c.name, pattern) for pattern in patterns)]
+
+
+def _with_data(data: str, trainings: tuple[Training, ...]) -> list[tuple[Training, str]]:
+    """Each training with its released data set, or with none where stories are generated. Of a
+    single data set, the training that is on it."""
+    if not data:
+        return [(training, "") for training in trainings]
+    named = [
+        t for t in trainings if t.release and Path(data).name.removesuffix(".zip") == t.release
+    ]
+    if named:
+        if not Path(data).exists():
+            raise InputError(f"{at(data)}: cannot be read (No such file or directory)")
+        return [(training, data) for training in named]
+    return [(training, _released(data, training)) for training in trainings]
 
 
 def _released(folder: str, training: Training) -> str:

@@ -97,6 +97,16 @@ def test_released_data_are_one_run_of_all_replicas(tmp_path: Path) -> None:
     assert [settings(cell.config, "gat").replicas for cell in cells] == [10, 10]
 
 
+@pytest.mark.parametrize("release", ["data_db9b8f04.zip", "data_db9b8f04"])
+def test_of_one_released_data_set_only_what_trains_on_it_is_run(release, tmp_path: Path) -> None:
+    data = str(tmp_path / release)
+    with pytest.raises(InputError, match="cannot be read"):
+        grid.cells(with_scale("figure5", "laptop", data=data, models="gat"))
+    (tmp_path / release).touch()
+    (cell,) = grid.cells(with_scale("figure5", "laptop", data=data, models="gat"))
+    assert cell.name == "k234/gat" and cell.config.data == data
+
+
 def test_what_is_given_goes_before_the_scale() -> None:
     config = with_scale("figure5", "smoke", models="gat,prover")
     config.train.replicas, config.gat.train.replicas, config.train.epochs = 2, 3, 7
