@@ -108,6 +108,7 @@ def measure(arguments: argparse.Namespace):
     from clutrr_jax.prepare import prepare
     from clutrr_jax.replicas import Replicas
     from clutrr_jax.training import build
+    from experiments.base import base
     from generator.config import Config
     from generator.errors import InputError
     from generator.write import write_dataset
@@ -120,17 +121,8 @@ def measure(arguments: argparse.Namespace):
         if not arguments.data:
             write_dataset(Config(), Path(folder))
         words = prepare(arguments.data or folder)
-    train = ConfigDict(
-        {
-            "batch": arguments.batch,
-            "learning_rate": 1e-3,
-            "clip": 5.0,
-            "average": 0.999,
-            "reorder": 0.5,
-            "entities": "redrawn",
-            "dev": 0.0,
-        }
-    )
+    train = base("benchmarks", "").train
+    train.update(batch=arguments.batch, dev=0.0)
     replicas = Replicas(arguments.replicas)
     stories = arguments.replicas * len(words.train)
     for name in names:

@@ -44,19 +44,12 @@ def load(path: str | Path) -> Dataset:
     path = Path(path)
     train: list[Records] = []
     test: list[Records] = []
-    for name, content in _tables(path):
-        header, rows = _read_table(name, content)
+    for name, header, rows in read_tables(path):
         records = parse(name, header, rows)
-        base = Path(name).name.lower()
-        if "test" in base:
-            test.append(records)
-        elif "train" in base or "valid" in base or "task_split" not in header:
-            train.append(records)
-        else:
-            place = header.index("task_split")
-            is_test = np.array([row[place] == "test" for row in rows])
-            train += [records.select(~is_test)] if not is_test.all() else []
-            test += [records.select(is_test)] if is_test.any() else []
+        is_test = mark_tests(name, header, rows)
+        for part, chosen in ((train, ~is_test), (test, is_test)):
+            if chosen.any():
+                part.append(records.select(chosen))
     if not train and not test:
         raise InputError(f"{at(path)}: no data in it, expected files *_train.csv and *_test.csv")
     return Dataset(
@@ -64,6 +57,23 @@ def load(path: str | Path) -> Dataset:
         train=concatenate(train) if train else None,
         test=concatenate(test) if test else None,
     )
+
+
+def read_tables(path: Path) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """Name, header and rows of every table of the data set, ordered by name. Raises InputError."""
+    for name, content in _tables(path):
+        yield name, *_read_table(name, content)
+
+
+def mark_tests(name: str, header: list[str], rows: list[list[str]]) -> np.ndarray:
+    """Which rows of a table are test data, as `load` says. bool [rows]."""
+    base = Path(name).name.lower()
+    if "test" in base:
+        return np.ones(len(rows), bool)
+    if "train" in base or "valid" in base or "task_split" not in header:
+        return np.zeros(len(rows), bool)
+    place = header.index("task_split")
+    return np.array([row[place] == "test" for row in rows])
 
 
 def _tables(path: Path) -> Iterator[tuple[str, bytes]]:
@@ -139,7 +149,7 @@ def _read_parquet(name: str, content: bytes) -> tuple[list[str], list[list[str]]
         ):
             raise InputError(f"{at(name)}: over {MAX_BYTES} bytes when read, expected less")
         header = [
-            column for column in file.schema_arrow.names if column in (*COLUMNS, "task_split")
+            column for column in file.schema_arrow.names if column in (*COLUMNS, "task_split", "id")
         ]
         table = file.read(columns=header)
         columns = [

@@ -1,12 +1,11 @@
 """What a test story is called outside: the `id` of its row, or T.K/ROW, its place in its task."""
 
-import io
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 
-from clutrr_jax.data.files import _read_table, _tables
+from clutrr_jax.data.files import mark_tests, read_tables
 from clutrr_jax.data.records import Records, tasks
 
 
@@ -27,19 +26,8 @@ def story_ids(path: str | Path, test: Records) -> list[str]:
       test: the test records that `load` read from it.
     """
     ids: list[str] = []
-    for name, content in _tables(Path(path)):
-        if name.endswith(".parquet"):
-            table = pq.read_table(io.BytesIO(content)).to_pydict()
-        else:
-            header, rows = _read_table(name, content)
-            table = dict(zip(header, zip(*rows, strict=True), strict=True))
-        # As `load` tells the splits apart.
-        base = Path(name).name.lower()
-        split = table.get("task_split", ())
-        if "test" in base:
-            split = ["test"] * len(table["story"])
-        elif "train" in base or "valid" in base:
-            split = ()
-        if "id" in table:
-            ids += [str(i) for i, part in zip(table["id"], split, strict=False) if part == "test"]
+    for name, header, rows in read_tables(Path(path)):
+        if "id" in header:
+            place = header.index("id")
+            ids += compress([row[place] for row in rows], mark_tests(name, header, rows))
     return ids if len(set(ids)) == len(test) == len(ids) else places(test)
