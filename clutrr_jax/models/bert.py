@@ -11,7 +11,7 @@ from clutrr_jax.data.batches import TokenBatch
 from clutrr_jax.data.stories import Sizes
 from clutrr_jax.data.text import FIRST_ENTITY
 from clutrr_jax.models import reader
-from clutrr_jax.models.common import EntityEmbedding, Readout
+from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout
 from clutrr_jax.models.lstm import LSTM
 
 # Sinha et al. 2019, appendix 2.2; dropout is not in the paper. `folder` and `people` are explained
@@ -42,7 +42,7 @@ class Bert(nnx.Module):
     """Frozen states, pooled by their mean, and a readout (Sinha et al. 2019, appendix 1.1)."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.dropout = Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(
             3 * sizes.states, config.readout, sizes.relations, config.dropout, rngs=rngs
         )
@@ -62,7 +62,7 @@ class BertLSTM(nnx.Module):
         self.entity = EntityEmbedding(sizes.entities, sizes.states, rngs=rngs)
         dims = [sizes.states] + [config.hidden] * (config.layers - 1)
         self.layers = nnx.List(LSTM(dim, config.hidden, config.products, rngs=rngs) for dim in dims)
-        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.dropout = Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(
             3 * config.hidden, config.readout, sizes.relations, config.dropout, rngs=rngs
         )

@@ -11,6 +11,7 @@ from clutrr_jax.data.batches import TokenBatch
 from clutrr_jax.data.stories import Sizes
 from clutrr_jax.models import reader
 from clutrr_jax.models.common import Readout
+from clutrr_jax.models.products import RoundedLinear
 
 CONFIG = reader.CONFIG | {"readout": 200}  # Sinha et al. 2019, appendix 2.2
 
@@ -24,8 +25,8 @@ class BiLSTMModel(nnx.Module):
         self.reader = reader.Reader(config, sizes, rngs=rngs)
         width = self.reader.width
         if self.pooling == "attention":
-            self.key = nnx.Linear(width, config.hidden, rngs=rngs)
-            self.query = nnx.Linear(2 * width, config.hidden, use_bias=False, rngs=rngs)
+            self.key = RoundedLinear(width, config.hidden, config.products, rngs=rngs)
+            self.query = nnx.Linear(2 * width, config.hidden, rngs=rngs)
             self.score = nnx.Linear(config.hidden, 1, use_bias=False, rngs=rngs)
         self.readout = Readout(
             3 * width, config.readout, sizes.relations, config.dropout, rngs=rngs

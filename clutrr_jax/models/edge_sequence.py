@@ -16,7 +16,7 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.models.common import EntityEmbedding, Readout
+from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout
 from clutrr_jax.models.lstm import lstm
 
 # Sizes: the code of Minervini et al. 2020, which has no dropout.
@@ -87,7 +87,7 @@ class EdgeSequence(nnx.Module):
         self.entities = sizes.entities
         shape = (sizes.edge_types, config.embedding)
         self.relation = nnx.Param(jax.random.normal(rngs.params(), shape) / config.embedding**0.5)
-        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.dropout = Dropout(config.dropout, rngs=rngs)
         width = code + 2 * config.embedding
         self.readout = Readout(width, config.readout, sizes.relations, config.dropout, rngs=rngs)
 

@@ -12,7 +12,7 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.models.common import owners, places
+from clutrr_jax.models.common import Dropout, owners, places
 from clutrr_jax.models.products import product
 
 # The authors' code for CLUTRR; its learning rate also rises and falls.
@@ -43,7 +43,7 @@ class EdgeTransformer(nnx.Module):
         # One row for each edge type, and the last for pairs of which nothing is stated.
         self.table = nnx.Param(glorot(rngs.params(), (sizes.edge_types + 1, config.dim)))
         self.layer = Layer(config.dim, config.heads, config.widening * config.dim, rngs=rngs)
-        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.dropout = Dropout(config.dropout, rngs=rngs)
         self.hidden = nnx.Linear(config.dim, config.dim, rngs=rngs)
         self.out = nnx.Linear(config.dim, sizes.relations, rngs=rngs)
 

@@ -9,7 +9,7 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.models.common import EntityEmbedding, Readout, pool_people
+from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout, pool_people
 from generator.errors import InputError
 
 # Sizes: Sinha et al. 2019, appendix 2.2. Heads, the two steps of a round, dropout and the direction
@@ -86,7 +86,7 @@ class GAT(nnx.Module):
             AttentionStep(config.node, config.edge, config.heads, rngs=rngs)
             for _ in range(config.steps)
         )
-        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.dropout = Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(
             3 * config.node, config.readout, sizes.relations, config.dropout, rngs=rngs
         )

@@ -11,7 +11,7 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.models.common import EntityEmbedding, Readout, pool_people
+from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout, pool_people
 
 # Sizes and dropout as for the GAT; two layers in a round as in Minervini et al. 2020.
 CONFIG = {
@@ -119,7 +119,7 @@ class GCN(nnx.Module):
         self.steps: Any = nnx.List(
             self.layer(config, 2 * sizes.edge_types, rngs=rngs) for _ in range(config.steps)
         )
-        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.dropout = Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(
             3 * config.node, config.readout, sizes.relations, config.dropout, rngs=rngs
         )

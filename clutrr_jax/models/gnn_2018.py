@@ -14,7 +14,7 @@ from flax import nnx
 from clutrr_jax.data.batches import TokenBatch
 from clutrr_jax.data.stories import Sizes
 from clutrr_jax.data.text import FIRST_ENTITY
-from clutrr_jax.models.common import EntityEmbedding, Readout
+from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout
 from clutrr_jax.models.lstm import TokenEmbedding
 from clutrr_jax.models.reader import is_one_of
 
@@ -147,7 +147,7 @@ class GNN2018(nnx.Module):
             self.to = nnx.Linear(config.node + position, config.node, rngs=rngs)
             self.source = nnx.Linear(config.node, config.node, use_bias=False, rngs=rngs)
             self.score = nnx.Linear(config.node, 1, use_bias=False, rngs=rngs)
-        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.dropout = Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(
             3 * config.node, config.readout, sizes.relations, config.dropout, rngs=rngs
         )

@@ -9,7 +9,7 @@ from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
 from clutrr_jax.data.text import FIRST_ENTITY, UNKNOWN
-from clutrr_jax.models.common import EntityEmbedding
+from clutrr_jax.models.common import Dropout, EntityEmbedding
 from clutrr_jax.models.products import RoundedLinear
 
 
@@ -130,7 +130,7 @@ class TokenEmbedding(nnx.Module):
     a share of the words is made unknown, as the words of held-out paraphrases are in the tests."""
 
     def __init__(self, sizes: Sizes, dim: int, unknown: float, *, rngs: nnx.Rngs):
-        self.keep = nnx.Dropout(unknown, rngs=rngs)
+        self.keep = Dropout(unknown, rngs=rngs)
         self.first_word = FIRST_ENTITY + sizes.entities
         self.entity = EntityEmbedding(sizes.entities, dim, rngs=rngs)
         words = sizes.tokens - FIRST_ENTITY - sizes.entities

@@ -10,7 +10,7 @@ from flax import nnx
 from clutrr_jax.data.batches import TokenBatch
 from clutrr_jax.data.stories import Sizes
 from clutrr_jax.models import reader
-from clutrr_jax.models.common import Readout
+from clutrr_jax.models.common import Dropout, Readout
 
 # Iterations, the shared question and the last dropout: Sinha et al. 2019, appendix 2.2.
 CONFIG = reader.CONFIG | {
@@ -43,7 +43,7 @@ class MAC(nnx.Module):
         self.combine_word = linear(dim, use_bias=False)
         self.attend_words = nnx.Param(jax.random.normal(rngs.params(), (dim,)) / dim**0.5)
         self.write = linear(2 * dim)
-        self.dropout = nnx.Dropout(config.dropout_mac, rngs=rngs)
+        self.dropout = Dropout(config.dropout_mac, rngs=rngs)
         self.readout = Readout(3 * dim, config.readout, sizes.relations, config.dropout, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:

@@ -9,6 +9,7 @@ from flax import nnx
 
 from clutrr_jax.data.batches import TokenBatch
 from clutrr_jax.data.stories import Sizes
+from clutrr_jax.models.common import Dropout
 from clutrr_jax.models.lstm import BiLSTM, TokenEmbedding
 
 # Sinha et al. 2019, appendix 2.2; dropout and the share of words made unknown are not in the paper.
@@ -32,7 +33,7 @@ class Reader(nnx.Module):
         self.layers = nnx.List(
             BiLSTM(dim, config.hidden, config.products, rngs=rngs) for dim in dims
         )
-        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.dropout = Dropout(config.dropout, rngs=rngs)
 
     def __call__(self, tokens: jax.Array, mask: jax.Array) -> jax.Array:
         """Tokens and mask [B, T] -> states [T, B, 2H], zero where the mask is False. Both

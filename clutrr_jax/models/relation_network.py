@@ -10,6 +10,7 @@ from flax import nnx
 from clutrr_jax.data.batches import TokenBatch
 from clutrr_jax.data.stories import Sizes
 from clutrr_jax.models import reader
+from clutrr_jax.models.common import Dropout
 
 # g, f1 and f2: Sinha et al. 2019, appendix 2.2; four layers of g: Santoro et al. 2017.
 CONFIG = reader.CONFIG | {
@@ -57,7 +58,7 @@ class RelationNetwork(nnx.Module):
         )
         self.f1 = nnx.Linear(config.g, config.f1, rngs=rngs)
         self.f2 = nnx.Linear(config.f1, config.f2, rngs=rngs)
-        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.dropout = Dropout(config.dropout, rngs=rngs)
         self.out = nnx.Linear(config.f2, sizes.relations, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
