@@ -12,7 +12,7 @@ import jax
 import numpy as np
 from flax import nnx
 
-from clutrr_jax.data.batches import InputKind, chunk, pack, plan_shapes
+from clutrr_jax.data.batches import GRAPHS, InputKind, chunk, pack, plan_shapes
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.stories import Stories
 from clutrr_jax.data.text import spans
@@ -39,7 +39,7 @@ def attend(model: Any, kind: InputKind, stories: Stories) -> np.ndarray:
       kind: of the batches that it reads.
       stories: what it reads.
     """
-    graphs = kind == "graph"
+    graphs = kind in GRAPHS
     start = np.asarray(stories.edge_start if graphs else stories.token_start)
     size = np.asarray(stories.n_edge if graphs else stories.n_token)
     flat = np.zeros(size.sum(), np.float32)
@@ -74,7 +74,7 @@ def write_attention(folder: Path, spec: Spec, config: Any, data: Prepared, state
         nnx.update(model, jax.tree.map(lambda array: jax.device_get(array)[0], part))
     model.eval()
     weights = attend(model, spec.kind, data.test_stories).astype(np.float16)
-    over = "facts" if spec.kind == "graph" else "words"
+    over = "facts" if spec.kind in GRAPHS else "words"
     np.savez_compressed(folder / FILE, over=over, weights=weights)
 
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from clutrr_jax.data.batches import GRAPHS
 from clutrr_jax.models import MODELS
 from experiments.measured import Measured, NotMeasured, Table
 from experiments.published import NOISE
@@ -40,7 +41,7 @@ def _models(table: Table, place: int = 2) -> list[str]:
 
 def _texts(table: Table) -> list[str]:
     """The models that read stories."""
-    return _some(m for m in _models(table) if MODELS[m].kind != "graph")
+    return _some(m for m in _models(table) if MODELS[m].kind not in GRAPHS)
 
 
 def _mean(cells: Iterable[Measured]) -> float:
@@ -158,7 +159,7 @@ def fixed_best_for_text(table: Table) -> bool:
 
     Mean over k, at most .10 above each of the others.
     """
-    texts = _some(m for m in _models(table, place=0) if MODELS[m].kind != "graph")
+    texts = _some(m for m in _models(table, place=0) if MODELS[m].kind not in GRAPHS)
     return all(
         0 <= _policy(table, model, "fixed") - _policy(table, model, other) <= 0.10
         for model in texts

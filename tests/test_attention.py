@@ -8,7 +8,7 @@ from flax import nnx
 from ml_collections import ConfigDict
 
 from clutrr_jax.attention import FILE, attend, read_attention, write_attention
-from clutrr_jax.data.batches import pack, plan_shapes
+from clutrr_jax.data.batches import GRAPHS, pack, plan_shapes
 from clutrr_jax.models import MODELS
 from clutrr_jax.replicas import Replicas
 from clutrr_jax.training import build
@@ -20,7 +20,7 @@ ATTENDING = [name for name, spec in MODELS.items() if hasattr(spec.model, "atten
 
 def config_for(name: str) -> ConfigDict:
     """A small one: no figure depends on it."""
-    small = SMALL["gat" if MODELS[name].kind == "graph" else "bilstm_mean"]
+    small = SMALL["gat" if MODELS[name].kind in GRAPHS else "bilstm_mean"]
     own = MODELS[name].config
     return ConfigDict(own | {key: value for key, value in small.items() if key in own})
 
@@ -38,7 +38,7 @@ def alone(model: nnx.Module, stories, rows: jax.Array, shape) -> jax.Array:
 
 def parts(name: str, stories) -> list[slice]:
     """The facts or tokens of each story."""
-    graphs = MODELS[name].kind == "graph"
+    graphs = MODELS[name].kind in GRAPHS
     start = np.asarray(stories.edge_start if graphs else stories.token_start)
     size = np.asarray(stories.n_edge if graphs else stories.n_token)
     return [slice(a, a + n) for a, n in zip(start, size, strict=True)]
@@ -72,7 +72,7 @@ def test_what_is_written_is_of_the_first_replica(name: str, small, tmp_path) -> 
     state = programs.init()
     write_attention(tmp_path, spec, config, small, state)
     found = read_attention(tmp_path, small.test)
-    assert found.over == ("facts" if spec.kind == "graph" else "words")
+    assert found.over == ("facts" if spec.kind in GRAPHS else "words")
     model = make(name, small)
     nnx.update(model, jax.tree.map(lambda a: a[0], state.best_params))
     nnx.update(model, jax.tree.map(lambda a: a[0], state.other))

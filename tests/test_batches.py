@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clutrr_jax.data.batches import Shape, best_lengths, chunk, pack, plan_shapes
+from clutrr_jax.data.batches import GRAPHS, Shape, best_lengths, chunk, pack, plan_shapes
 from clutrr_jax.data.records import parse
 from clutrr_jax.data.stories import redraw_entities, reorder_sentences
 from clutrr_jax.data.text import (
@@ -20,7 +20,7 @@ from clutrr_jax.data.text import (
 )
 from tests.test_records import ROW
 
-KINDS = ("graph", "tokens")
+KINDS = ("graph", "pairs", "tokens")
 
 
 def test_tokens_by_hand() -> None:
@@ -190,11 +190,13 @@ def test_a_token_batch_holds_its_stories(small, data) -> None:
 def test_every_story_fits_its_shape_once(small, kind, size: int) -> None:
     shapes, buckets = plan_shapes(kind, small.train_stories, size)
     assert sorted(np.concatenate(buckets).tolist()) == list(range(120))
+    assert (len(shapes) > 1) == (kind != "graph")
     for shape, rows in zip(shapes, buckets, strict=True):
         for some in chunk(rows, size):
             batch = pack(small.train_stories, jnp.array(some), shape)
-            if kind == "graph":
+            if kind in GRAPHS:
                 assert int(batch.n_node[-1]) >= 1 and int(batch.n_edge[-1]) >= 0
+                assert int(batch.n_node[:-1].max()) <= shape.people
             else:
                 real = some[some >= 0]
                 np.testing.assert_array_equal(

@@ -15,8 +15,10 @@ import numpy as np
 from clutrr_jax.data.stories import Stories
 from clutrr_jax.data.text import FIRST_ENTITY, PAD
 
-InputKind = Literal["graph", "tokens", "states"]
-MAX_BUCKETS = 4  # shapes of token batches: each is one more branch to compile
+# Of "pairs" are graphs too, for models whose arrays are padded to the story with most people.
+InputKind = Literal["graph", "pairs", "tokens", "states"]
+GRAPHS = ("graph", "pairs")
+MAX_BUCKETS = 4  # shapes of the batches of one kind: each is one more branch to compile
 LENGTH_STEP = 4  # token lengths are rounded up to a multiple of this
 
 
@@ -51,28 +53,33 @@ def plan_shapes(
     """The shapes that batches of these stories need, and the rows that go into each.
 
     A graph batch has one shape, with room for the largest stories at once: any batch fits.
-    Other batches come in up to four lengths, chosen so that the least padding is computed.
+    Batches of pairs come in up to four numbers of people, and the others in up to four lengths,
+    chosen so that the least padding is computed.
     """
     if kind == "graph":
-
-        def largest(counts: jax.Array) -> int:
-            return int(np.sort(np.asarray(counts))[-batch_size:].sum())
-
-        # One node more: padding edges need a padding node to join.
-        shape = Shape(
-            stories=batch_size,
-            nodes=largest(stories.n_node) + 1,
-            edges=largest(stories.n_edge),
-            people=int(stories.n_node.max()),
-            facts=int(stories.n_edge.max()),
-        )
-        return [shape], [np.arange(len(stories.target))]
-    lengths = -(-np.asarray(stories.n_token) // LENGTH_STEP) * LENGTH_STEP
+        return [_graph_shape(stories, slice(None), batch_size)], [np.arange(len(stories.target))]
+    if kind == "pairs":
+        lengths = np.asarray(stories.n_node) ** 2
+    else:
+        lengths = -(-np.asarray(stories.n_token) // LENGTH_STEP) * LENGTH_STEP
     bounds = best_lengths(lengths, MAX_BUCKETS)
     bucket = np.searchsorted(bounds, lengths)
-    return (
-        [Shape(batch_size, tokens=bound) for bound in bounds],
-        [np.flatnonzero(bucket == b) for b in range(len(bounds))],
+    buckets = [np.flatnonzero(bucket == b) for b in range(len(bounds))]
+    if kind == "pairs":
+        return [_graph_shape(stories, rows, batch_size) for rows in buckets], buckets
+    return [Shape(batch_size, tokens=bound) for bound in bounds], buckets
+
+
+def _graph_shape(stories: Stories, rows: Any, batch_size: int) -> Shape:
+    """Room for any `batch_size` of the rows at once."""
+    n_node, n_edge = np.asarray(stories.n_node)[rows], np.asarray(stories.n_edge)[rows]
+    return Shape(
+        stories=batch_size,
+        # One node more: padding edges need a padding node to join.
+        nodes=int(np.sort(n_node)[-batch_size:].sum()) + 1,
+        edges=int(np.sort(n_edge)[-batch_size:].sum()),
+        people=int(n_node.max()),
+        facts=int(n_edge.max()),
     )
 
 

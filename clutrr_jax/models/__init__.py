@@ -47,7 +47,7 @@ MODELS: dict[str, Spec] = {
     "edge_attention": Spec(
         edge_sequence.EdgeAttention, "graph", edge_sequence.ATTENTION_CONFIG, ordered=True
     ),
-    "edge_transformer": Spec(edge_transformer.EdgeTransformer, "graph", edge_transformer.CONFIG),
+    "edge_transformer": Spec(edge_transformer.EdgeTransformer, "pairs", edge_transformer.CONFIG),
     "epignn": Spec(epignn.EpiGNN, "graph", epignn.CONFIG),
     "prover": Spec(prover.Prover, "graph", prover.CONFIG),
     "bilstm_mean": Spec(bilstm.BiLSTMModel, "tokens", bilstm.CONFIG | {"pooling": "mean"}),

@@ -52,22 +52,32 @@ class EdgeTransformer(nnx.Module):
         stories, size = len(batch.n_node) - 1, batch.globals["people"].shape[1]
         real = jnp.arange(size) < batch.n_node[:-1, None]  # [B, P]
         owner, place = owners(batch), places(batch)
-        kind = jnp.full((stories, size, size), len(self.table[...]) - 1)
+        kinds = len(self.table[...])
+        kind = jnp.full((stories, size, size), kinds - 1)
         # The padding graph is out of range, and so dropped.
         fact = (owner[batch.senders], place[batch.senders], place[batch.receivers])
         kind = kind.at[fact].set(batch.edges["relation"], mode="drop")
-        states = self.table[...][kind]  # [B, P, P, D]
 
         dim, wide = self.layer.wide.shape
         kept = [self.dropout(jnp.ones((stories, 1, 1, width))) for width in (dim, wide, dim)]
         dtype = "float32" if self.dropout.deterministic else self.products
-        for _ in range(self.layers - 1):
-            states = self.layer(states, states, states, real, kept, dtype)
-        # The last layer is needed at one pair only.
+        # What the first layer sees of a pair is one of a few rows.
+        which = jax.nn.one_hot(kind, kinds)  # [B, P, P, kinds]
+        rows = self.layer.sides(self.table[...], dtype)
+        states, left, right = (product(which, row, dtype) for row in rows)
+        for _ in range(self.layers - 2):
+            states = self.layer(states, left, right, real, kept, dtype)
+            states, left, right = self.layer.sides(states, dtype)
+        # The last layer is needed at one pair only, and so the one before at a row and a column.
         story = jnp.arange(stories)
         first, second = place[batch.globals["query"][:-1]].T
-        asked = states[story, first, second][:, None, None]  # [B, 1, 1, D]
-        left, right = states[story, first][:, None], states[story, :, second][:, :, None]
+        row = [x[story, first][:, None] for x in (states, left)]  # [B, 1, P, ...]
+        column = [x[story, :, second][:, :, None] for x in (states, right)]  # [B, P, 1, ...]
+        of_first = self.layer(*row, right, real, kept, dtype)
+        to_second = self.layer(column[0], left, column[1], real, kept, dtype)
+        states, left, _ = self.layer.sides(of_first, dtype)
+        _, _, right = self.layer.sides(to_second, dtype)
+        asked = states[story, 0, second][:, None, None]  # [B, 1, 1, D]
         asked = self.layer(asked, left, right, real, kept, dtype)[:, 0, 0]
         return self.out(nnx.relu(self.hidden(asked)))
 
@@ -93,6 +103,13 @@ class Layer(nnx.Module):
         self.narrow = weights((wide, dim))
         self.narrow_bias = nnx.Param(jnp.zeros(dim))
 
+    def sides(self, states: jax.Array, dtype: str) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """States [..., D] of pairs, normalised, and what they are as the left and as the right side
+        of a triangle: key and value, [..., 2 D]."""
+        states = self.norm(states)
+        left, right = (product(states, side[...], dtype) for side in (self.left, self.right))
+        return states, left, right
+
     def __call__(
         self,
         states: jax.Array,
@@ -105,16 +122,14 @@ class Layer(nnx.Module):
         """The new states of the pairs (x, y), [B, X, Y, D].
 
         Args:
-          states: theirs, [B, X, Y, D].
-          left, right: those of all (x, z), [B, X, P, D], and all (z, y), [B, P, Y, D].
+          states: theirs, normalised, [B, X, Y, D].
+          left, right: the sides (x, z), [B, X, P, 2 D], and (z, y), [B, P, Y, 2 D].
           real: True for a person z, [B, P].
           kept: what dropout keeps of the attention, the wide layer and the narrow one.
           dtype: to which the inputs of matrix products are rounded.
         """
-        left = product(self.norm(left), self.left[...], dtype)
-        right = product(self.norm(right), self.right[...], dtype)
         found = triangles(left, right, real, self.heads)
-        states = self.norm(states) + product(found, self.out[...], dtype) * kept[0]
+        states = states + product(found, self.out[...], dtype) * kept[0]
         states = self.wide_norm(states)
         wide = product(states, self.wide[...], dtype) + self.wide_bias[...]
         narrow = product(nnx.relu(wide) * kept[1], self.narrow[...], dtype) + self.narrow_bias[...]
