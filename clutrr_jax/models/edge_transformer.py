@@ -71,10 +71,10 @@ class EdgeTransformer(nnx.Module):
         # The last layer is needed at one pair only, and so the one before at a row and a column.
         story = jnp.arange(stories)
         first, second = place[batch.globals["query"][:-1]].T
-        row = [x[story, first][:, None] for x in (states, left)]  # [B, 1, P, ...]
-        column = [x[story, :, second][:, :, None] for x in (states, right)]  # [B, P, 1, ...]
-        of_first = self.layer(*row, right, real, kept, dtype)
-        to_second = self.layer(column[0], left, column[1], real, kept, dtype)
+        row, row_left = (x[story, first][:, None] for x in (states, left))  # [B, 1, P, ...]
+        column, column_right = (x[story, :, second][:, :, None] for x in (states, right))
+        of_first = self.layer(row, row_left, right, real, kept, dtype)
+        to_second = self.layer(column, left, column_right, real, kept, dtype)  # [B, P, 1, D]
         states, left, _ = self.layer.sides(of_first, dtype)
         _, _, right = self.layer.sides(to_second, dtype)
         asked = states[story, 0, second][:, None, None]  # [B, 1, 1, D]
