@@ -1,4 +1,5 @@
-"""What a grid reports of its finished runs: `results.json`, `results.md`, `curve.png`."""
+"""What a grid reports of its finished runs: `report.html`, `results.md`, `results.json` and
+`curve.png`."""
 
 import json
 from collections import defaultdict
@@ -6,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clutrr_jax.command import writing
+from clutrr_jax.report import page
 from clutrr_jax.report.results import number, plain_text
 from clutrr_jax.run import settings
 from experiments import grid_curve
@@ -184,10 +186,10 @@ def claims_text(claims: dict[str, dict[str, list[str]]]) -> str:
 def summary(config: Any, results: dict[str, Any]) -> list[str]:
     """What was run, and how much of it is there: one paragraph each."""
     states = [cell["state"] for cell in results["cells"]]
-    amounts = "; ".join(
-        f"{model}: replicas {m['replicas']}, epochs {m['epochs']}"
-        for model, m in results["models"].items()
-    )
+    of: defaultdict[str, list[str]] = defaultdict(list)
+    for model, amount in results["models"].items():
+        of[f"replicas {amount['replicas']}, epochs {amount['epochs']}"].append(model)
+    amounts = "; ".join(f"{', '.join(models)}: {amount}" for amount, models in of.items())
     missing = [model for model in config.grid.models if model not in results["models"]]
     return [
         *(["Smoke scale: these figures show that it runs, and nothing else."]
@@ -233,14 +235,37 @@ def markdown(config: Any, results: dict[str, Any], table: list[list[str]]) -> st
     ])  # fmt: skip
 
 
+def page_content(config: Any, results: dict[str, Any], table: list[list[str]]) -> dict[str, Any]:
+    """All that the page `report.html` draws, as JSON objects: the results, and how to read them."""
+    grid: Grid = config.grid
+    return {
+        "title": f"{results['name']}, scale {results['scale']}",
+        "facts": " ".join(summary(config, results)),
+        "legend": legend(grid),
+        "mark": MARK,
+        "heads": grid.heads,
+        "rows": results["rows"],
+        "averages": results["averages"],
+        "references": [
+            {"panel": panel, "name": name, "shares": {x: share.mean for x, share in shares.items()}}
+            for (panel, name), shares in grid.references.items()
+        ],
+        "claims": results["claims"],
+        "cells": results["cells"],
+        "table": table,
+    }
+
+
 def write(config: Any, cells: list[Cell], workdir: Path) -> tuple[dict[str, Any], list[list[str]]]:
-    """All three files; returns the results and the table."""
+    """All four files; returns the results and the table."""
     table = fill(cells, workdir)
     results = collect(config, cells, table, workdir)
     shown = lines(config.grid, results)
     with writing(workdir) as place:
         (place / "results.json").write_text(json.dumps(results, indent=1) + "\n")
         (place / "results.md").write_text(markdown(config, results, shown))
+        content = page_content(config, results, shown)
+        (place / "report.html").write_text(page.render("grid", content))
         grid_curve.draw(config.grid, results, place / "curve.png")
     return results, shown
 
