@@ -22,7 +22,7 @@ and of a grid:
   --config.data=DIR          the folder with the released data sets, data_*.zip, or one of them
                              (empty: stories are generated, for each replica its own)
   --config.only=A,B          these runs alone, by names such as supporting/gat, with * for any
-                             letters; none: nothing is run, the table is drawn from what is there
+                             letters; none: nothing is run, the report is drawn from what is there
 
 All settings stand in experiments/base.py and at the top of each file in clutrr_jax/models/.
 

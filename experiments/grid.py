@@ -93,7 +93,7 @@ def grid_config(name: str, grid: Grid) -> ConfigDict:
     config = base(name, "")  # empty models: those of the scale
     config.grid = grid
     config.scale = "laptop"
-    config.only = "*"  # names of cells, comma-separated, with * and ?; none: the table alone
+    config.only = "*"  # names of cells, comma-separated, with * and ?; none: the report alone
     for setting in ("replicas", "epochs"):
         del config.train[setting]
         config.train[setting] = config_dict.placeholder(int)

@@ -83,7 +83,7 @@ def releases() -> list[Path]:
     return found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser(tmp_path_factory):
     """Headless Chromium; what it complains of is kept as its log "browser"."""
     found = shutil.which("chromium"), shutil.which("chromedriver")
