@@ -119,7 +119,8 @@ def test_heat_maps_switch_between_measured_published_and_difference(opened, robu
             shown.select_by_visible_text(choice)
             assert heat(page, model) == expected(model, text)
     below = page.find_elements(By.CSS_SELECTOR, "#heat-body td.below")
-    assert len(below) == sum(row.get("difference", 0) < 0 for row in rows)
+    assert len(below) == sum(row.get("difference", 0) < 0 for row in rows) > 0
+    assert all(cell.text.startswith("-") for cell in below)
 
 
 def test_runs_lead_to_their_reports_and_failures_are_told(opened, robustness) -> None:
