@@ -22,15 +22,14 @@ and of a grid:
   --config.data=DIR          the folder with the released data sets, data_*.zip, or one of them
                              (empty: stories are generated, for each replica its own)
   --config.only=A,B          these runs alone, by names such as supporting/gat, with * for any
-                             letters; none: nothing is run, the table is drawn from what is there
+                             letters; none: nothing is run, the report is drawn from what is there
 
 All settings stand in experiments/base.py and at the top of each file in clutrr_jax/models/.
 
 The run's folder, --workdir, receives report.html, results.md, results.json, curve.png, and a folder
 for each model with its checkpoints, metrics and predictions. The same command again goes on where
-the last one ended. In a grid each run has such a folder, and the grid itself has results.md,
-results.json and curve.png; a run that fails is told of, and the others go on. It runs on what JAX
-finds: CPU, GPU or TPU.
+the last one ended. In a grid each run has such a folder, and the grid itself has the first four; a
+run that fails is told of, and the others go on. It runs on what JAX finds: CPU, GPU or TPU.
 """
 
 import json
@@ -111,7 +110,7 @@ def run_grid(config, workdir: Path) -> int:
             print(f"failed: {failed[cell.name]}", file=sys.stderr, flush=True)
     found, table = grid_report.write(config, cells, workdir)
     print(f"\n{results.plain_text(table)}\n\n{grid_report.claims_text(found['claims'])}")
-    print(f"\nThe report: {workdir / 'results.md'}")
+    print(f"\nThe report: {workdir / 'report.html'}")
     for name, reason in failed.items():
         print(f"failed: {name}: {reason}", file=sys.stderr)
     return len(failed)

@@ -45,6 +45,14 @@ def write_stories(settings: dict[str, Any], folder: Path) -> None:
 
 
 @dataclass(frozen=True)
+class Average:
+    """A mean over cells of the table, for each series."""
+
+    of: tuple[tuple[Any, Any], ...]  # (panel, x) of these cells
+    published: Mapping[str, float]  # series -> as published
+
+
+@dataclass(frozen=True)
 class Grid:
     """A table, figure or several. Keys of its cells are (panel, x, series), one of them the model:
     a figure has a panel for each of the first and a line for each of the last."""
@@ -57,6 +65,7 @@ class Grid:
     laptop: Mapping[str, tuple[int, int]]
     claims: Mapping[str, tuple[Claim, ...]]  # question -> the paper's answers
     published: Mapping[Key, Share] = field(default_factory=dict)
+    averages: Mapping[tuple[Any, Any], Average] = field(default_factory=dict)  # by (panel, x)
     # (panel, name) -> x -> accuracies of others, to show beside the measured ones
     references: Mapping[tuple[str, str], Mapping[Any, Share]] = field(default_factory=dict)
     write: Callable[[dict[str, Any], Path], None] = write_stories  # settings, folder
@@ -84,7 +93,7 @@ def grid_config(name: str, grid: Grid) -> ConfigDict:
     config = base(name, "")  # empty models: those of the scale
     config.grid = grid
     config.scale = "laptop"
-    config.only = "*"  # names of cells, comma-separated, with * and ?; none: the table alone
+    config.only = "*"  # names of cells, comma-separated, with * and ?; none: the report alone
     for setting in ("replicas", "epochs"):
         del config.train[setting]
         config.train[setting] = config_dict.placeholder(int)

@@ -1,34 +1,28 @@
-"""What a grid reports of its finished runs: `results.json`, `results.md`, `curve.png`."""
+"""What a grid reports of its finished runs: `report.html`, `results.md`, `results.json` and
+`curve.png`."""
 
 import json
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-import numpy as np
-
 from clutrr_jax.command import writing
-from clutrr_jax.report.curve import COLOURS, MARKERS
+from clutrr_jax.report import page
 from clutrr_jax.report.results import number, plain_text
 from clutrr_jax.run import settings
+from experiments import grid_curve
 from experiments.claims import verdicts
 from experiments.grid import Cell, Counts, Grid
 from experiments.measured import (
     Answers,
     Key,
-    Measured,
     Table,
     answers,
     apart,
+    average,
     is_finished,
     measured,
-    published_interval,
 )
-from experiments.published import Share
 
 MARK = "*"  # at a difference: the two intervals do not meet
 ERROR = "error.txt"  # in the folder of a cell that failed
@@ -68,10 +62,32 @@ def collect(config: Any, cells: list[Cell], table: Table, workdir: Path) -> dict
         "models": _models(cells),
         "cells": [_state(workdir, cell) for cell in cells],
         "rows": rows,
+        "averages": averages(grid, axes(cells)[2], table),
         "claims": verdicts(grid.claims, table),
         "devices": sorted({run["device"] for run in done}),
         "wall_seconds": round(sum(run["wall_seconds"] for run in done), 2),
     }
+
+
+def averages(grid: Grid, series: list[str], table: Table) -> list[dict[str, Any]]:
+    """Rows of the means. Without errors, as the replicas of a training are in several cells."""
+    rows = []
+    for place, mean in grid.averages.items():
+        for name in series:
+            row: dict[str, Any] = dict(zip(grid.heads, (*place, name), strict=True))
+            here, paper = average(table, [(*p, name) for p in mean.of]), mean.published.get(name)
+            row["measured"] = None if here is None else {"mean": here, "error": None}
+            row["published"] = None if paper is None else {"mean": paper, "error": None}
+            if here is not None and paper is not None:
+                row["difference"] = here - paper
+            rows.append(row)
+    return rows
+
+
+def axes(cells: list[Cell]) -> tuple[list, list, list]:
+    """All panels, all x and all series of the table."""
+    panels, xs, series = (list(dict.fromkeys(part)) for part in zip(*_keys(cells), strict=True))
+    return panels, xs, series
 
 
 def _keys(cells: list[Cell]) -> list[Key]:
@@ -97,62 +113,64 @@ def _state(workdir: Path, cell: Cell) -> dict[str, str]:
     return {"name": cell.name, "state": "not run"}
 
 
-def _share(mean: float, error: float | None) -> str:
-    return number(mean) + ("" if error is None else f" ±{number(error)}")
-
-
-def _cell(cell: Measured | None) -> str:
-    return _share(cell.mean, cell.error) if cell else ""
-
-
-def _difference(cell: Measured | None, share: Share | None) -> str:
-    if not cell or not share:
+def _share(share: dict[str, Any] | None) -> str:
+    if share is None:
         return ""
-    gap = cell.mean - share.mean
-    return ("+" if gap >= 0 else "-") + number(abs(gap)) + (MARK if apart(cell, share) else "")
+    return number(share["mean"]) + ("" if share["error"] is None else f" ±{number(share['error'])}")
 
 
-def lines(grid: Grid, cells: list[Cell], table: Table) -> list[list[str]]:
+def _difference(row: dict[str, Any]) -> str:
+    if "difference" not in row:
+        return ""
+    gap = row["difference"]
+    return ("+" if gap >= 0 else "-") + number(abs(gap)) + (MARK if row.get("apart") else "")
+
+
+def lines(grid: Grid, results: dict[str, Any]) -> list[list[str]]:
     """The table, head first. Beside published figures: a row for each panel and x, and for each
     series what is measured, published, and the difference. Else: a row for each panel and series,
     and a column for each x."""
-    panels, xs, series = (list(dict.fromkeys(part)) for part in zip(*_keys(cells), strict=True))
+    rows = {tuple(row[head] for head in grid.heads): row
+            for row in results["rows"] + results["averages"]}  # fmt: skip
+    series = list(dict.fromkeys(name for _, _, name in rows))
     if not grid.published:
-        return _figure(grid, table, panels, xs, series)
+        return _figure(grid, rows, series)
     head = [*grid.heads[:2]]
     for name in series:
         head += [name, "paper", "difference"]
     found = [[*head, "ceiling", "stories"]]
-    for panel in panels:
-        for x in xs:
-            row = [str(panel), str(x)]
-            for name in series:
-                cell, share = table.get((panel, x, name)), grid.published.get((panel, x, name))
-                row += [_cell(cell), _share(*share) if share else "", _difference(cell, share)]
-            found.append([*row, *_of_tests(table, panel, x)])
+    for panel, x in dict.fromkeys(key[:2] for key in rows):
+        some = [rows[panel, x, name] for name in series]
+        line = [str(panel), str(x)]
+        for row in some:
+            line += [_share(row["measured"]), _share(row["published"]), _difference(row)]
+        found.append([*line, *_of_tests(some)])
     return found
 
 
-def _figure(grid: Grid, table: Table, panels: list, xs: list, series: list) -> list[list[str]]:
+def _figure(grid: Grid, rows: dict[Key, dict[str, Any]], series: list[str]) -> list[list[str]]:
+    panels, xs = (list(dict.fromkeys(key[place] for key in rows)) for place in (0, 1))
     found = [[grid.heads[0], grid.heads[2], *(f"{grid.heads[1]} = {x}" for x in xs)]]
     for panel in panels:
         for name in series:
-            found.append([str(panel), name, *(_cell(table.get((panel, x, name))) for x in xs)])
+            found.append(
+                [str(panel), name, *(_share(rows[panel, x, name]["measured"]) for x in xs)]
+            )
         for (place, name), shares in grid.references.items():
             if place == panel:
-                cells = [_share(*shares[x]) if x in shares else "" for x in xs]
+                cells = [_share(shares[x]._asdict()) if x in shares else "" for x in xs]
                 found.append([str(panel), name, *cells])
-        of_tests = [_of_tests(table, panel, x) for x in xs]
+        of_tests = [_of_tests([rows[panel, x, name] for name in series]) for x in xs]
         found.append([str(panel), "ceiling", *(ceiling for ceiling, _ in of_tests)])
         found.append([str(panel), "stories", *(count for _, count in of_tests)])
     return found
 
 
-def _of_tests(table: Table, panel: Any, x: Any) -> tuple[str, str]:
+def _of_tests(rows: list[dict[str, Any]]) -> tuple[str, str]:
     """Ceiling and number of stories, which are the same for all series."""
-    for key, cell in table.items():
-        if key[:2] == (panel, x):
-            return number(cell.ceiling), str(cell.stories)
+    for row in rows:
+        if row["measured"] and "ceiling" in row["measured"]:
+            return number(row["measured"]["ceiling"]), str(row["measured"]["stories"])
     return "", ""
 
 
@@ -165,36 +183,48 @@ def claims_text(claims: dict[str, dict[str, list[str]]]) -> str:
     return "\n\n".join(paragraphs)
 
 
+def summary(config: Any, results: dict[str, Any]) -> list[str]:
+    """What was run, and how much of it is there: one paragraph each."""
+    states = [cell["state"] for cell in results["cells"]]
+    of: defaultdict[str, list[str]] = defaultdict(list)
+    for model, amount in results["models"].items():
+        of[f"replicas {amount['replicas']}, epochs {amount['epochs']}"].append(model)
+    amounts = "; ".join(f"{', '.join(models)}: {amount}" for amount, models in of.items())
+    missing = [model for model in config.grid.models if model not in results["models"]]
+    return [
+        *(["Smoke scale: these figures show that it runs, and nothing else."]
+          if results["scale"] == "smoke" else []),
+        f"Data: {results['data']}. {amounts}." +
+        (f" Models of the paper that are not run: {', '.join(missing)}." if missing else ""),
+        f"{states.count('finished')} of {len(states)} runs are finished, {states.count('failed')} "
+        f"failed; training took {results['wall_seconds']:.0f} s"
+        + (f" on {', '.join(results['devices'])}." if results["devices"] else "."),
+    ]  # fmt: skip
+
+
+def legend(grid: Grid) -> str:
+    """How to read the table."""
+    text = (
+        "Accuracy with its standard error over replicas, of the epoch with the best dev accuracy."
+    )
+    if grid.published:
+        text += f" {MARK}: the 95 % intervals of this and of the paper's figure do not meet."
+    if grid.averages:
+        text += " Averages are given without intervals, once all of their cells are measured."
+    return text
+
+
 def markdown(config: Any, results: dict[str, Any], table: list[list[str]]) -> str:
     """The page `results.md`."""
     rows = ["| " + " | ".join(line) + " |" for line in table]
     rows.insert(1, "|---" * len(table[0]) + "|")
-    states = [cell["state"] for cell in results["cells"]]
-    amounts = "; ".join(
-        f"{model}: replicas {m['replicas']}, epochs {m['epochs']}"
-        for model, m in results["models"].items()
-    )
-    missing = [model for model in config.grid.models if model not in results["models"]]
     failed = [f"- {c['name']}: {c['error']}" for c in results["cells"] if c["state"] == "failed"]
-    legend = (
-        "Accuracy with its standard error over replicas, of the epoch with the best dev accuracy."
-    )
-    if config.grid.published:
-        legend += f" {MARK}: the 95 % intervals of this and of the paper's figure do not meet."
     return "\n".join([
         f"# {results['name']}, scale {results['scale']}",
         "",
-        *(["Smoke scale: these figures show that it runs, and nothing else.", ""]
-          if results["scale"] == "smoke" else []),
-        f"Data: {results['data']}. {amounts}." +
-        (f" Models of the paper that are not run: {', '.join(missing)}." if missing else ""),
-        "",
-        f"{states.count('finished')} of {len(states)} runs are finished, {states.count('failed')} "
-        f"failed; training took {results['wall_seconds']:.0f} s"
-        + (f" on {', '.join(results['devices'])}." if results["devices"] else "."),
-        "",
+        *(line for paragraph in summary(config, results) for line in (paragraph, "")),
         *(["Failed:", "", *failed, ""] if failed else []),
-        legend,
+        legend(config.grid),
         "",
         *rows,
         "",
@@ -205,70 +235,38 @@ def markdown(config: Any, results: dict[str, Any], table: list[list[str]]) -> st
     ])  # fmt: skip
 
 
-def draw(grid: Grid, cells: list[Cell], table: Table, path: Path) -> None:
-    """A panel for each first part of the keys: measured lines with their 95 % intervals, the
-    published ones hollow beside them, other references dotted."""
-    panels, xs, series = (list(dict.fromkeys(part)) for part in zip(*_keys(cells), strict=True))
-    place = np.arange(len(xs), dtype=float)
-    is_curve = not isinstance(xs[0], str)
-    size = (1.5 + 3.4 * len(panels), 3.8)
-    figure, row = plt.subplots(
-        1, len(panels), figsize=size, sharey=True, squeeze=False, layout="constrained"
-    )
-    for panel, axes in zip(panels, row[0], strict=True):
-        for i, name in enumerate(series):
-            style: dict[str, Any] = {
-                "color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)], "ms": 4,
-                "ls": "-" if is_curve else "none",
-            }  # fmt: skip
-            aside = 0 if is_curve else 0.7 * (i + 0.5) / len(series) - 0.35
-            some = [(p + aside, table[panel, x, name]) for p, x in zip(place, xs, strict=True)
-                    if (panel, x, name) in table]  # fmt: skip
-            if some:
-                at = [p for p, _ in some]
-                mean = np.array([cell.mean for _, cell in some])
-                ends = np.array([(cell.low, cell.high) for _, cell in some]).T
-                bars = np.abs(ends - mean)
-                axes.errorbar(at, mean, bars, label=name, capsize=2, lw=1.2, **style)
-            for p, x in zip(place, xs, strict=True):
-                share = grid.published.get((panel, x, name))
-                if share:
-                    beside = p + aside + 0.08
-                    axes.vlines(beside, *published_interval(share), color=style["color"], lw=0.6)
-                    axes.plot(beside, share.mean, mfc="white", **style)
-        for (whose, name), shares in grid.references.items():
-            if whose == panel:
-                at = [p for p, x in zip(place, xs, strict=True) if x in shares]
-                means = [shares[x].mean for x in xs if x in shares]
-                axes.plot(at, means, ":", lw=1, color="black" if "people" in name else "grey",
-                          label=name)  # fmt: skip
-        axes.set_xticks(place, [str(x) for x in xs], rotation=0 if is_curve else 30)
-        axes.set(xlim=(-0.5, len(xs) - 0.5), ylim=(0, 1.03))
-        axes.set(title=f"{grid.heads[0]}: {panel}", xlabel=grid.heads[1])
-        axes.grid(alpha=0.25)
-    row[0][0].set_ylabel("accuracy" + (" (hollow: paper)" if grid.published else ""))
-    named = {
-        name: handle
-        for axes in row[0]
-        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
+def page_content(config: Any, results: dict[str, Any], table: list[list[str]]) -> dict[str, Any]:
+    """All that the page `report.html` draws, as JSON objects: the results, and how to read them."""
+    grid: Grid = config.grid
+    return {
+        "title": f"{results['name']}, scale {results['scale']}",
+        "facts": " ".join(summary(config, results)),
+        "legend": legend(grid),
+        "mark": MARK,
+        "heads": grid.heads,
+        "rows": results["rows"],
+        "averages": results["averages"],
+        "references": [
+            {"panel": panel, "name": name, "shares": {x: share.mean for x, share in shares.items()}}
+            for (panel, name), shares in grid.references.items()
+        ],
+        "claims": results["claims"],
+        "cells": results["cells"],
+        "table": table,
     }
-    if named:
-        figure.legend(
-            named.values(), named.keys(), fontsize=8, loc="outside right upper", frameon=False
-        )
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
 
 
 def write(config: Any, cells: list[Cell], workdir: Path) -> tuple[dict[str, Any], list[list[str]]]:
-    """All three files; returns the results and the table."""
+    """All four files; returns the results and the table."""
     table = fill(cells, workdir)
     results = collect(config, cells, table, workdir)
-    shown = lines(config.grid, cells, table)
+    shown = lines(config.grid, results)
     with writing(workdir) as place:
         (place / "results.json").write_text(json.dumps(results, indent=1) + "\n")
         (place / "results.md").write_text(markdown(config, results, shown))
-        draw(config.grid, cells, table, place / "curve.png")
+        content = page_content(config, results, shown)
+        (place / "report.html").write_text(page.render("grid", content))
+        grid_curve.draw(config.grid, results, place / "curve.png")
     return results, shown
 
 

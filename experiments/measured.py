@@ -80,6 +80,12 @@ def measured(runs: list[Answers]) -> Measured:
     return Measured(mean, error, low, high, stories, len(right), ceiling)
 
 
+def average(table: Table, keys: Iterable[Key]) -> float | None:
+    """The mean of these cells, each counting once; None where one is not measured."""
+    cells = [table.get(key) for key in keys]
+    return float(np.mean([cell.mean for cell in cells if cell])) if all(cells) else None
+
+
 def published_interval(share: Share) -> tuple[float, float]:
     """95 %, by Student's t over the paper's runs; without an error what rounding leaves open."""
     half = ROUNDED

@@ -11,7 +11,7 @@ The laptop scale is estimated at 30 minutes on two cores.
 from experiments import claims
 from experiments.grid import Grid, grid_config
 from experiments.published import MODELS_2019, NOISE, TABLE_4
-from experiments.table2 import training
+from experiments.table2 import average, training
 
 
 def get_config():
@@ -23,6 +23,7 @@ def get_config():
             models=MODELS_2019,
             laptop={"gat": (5, 40), "bilstm_attention": (2, 15)},
             published=TABLE_4,
+            averages=average("table 4", TABLE_4),
             claims=claims.TABLE_4,
         ),
     )

@@ -1,6 +1,7 @@
 """Data for the tests: small data sets of the project's own generator, and the released ones."""
 
 import os
+import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import jax
 import pytest
 from ml_collections import ConfigDict
+from selenium import webdriver
 from tiny_bert import write_bert
 
 from clutrr_jax.bert.features import with_states
@@ -20,6 +22,12 @@ from generator.write import write_dataset
 # As launch.py does; also where the tests of replicas on several devices need them.
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_compilation_cache_dir", str(Path.home() / ".cache" / "clutrr_jax_tests"))
+
+CHROMIUM = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--window-size=1280,900",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -73,3 +81,19 @@ def releases() -> list[Path]:
     found = sorted(Path(folder).glob("data_*.zip"))
     assert len(found) == 6, f"expected the six data_*.zip in {folder}"
     return found
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """Headless Chromium; what it complains of is kept as its log "browser"."""
+    found = shutil.which("chromium"), shutil.which("chromedriver")
+    if not all(found):
+        pytest.skip("no chromium with its chromedriver: the report page is not tried in a browser")
+    options = webdriver.ChromeOptions()
+    options.binary_location = found[0]
+    for flag in (*CHROMIUM, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(found[1]))
+    yield driver
+    driver.quit()

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
@@ -25,11 +24,6 @@ from generator.kinship import COMPOSE, PREDICATE_OF, RELATION_ID, RELATIONS, RUL
 
 MODELS = {"gat": 3, "bilstm_mean": 1}
 EVIL = "</script><script>document.title = 1</script><img src=x onerror=fail()>"
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--window-size=1280,900",
-)  # fmt: skip
 
 
 def rename(folder: Path, name: str) -> None:
@@ -148,21 +142,6 @@ def test_a_run_that_cannot_be_drawn_is_one_line(run, tmp_path, damage, expected)
     assert "\n" not in str(error.value) and (copy / "report.html").read_bytes() == before
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    found = shutil.which("chromium"), shutil.which("chromedriver")
-    if not all(found):
-        pytest.skip("no chromium with its chromedriver: the report page is not tried in a browser")
-    options = webdriver.ChromeOptions()
-    options.binary_location = found[0]
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(found[1]))
-    yield driver
-    driver.quit()
-
-
 @pytest.fixture
 def opened(browser, run):
     """The page, opened; at the end the browser has complained of nothing."""
@@ -208,11 +187,11 @@ def test_the_chart_tells_its_points(opened, run) -> None:
     chart = opened.find_element(By.ID, "chart")
     chart.send_keys(Keys.ARROW_RIGHT)
     row = json.loads((run / "results.json").read_text())["rows"][0]
-    told = opened.find_element(By.ID, "tip").text
+    told = opened.find_element(By.CSS_SELECTOR, "#chart .tip").text
     for text in ("gat", f"{row['accuracy']:.2f}".lstrip("0"), "20 stories", "3 replicas"):
         assert text in told
     chart.send_keys(Keys.ESCAPE)
-    assert not opened.find_element(By.ID, "tip").is_displayed()
+    assert not opened.find_element(By.CSS_SELECTOR, "#chart .tip").is_displayed()
 
 
 def test_noise_is_the_mean_over_its_tests(opened, run) -> None:

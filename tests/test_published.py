@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from experiments import published
 from experiments.published import (
     AVERAGES,
     CTP,
@@ -21,7 +20,9 @@ from experiments.published import (
 )
 
 TABLES = {
-    **{name: getattr(published, name) for name in AVERAGES},
+    "table 2": TABLE_2,
+    "table 3": TABLE_3,
+    "table 4": TABLE_4,
     "HUMANS": HUMANS,
     "WORKSHOP_TABLE_1": WORKSHOP_TABLE_1,
     **CTP,
@@ -64,7 +65,7 @@ def test_averages_are_those_of_the_columns() -> None:
         )
         > 0.0051
     }
-    assert wrong == {("TABLE_2", "mac"), ("TABLE_2", "bert"), ("TABLE_4", "bert")}
+    assert wrong == {("table 2", "mac"), ("table 2", "bert"), ("table 4", "bert")}
 
 
 def test_paths_with_gender_are_twice_the_paths() -> None:

@@ -1,7 +1,8 @@
 """The report page: one HTML file with everything in it that a browser needs, and no network.
 
-The page's parts stand in `template/`. What they draw is one JSON object: results, the test stories
-column by column, and every answer as one letter (`a` is relation 0).
+The page's parts stand in `template/`. What they draw is one JSON object; of a run: results, the
+test stories column by column, and every answer as one letter (`a` is relation 0). What that of a
+grid holds is said in `experiments.grid_report`.
 """
 
 import base64
@@ -33,7 +34,14 @@ from generator.kinship import (
     RULE_TABLE,
 )
 
-SCRIPTS = ("data.js", "curves.js", "tables.js", "graph.js", "stories.js", "main.js")
+# The scripts of each kind of page, which has a body of the same name.
+SCRIPTS = {
+    "run": (
+        "common.js", "data.js", "curves.js", "run_curves.js", "tables.js", "graph.js", "stories.js",
+        "main.js",
+    ),
+    "grid": ("common.js", "curves.js", "grid.js"),
+}  # fmt: skip
 
 
 def generations() -> np.ndarray:
@@ -187,17 +195,23 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def render(objects: dict[str, Any]) -> str:
-    """The page of the given content. No text of it can become markup."""
+def render(kind: str, objects: dict[str, Any]) -> str:
+    """The page of the given kind and content. No text of it can become markup.
+
+    Args:
+      kind: "run" or "grid".
+      objects: what its scripts draw, with a "title".
+    """
     template = files("clutrr_jax.report") / "template"
     style = (template / "page.css").read_text()
-    scripts = "\n".join((template / name).read_text() for name in SCRIPTS)
+    scripts = "\n".join((template / name).read_text() for name in SCRIPTS[kind])
     script = f'"use strict";\n(() => {{\n{scripts}}})();\n'
     policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src "
     parts = {
         "title": html.escape(objects["title"]),
         "policy": policy + _hash(script),
         "style": style,
+        "body": (template / f"{kind}.html").read_text(),
         "script": script,
         "data": json.dumps(objects, separators=(",", ":")).replace("<", "\\u003c"),
     }
@@ -217,4 +231,6 @@ def write(results: dict[str, Any], test: Records, folder: Path) -> None:
     predictions = {m: read_predictions(f / "predictions.csv", test) for m, f in models.items()}
     attention = {model: read_attention(f, test) for model, f in models.items()}
     with writing(folder) as place:
-        (place / "report.html").write_text(render(content(results, test, predictions, attention)))
+        (place / "report.html").write_text(
+            render("run", content(results, test, predictions, attention))
+        )

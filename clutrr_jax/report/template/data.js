@@ -1,37 +1,9 @@
-// What the page is of, and the small helpers that all parts share. Nothing here or elsewhere builds
-// HTML from text: names and stories only ever become text nodes.
+// What the page of a run is of, story by story.
 
-const DATA = JSON.parse(document.getElementById("data").textContent);
 const STORIES = DATA.stories;
 const COUNT = STORIES.text.length;
 const MODELS = Object.keys(DATA.models);
 const UNSTATED = DATA.relations.length;
-
-const $ = (id) => document.getElementById(id);
-
-function build(node, attributes, children) {
-  for (const [name, value] of Object.entries(attributes ?? {})) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value);
-  }
-  node.append(...children.filter((child) => child !== null && child !== undefined));
-  return node;
-}
-const el = (tag, attributes, ...children) =>
-  build(document.createElement(tag), attributes, children);
-const svg = (tag, attributes, ...children) =>
-  build(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
-
-// .87 as the papers write it; 1.00 at the top.
-const share = (x) => x.toFixed(2).replace(/^0/, "");
-const many = (count, word, plural) =>
-  `${count.toLocaleString("en")} ${count === 1 ? word : plural ?? `${word}s`}`;
-const sum = (values) => values.reduce((a, b) => a + b, 0);
-const range = (count) => Array.from({ length: count }, (_, i) => i);
-
-function fill(select, options) {
-  select.replaceChildren(...options.map(([value, text]) => el("option", { value }, text)));
-}
 
 // Relations are written as one letter each, from "a".
 const letter = (text, i) => text.charCodeAt(i) - 97;

@@ -1,22 +1,4 @@
-// The table of the report, the heat maps, and accuracy by group.
-
-function table() {
-  const [head, ...lines] = DATA.table;
-  const body = lines.map(([name, ...cells]) =>
-    el("tr", { class: name.startsWith(" ") ? "sub" : "first" },
-      el("th", { scope: "row" }, name), ...cells.map((cell) => el("td", {}, cell))));
-  $("table-body").append(el("table", {},
-    el("thead", {}, el("tr", {}, ...head.map((name) => el("th", { scope: "col" }, name)))),
-    el("tbody", {}, ...body)));
-}
-
-// A cell whose colour says its value, 0 to 1.
-function heat(value, content, title) {
-  const style = value > 0.75 ? "high" : value > 0.55 ? "middle" : "low";
-  const cell = el("td", { class: `heat ${style}`, title }, content);
-  cell.style.setProperty("--v", `${Math.round(4 + 92 * value)}%`);
-  return cell;
-}
+// The heat maps of a run, and accuracy by group.
 
 function noise() {
   if (DATA.oneNoise) {
