@@ -38,12 +38,13 @@ class State(NamedTuple):
     best_params: Any  # the average after the epoch with the best dev accuracy so far, the last such
     best_accuracy: jax.Array  # [R]
     best_epoch: jax.Array  # [R] counted from 1; 0 before the first
+    stopped: jax.Array  # [R] the epoch that gave no numbers, after which nothing changes; or 0
 
 
 class Metrics(NamedTuple):
     """Of one epoch, [R] each."""
 
-    loss: jax.Array  # mean over the train stories
+    loss: jax.Array  # mean over the train stories; NaN in and after an epoch that gave no numbers
     dev_accuracy: jax.Array
 
 
@@ -88,7 +89,7 @@ def build(
     Args:
       spec: the model, from the registry.
       config: the model's settings.
-      train: epochs, batch, learning_rate, clip (global norm), average (decay of the average of
+      train: epochs, batch, learning_rate, warmup (epochs in which that rises), clip (global norm), average (decay of the average of
         the parameters, per step), entities (see ENTITY_POLICIES), reorder (share of the stories
         whose sentences are put in a new order, each epoch), dev (share of the train rows).
       sizes: of the data.
@@ -103,7 +104,13 @@ def build(
     batch_size = min(train.batch, len(stories.target))
     shapes, buckets = plan_shapes(spec.kind, stories, batch_size)
     own = split_rows(buckets, replicas.seeds, train.dev)
-    optimizer = optax.chain(optax.clip_by_global_norm(train.clip), optax.adam(train.learning_rate))
+    steps_total = sum(-(-rows.shape[1] // batch_size) for rows in own.train)
+    rate = optax.linear_schedule(
+        0.0 if train.warmup else train.learning_rate,
+        train.learning_rate,
+        train.warmup * steps_total,
+    )
+    optimizer = optax.chain(optax.clip_by_global_norm(train.clip), optax.adam(rate))
 
     def make(key: jax.Array) -> nnx.Module:
         return spec.model(config, sizes, rngs=nnx.Rngs(key))
@@ -117,8 +124,9 @@ def build(
 
     def init_one(_, key: jax.Array) -> State:
         _, params, other = parts_of(make(key))
+        none = jnp.int32(0)
         return State(
-            params, other, optimizer.init(params), params, params, jnp.float32(-1), jnp.int32(0)
+            params, other, optimizer.init(params), params, params, jnp.float32(-1), none, none
         )
 
     def loss(params: Any, other: Any, batch: Any) -> tuple[jax.Array, Any]:
@@ -196,7 +204,7 @@ def build(
         # are all right.
         better = accuracy >= state.best_accuracy
         best = jax.tree.map(lambda a, b: jnp.where(better, a, b), average, state.best_params)
-        state = State(
+        after = State(
             params=params,
             other=other,
             optimizer=opt_state,
@@ -204,8 +212,15 @@ def build(
             best_params=best,
             best_accuracy=jnp.where(better, accuracy, state.best_accuracy),
             best_epoch=jnp.where(better, number, state.best_epoch),
+            stopped=state.stopped,
         )
-        return state, Metrics(losses.mean(), accuracy)
+        # A replica whose loss or parameters are no numbers any more stays as it was before.
+        numbers = [jnp.isfinite(x).all() for x in (losses, *jax.tree.leaves((params, average)))]
+        goes_on = jnp.stack(numbers).all() & (state.stopped == 0)
+        stopped = jnp.where(goes_on | (state.stopped > 0), state.stopped, number)
+        state = jax.tree.map(lambda a, b: jnp.where(goes_on, a, b), after, state)
+        loss = jnp.where(goes_on, losses.mean(), jnp.nan)
+        return state._replace(stopped=stopped), Metrics(loss, accuracy)
 
     init_all = replicas.map(init_one)
     epoch_all = replicas.map(epoch_one, donate=True)
@@ -218,7 +233,6 @@ def build(
         )
     )
     shared = replicas.share(stories)
-    steps_total = sum(-(-rows.shape[1] // batch_size) for rows in own.train)
 
     def epoch(state: State, number: int) -> tuple[State, Metrics]:
         # The order of the shapes is the same for all replicas, so that it is one branch for all.

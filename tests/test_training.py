@@ -15,6 +15,7 @@ TRAIN = {
     "epochs": 3,
     "batch": 32,
     "learning_rate": 1e-3,
+    "warmup": 0,
     "clip": 5.0,
     "average": 0.999,
     "reorder": 0.5,
@@ -130,6 +131,22 @@ def test_the_best_epoch_is_kept(small) -> None:
     assert (float(state.best_accuracy[0]), int(state.best_epoch[0])) == best
     for a, b in zip(kept, leaves(state.best_params), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_replica_that_diverges_stops_as_it_was_and_the_others_go_on(small) -> None:
+    replicas = Replicas(2)
+    programs, undisturbed = train("gat", small, replicas, 3)
+    _, state = train("gat", small, replicas, 1)
+    state = state._replace(params=jax.tree.map(lambda p: p.at[1].mul(1e30), state.params))
+    before = leaves(state)
+    for epoch in (2, 3):
+        state, metrics = programs.epoch(state, epoch)
+        assert np.isfinite(np.asarray(metrics.loss)).tolist() == [True, False]
+    assert np.asarray(state.stopped).tolist() == [0, 2]
+    unstopped = state._replace(stopped=undisturbed.stopped)
+    for whole, a, b in zip(leaves(undisturbed), before, leaves(unstopped), strict=True):
+        np.testing.assert_array_equal(b[0], whole[0])
+        np.testing.assert_array_equal(b[1], a[1])
 
 
 def test_predictions_do_not_depend_on_the_stories_beside(small) -> None:

@@ -23,7 +23,7 @@ CONFIG = {
     "widening": 4,  # of the feed-forward layer
     "dropout": 0.2,
     "products": "bfloat16",  # inputs of the large matrix products in training; tested in float32
-    "train": {"learning_rate": 5e-4, "epochs": 20, "clip": 1.0},
+    "train": {"learning_rate": 5e-4, "warmup": 1, "epochs": 20, "clip": 1.0},
 }
 
 
