@@ -89,9 +89,10 @@ def build(
     Args:
       spec: the model, from the registry.
       config: the model's settings.
-      train: epochs, batch, learning_rate, warmup (epochs in which that rises), clip (global norm), average (decay of the average of
-        the parameters, per step), entities (see ENTITY_POLICIES), reorder (share of the stories
-        whose sentences are put in a new order, each epoch), dev (share of the train rows).
+      train: epochs, batch, learning_rate, warmup (epochs in which that rises from 0), clip (global
+        norm), average (decay of the average of the parameters, per step), entities (see
+        ENTITY_POLICIES), reorder (share of the stories whose sentences are put in a new order, each
+        epoch), dev (share of the train rows).
       sizes: of the data.
       stories: train stories.
       replicas: how many, and where.
