@@ -136,8 +136,7 @@ def _train(
             stories=f"{speed:,.0f}/s",
         )
         if scalars:
-            rate = train.learning_rate * min(1.0, epoch / max(train.warmup, 1))
-            scalars.write(line, rate, speed)
+            scalars.write(line, train.learning_rate, speed)
         if epoch == train.epochs or time.monotonic() - saved_at > 60 * train.checkpoint_minutes:
             checkpoints.save(epoch, state)
             saved_at = time.monotonic()

@@ -89,10 +89,9 @@ def build(
     Args:
       spec: the model, from the registry.
       config: the model's settings.
-      train: epochs, batch, learning_rate, warmup (epochs in which that rises from 0), clip (global
-        norm), average (decay of the average of the parameters, per step), entities (see
-        ENTITY_POLICIES), reorder (share of the stories whose sentences are put in a new order, each
-        epoch), dev (share of the train rows).
+      train: epochs, batch, learning_rate, clip (global norm), average (decay of the average of
+        the parameters, per step), entities (see ENTITY_POLICIES), reorder (share of the stories
+        whose sentences are put in a new order, each epoch), dev (share of the train rows).
       sizes: of the data.
       stories: train stories.
       replicas: how many, and where.
@@ -106,12 +105,7 @@ def build(
     shapes, buckets = plan_shapes(spec.kind, stories, batch_size)
     own = split_rows(buckets, replicas.seeds, train.dev)
     steps_total = sum(-(-rows.shape[1] // batch_size) for rows in own.train)
-    rate = optax.linear_schedule(
-        0.0 if train.warmup else train.learning_rate,
-        train.learning_rate,
-        train.warmup * steps_total,
-    )
-    optimizer = optax.chain(optax.clip_by_global_norm(train.clip), optax.adam(rate))
+    optimizer = optax.chain(optax.clip_by_global_norm(train.clip), optax.adam(train.learning_rate))
 
     def make(key: jax.Array) -> nnx.Module:
         return spec.model(config, sizes, rngs=nnx.Rngs(key))

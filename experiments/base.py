@@ -25,7 +25,6 @@ def base(name: str, models: str) -> ConfigDict:
         "entities": "redrawn",  # each epoch, or fixed or learned; the paper's: fixed
         "batch": 100,  # stories per step
         "learning_rate": 1e-3,  # of Adam
-        "warmup": 0,  # epochs in which the learning rate rises from 0
         "clip": 5.0,  # largest norm of the gradient
         "average": 0.999,  # decay per step of the parameters' moving average, which is tested
         "reorder": 0.5,  # share of the stories whose sentences are put in a new order, each epoch

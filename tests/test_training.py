@@ -15,7 +15,6 @@ TRAIN = {
     "epochs": 3,
     "batch": 32,
     "learning_rate": 1e-3,
-    "warmup": 0,
     "clip": 5.0,
     "average": 0.999,
     "reorder": 0.5,
