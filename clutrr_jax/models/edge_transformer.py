@@ -87,8 +87,8 @@ class Layer(nnx.Module):
     """Triangular attention, then a feed-forward layer. As in the authors' code, what is added to is
     the normalised state.
 
-    `gain` scales the first weights of what is added. With 1, as in the authors' code, three replicas
-    of four were still at the most frequent labels after ten epochs; the authors let the learning
+    `gain` scales the first weights of what is added. With 1, as in the authors' code, three of four
+    replicas were still at the most frequent labels after ten epochs; the authors have the learning
     rate rise at first."""
 
     def __init__(self, dim: int, heads: int, wide: int, gain: float, *, rngs: nnx.Rngs):
