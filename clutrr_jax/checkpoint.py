@@ -1,5 +1,6 @@
 """Checkpoints of a training state, with Orbax. The last two are kept."""
 
+import hashlib
 import logging
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 import orbax.checkpoint as ocp
 
 from generator.errors import InputError, at
+
+DIGEST = "digest"  # among the arrays of a checkpoint
 
 
 def _is_key(leaf: Any) -> bool:
@@ -24,6 +27,15 @@ def _named(state: Any) -> dict[str, np.ndarray]:
     }
 
 
+def _digest(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """Tells whether a byte was changed: [32]. The libraries below notice a missing file only."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return np.frombuffer(digest.digest(), np.uint8)
+
+
 class Checkpoints:
     """The checkpoints of one run in one folder, by epoch."""
 
@@ -36,9 +48,22 @@ class Checkpoints:
         self.manager = ocp.CheckpointManager(folder.absolute(), options=options)
 
     def save(self, epoch: int, state: Any) -> None:
-        """Writes the state after `epoch`; nothing is lost when killed meanwhile."""
-        if epoch not in self.manager.all_steps():
-            self.manager.save(epoch, args=ocp.args.StandardSave(_named(state)))
+        """Writes the state after `epoch`; nothing is lost when killed meanwhile.
+
+        Raises:
+          InputError: it cannot be written; the one before is still there.
+        """
+        arrays = _named(state)
+        try:
+            if epoch in self.manager.all_steps():  # a damaged one, or it would have been restored
+                self.manager.delete(epoch)
+            saved = ocp.args.StandardSave(arrays | {DIGEST: _digest(arrays)})
+            self.manager.save(epoch, args=saved)
+        except Exception as error:  # whatever a full disk provokes in the libraries below
+            raise InputError(
+                f"{at(self.folder / str(epoch))}: cannot be written ({_first_line(error)}); the "
+                "same command goes on from the checkpoint before"
+            ) from None
 
     def restore(self, template: Any) -> tuple[int, Any] | None:
         """Epoch and state of the newest checkpoint that can be read, or None where there is none.
@@ -54,7 +79,11 @@ class Checkpoints:
             try:
                 saved = self.manager.restore(epoch, args=ocp.args.StandardRestore())
             except Exception as error:  # whatever a damaged file provokes in the libraries below
-                problem = problem or (str(error).strip() or repr(error)).splitlines()[0][:200]
+                problem = problem or _first_line(error)
+                continue
+            digest = saved.pop(DIGEST, None)
+            if digest is not None and not np.array_equal(digest, _digest(saved)):
+                problem = problem or "it is not what was written"
                 continue
             if {name: x.shape for name, x in saved.items()} != wanted:
                 raise InputError(
@@ -68,6 +97,10 @@ class Checkpoints:
                 "remove the folder to train anew"
             )
         return None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or repr(error)).splitlines()[0][:200]
 
 
 def _like(template: Any, saved: dict[str, np.ndarray]) -> Any:
