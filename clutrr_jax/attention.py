@@ -44,7 +44,7 @@ def attend(model: Any, kind: InputKind, stories: Stories) -> np.ndarray:
     size = np.asarray(stories.n_edge if graphs else stories.n_token)
     flat = np.zeros(size.sum(), np.float32)
     graph, state = nnx.split(model)
-    for shape, rows in zip(*plan_shapes(kind, stories, min(512, len(size))), strict=True):
+    for shape, rows in zip(*plan_shapes(kind, stories, min(128, len(size))), strict=True):
 
         @jax.jit
         def weigh(state, stories, rows, shape=shape):

@@ -81,6 +81,7 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
         "epochs": train.epochs,
         "replicas": train.replicas,
         "best_epochs": replicas.keep(state.best_epoch).tolist(),
+        "stopped_epochs": replicas.keep(state.stopped).tolist(),
         "dev_accuracy": replicas.keep(state.best_accuracy).round(4).tolist(),
         "seconds": round(sum(seconds), 2),
         # Of the median epoch: the first one is mostly compilation.
@@ -131,10 +132,13 @@ def _train(
             file.write(json.dumps(line) + "\n")
         speed = trained / line["seconds"]
         bar.set_postfix(
-            loss=f"{np.mean(line['loss']):.3f}",
+            loss=f"{np.mean([x for x in line['loss'] if x is not None] or np.nan):.3f}",
             dev=f"{np.mean(line['dev_accuracy']):.3f}",
             stories=f"{speed:,.0f}/s",
         )
+        for replica in np.flatnonzero(replicas.keep(state.stopped) == epoch):
+            tqdm.write(f"{model}: in epoch {epoch} the loss of replica {replica} was no number; it "
+                       "stays as it was before", file=sys.stderr)  # fmt: skip
         if scalars:
             scalars.write(line, train.learning_rate, speed)
         if epoch == train.epochs or time.monotonic() - saved_at > 60 * train.checkpoint_minutes:
@@ -150,7 +154,7 @@ def _epoch_line(epoch: int, metrics: Metrics, replicas: Replicas, start: float) 
     return {
         "epoch": epoch,
         "seconds": round(time.perf_counter() - start, 4),
-        "loss": [round(float(x), 6) for x in loss],
+        "loss": [round(float(x), 6) if np.isfinite(x) else None for x in loss],
         "dev_accuracy": [round(float(x), 6) for x in accuracy],
     }
 

@@ -39,7 +39,8 @@ class Scalars:
         """
         for name in ("loss", "dev_accuracy"):
             for replica, value in enumerate(line[name]):
-                self.writer.add_scalar(f"{name}/replica_{replica}", value, line["epoch"])
+                if value is not None:  # the loss of a replica that has stopped
+                    self.writer.add_scalar(f"{name}/replica_{replica}", value, line["epoch"])
         self.writer.add_scalar("learning_rate", learning_rate, line["epoch"])
         self.writer.add_scalar("stories_per_second", speed, line["epoch"])
         self.writer.flush()

@@ -239,7 +239,7 @@ def build(
         return replicas.map(partial(predict_one, shapes))
 
     def predict(params: Any, other: Any, test: Stories) -> tuple[jax.Array, jax.Array]:
-        test_shapes, test_buckets = plan_shapes(spec.kind, test, min(512, len(test.target)))
+        test_shapes, test_buckets = plan_shapes(spec.kind, test, min(128, len(test.target)))
         chunks = [
             chunk(rows, shape.stories)
             for rows, shape in zip(test_buckets, test_shapes, strict=True)

@@ -124,6 +124,19 @@ def test_a_missing_experiment_is_one_line(tmp_path: Path) -> None:
     assert done.returncode == 2 and "nowhere.py" in done.stderr and "Traceback" not in done.stderr
 
 
+def test_replicas_that_diverge_are_told_of(small_folder, tmp_path) -> None:
+    rate, batch = "--config.gat.train.learning_rate=1e30", "--config.train.batch=20"
+    done = launch(
+        *TINY, "--config.models=gat", rate, batch,
+        f"--config.data={small_folder}", f"--workdir={tmp_path}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "in epoch 1 the loss of replica 1 was no number" in done.stderr
+    assert "Replica 1 of gat stopped in epoch 1" in (tmp_path / "results.md").read_text()
+    lines = (tmp_path / "gat" / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["loss"] for line in lines] == [[None, None]] * 2
+
+
 def test_another_configuration_in_the_same_folder_is_refused(finished, small_folder) -> None:
     workdir, _ = finished
     before = (workdir / "results.json").read_bytes()

@@ -134,6 +134,10 @@ def markdown(results: dict[str, Any]) -> str:
         "|---|---|---|---|---|---|---|",
         *models,
         "",
+        *(f"Replica {replica} of {name} stopped in epoch {epoch}, when its loss was no number; "
+          "what it was before is tested.\n"
+          for name, m in results["models"].items()
+          for replica, epoch in enumerate(m["stopped_epochs"]) if epoch),
     ])  # fmt: skip
 
 
