@@ -38,13 +38,7 @@ def get_config():
             heads=("train k", "k", "model"),
             trainings=tuple(training(*item) for item in RELEASES.items()),
             models=MODELS_2019,
-            laptop={
-                "gat": (10, 40),
-                "bilstm_attention": (2, 8),
-                "bilstm_mean": (2, 8),
-                "rn": (2, 4),
-                "mac": (2, 4),
-            },
+            laptop={"gat": (10, 20), "bilstm_attention": (2, 6), "bilstm_mean": (2, 6)},
             references={
                 **{(train, "people, limited time"): HUMANS for train in RELEASES},
                 **{(train, "CTP"): CTP[release] for train, release in RELEASES.items()},
