@@ -222,9 +222,9 @@ def test_mistakes_are_one_line(commands: Path, tmp_path: Path, monkeypatch, caps
     cluster = slurm.Slurm("table2", tmp_path / "slurm", slurm.settings())
     script(commands / "sbatch", "echo sbatch: error: Invalid partition >&2; exit 1")
     script(commands / "squeue", "echo squeue: error: no controller >&2; exit 1")
-    with pytest.raises(InputError, match="^--launcher=slurm: sbatch: error: Invalid partition$"):
+    with pytest.raises(InputError, match=r"^--launcher=slurm: sbatch: error: Invalid partition$"):
         cluster.submit([Job(["true"])])
-    with pytest.raises(InputError, match="^--launcher=slurm: squeue: error: no controller$"):
+    with pytest.raises(InputError, match=r"^--launcher=slurm: squeue: error: no controller$"):
         cluster.states()
     assert capsys.readouterr().err == ""
     (commands / "squeue").unlink()
