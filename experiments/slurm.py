@@ -133,16 +133,17 @@ def run(names: Iterable[str], workdir: Path, command: list[str], cluster: Slurm)
       InputError: a mistake in what is asked of the cluster, or it does not answer.
     """
     jobs = _Jobs(workdir, command, cluster)
-    jobs.start(list(names))
     try:
+        jobs.start(list(names))
         jobs.wait()
     except KeyboardInterrupt:
         ids = " ".join(sorted({one.job.split("_")[0] for one in jobs.waiting.values()}))
-        print(
-            f"\nNo longer waiting. {len(jobs.waiting)} jobs go on (scancel {ids} ends them); the "
-            "same command waits for them again.",
-            flush=True,
-        )
+        if ids:
+            print(
+                f"\nNo longer waiting. {len(jobs.waiting)} jobs go on (scancel {ids} ends them); "
+                "the same command waits for them again.",
+                flush=True,
+            )
         sys.exit(130)
     return jobs.failed
 
@@ -232,9 +233,11 @@ class _Jobs:
         ids = self.cluster.submit([Job([*self.command, name]) for name in names])
         for name, job in zip(names, ids, strict=True):
             (self.workdir / name / JOB).write_text(job + "\n")
-            before = self.waiting.get(name)
-            self.waiting[name] = _Waiting(job, again=before.again + 1 if before else 0)
-            _tell(name, f"submitted{' again' if before else ''} as job {job}")
+            again = self.waiting[name].again + 1 if name in self.waiting else 0
+            self.waiting[name] = _Waiting(job, again=again)
+        for name in names:
+            one = self.waiting[name]
+            _tell(name, f"submitted{' again' if one.again else ''} as job {one.job}")
 
     def _fail(self, name: str, reason: str) -> None:
         (self.workdir / name / ERROR).write_text(reason + "\n")
