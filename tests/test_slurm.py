@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -260,10 +260,18 @@ def launched(experiment: str, *arguments: str) -> subprocess.Popen:
 EPOCHS = 60
 
 
-def test_a_grid_completes_although_jobs_are_killed_and_pre_empted(tmp_path: Path) -> None:
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[None]:
+    """Skips where there is none; no job outlives the test."""
     pytest.importorskip("submitit", reason="no submitit: no grid is run on a cluster")
     if nodes() != [platform.node().split(".")[0]]:
         pytest.skip("no Slurm cluster of this machine alone answers: no grid is run on a cluster")
+    yield
+    left = {path.read_text().strip() for path in tmp_path.glob(f"*/*/*/{slurm.JOB}")}
+    subprocess.run(["scancel", "--quiet", *left], check=False)
+
+
+def test_a_grid_completes_although_jobs_are_killed_and_pre_empted(cluster, tmp_path) -> None:
     arguments = [
         "--config.scale=smoke", "--config.train.replicas=2", "--config.gat.node=20",
         f"--config.train.epochs={EPOCHS}", "--config.train.checkpoint_minutes=0.0",
@@ -282,12 +290,15 @@ def test_a_grid_completes_although_jobs_are_killed_and_pre_empted(tmp_path: Path
     assert len(set(jobs.values())) == 6
 
     second = launched("figure7", *arguments)
-    killed, lines_of_killed = half_way(tmp_path, names)
-    (process,) = processes(tmp_path, killed)
-    os.kill(process, signal.SIGKILL)
-    warned, lines_of_warned = half_way(tmp_path, [name for name in names if name != killed])
-    subprocess.run(["scancel", "--signal=USR2", jobs[warned]], check=True)
-    said = second.communicate(timeout=900)[0]
+    try:
+        killed, lines_of_killed = half_way(tmp_path, names)
+        (process,) = processes(tmp_path, killed)
+        os.kill(process, signal.SIGKILL)
+        warned, lines_of_warned = half_way(tmp_path, [name for name in names if name != killed])
+        subprocess.run(["scancel", "--signal=USR2", jobs[warned]], check=True)
+        said = second.communicate(timeout=900)[0]
+    finally:
+        second.kill()
     assert second.returncode == 0, said
 
     told = said.splitlines()
