@@ -23,6 +23,11 @@ and of a grid:
                              (empty: stories are generated, for each replica its own)
   --config.only=A,B          these runs alone, by names such as supporting/gat, with * for any
                              letters; none: nothing is run, the report is drawn from what is there
+  --launcher=slurm           its runs are jobs of a Slurm cluster (local: they run here); needs
+                             submitit. Stopped, the same command waits for them again
+  --slurm.partition=P        what a job asks for, by sbatch's names, time in minutes; of:
+                             {slurm}.
+                             Others as sbatch's environment variables, such as SBATCH_RESERVATION
 
 All settings stand in experiments/base.py and at the top of each file in clutrr_jax/models/.
 
@@ -37,6 +42,7 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from textwrap import fill
 
 import jax
 from absl import app, flags, logging
@@ -46,14 +52,19 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.prepare import prepare
 from clutrr_jax.report import curve, page, results
 from clutrr_jax.run import device_name, run_model
-from experiments import grid, grid_report
+from experiments import grid, grid_report, slurm
 from experiments.measured import is_finished
 from generator.errors import InputError, at
 
 __doc__ = __doc__.replace("{models}", ", ".join(MODELS))
+__doc__ = __doc__.replace(
+    "{slurm}", fill(", ".join(slurm.settings()), 70).replace("\n", "\n" + 29 * " ")
+)
 
 _CONFIG = config_flags.DEFINE_config_file("config", None, "The experiment: a file of settings.")
 _WORKDIR = flags.DEFINE_string("workdir", None, "The run's folder.")
+# job: one run of a grid, by a job of the cluster while others run; nothing is written but its own.
+_LAUNCHER = flags.DEFINE_enum("launcher", "local", ["local", "slurm", "job"], "Where runs run.")
 
 
 def run(config, workdir: Path, write=grid.write_stories) -> None:
@@ -91,29 +102,50 @@ def run_grid(config, workdir: Path) -> int:
     """The runs of a grid that are not finished, and its table; how many of them failed."""
     cells = grid.cells(config)
     chosen = grid.chosen(config, cells)
+    if _LAUNCHER.value == "job":
+        return len(run_here(chosen, workdir, config.grid.write))
     for cell in cells:
         if (workdir / cell.name / "config.json").exists():
             claim(workdir / cell.name / "config.json", identity(cell.config))
-    failed = {}
-    for number, cell in enumerate(chosen, start=1):
-        folder = workdir / cell.name
-        if is_finished(folder):
-            continue
-        print(f"\n[{number}/{len(chosen)}] {cell.name}", flush=True)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / grid_report.ERROR).unlink(missing_ok=True)
-        try:
-            run(cell.config, folder, config.grid.write)
-        except Exception as error:  # whatever it is, the others go on
-            failed[cell.name] = _one_line(error)
-            (folder / grid_report.ERROR).write_text(failed[cell.name] + "\n")
-            print(f"failed: {failed[cell.name]}", file=sys.stderr, flush=True)
+    if _LAUNCHER.value == "slurm":
+        failed = run_on_slurm(config.name, chosen, workdir)
+    else:
+        failed = run_here(chosen, workdir, config.grid.write)
     found, table = grid_report.write(config, cells, workdir)
     print(f"\n{results.plain_text(table)}\n\n{grid_report.claims_text(found['claims'])}")
     print(f"\nThe report: {workdir / 'report.html'}")
     for name, reason in failed.items():
         print(f"failed: {name}: {reason}", file=sys.stderr)
     return len(failed)
+
+
+def run_here(cells: list[grid.Cell], workdir: Path, write) -> dict[str, str]:
+    """Those of the runs that are not finished, one after the other; those that failed -> why."""
+    failed = {}
+    for number, cell in enumerate(cells, start=1):
+        folder = workdir / cell.name
+        if is_finished(folder):
+            continue
+        print(f"\n[{number}/{len(cells)}] {cell.name}", flush=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / grid_report.ERROR).unlink(missing_ok=True)
+        try:
+            run(cell.config, folder, write)
+        except Exception as error:  # whatever it is, the others go on
+            failed[cell.name] = _one_line(error)
+            (folder / grid_report.ERROR).write_text(failed[cell.name] + "\n")
+            print(f"failed: {failed[cell.name]}", file=sys.stderr, flush=True)
+    return failed
+
+
+def run_on_slurm(name: str, cells: list[grid.Cell], workdir: Path) -> dict[str, str]:
+    """Those of the runs that are not finished, each as a job; those that failed -> why."""
+    left = [cell.name for cell in cells if not is_finished(workdir / cell.name)]
+    if not left:
+        return {}
+    again = [sys.executable, str(Path(__file__).resolve()), *sys.argv[1:]]
+    cluster = slurm.Slurm(name, workdir / "slurm", flags.FLAGS.slurm)
+    return slurm.run(left, workdir, [*again, "--launcher=job", "--config.only"], cluster)
 
 
 def _one_line(error: Exception) -> str:
@@ -139,8 +171,11 @@ def claim(path: Path, settings: dict) -> None:
                         f'"{before.get(name)}", now "{settings.get(name)}"; expected the same, or '
                         "another --workdir"
                     )
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(settings, indent=1) + "\n")
+        partial = path.with_suffix(".part")  # another job may be reading
+        partial.write_text(json.dumps(settings, indent=1) + "\n")
+        partial.replace(path)
     except OSError as error:
         raise InputError(f"{at(path)}: cannot be written ({error.strerror})") from None
     except ValueError:
@@ -180,6 +215,11 @@ def main(_) -> int:
     if "counts" in config:
         print(grid_report.write_counts(config.name, config.counts, workdir))
         return 0
+    if "grid" not in config and _LAUNCHER.value != "local":
+        raise InputError(
+            f"--launcher={_LAUNCHER.value}: {config.name} is a single run, expected a grid; as a "
+            "job it is given to sbatch"
+        )
     if "grid" in config:
         return 1 if run_grid(config, workdir) else 0
     run(config, workdir)
@@ -191,6 +231,11 @@ def parse_flags(argv: list[str]) -> list[str]:
     if {"--help", "-h", "-help"} & set(argv):
         print(__doc__.strip())
         sys.exit(0)
+    try:  # looks at the command line at once
+        config_flags.DEFINE_config_dict("slurm", slurm.settings(), "What a job asks for.")
+    except AttributeError as error:
+        name = str(error).strip("'\"")
+        raise InputError(f'command line: no setting "slurm.{name}"; see --help') from None
     try:
         return flags.FLAGS(argv)
     except KeyError as error:
@@ -200,9 +245,17 @@ def parse_flags(argv: list[str]) -> list[str]:
         raise InputError(f"command line: {str(error).splitlines()[0]}; see --help") from None
 
 
+def cores() -> int:
+    """How many this process may use; in a job of Slurm, how many it was given."""
+    given = os.environ.get("SLURM_CPUS_ON_NODE")
+    if given:
+        return int(given)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 if __name__ == "__main__":
     # One device for each core, before JAX looks: replicas are spread over devices.
-    jax.config.update("jax_num_cpu_devices", os.cpu_count())
+    jax.config.update("jax_num_cpu_devices", cores())
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "clutrr_jax"
     jax.config.update("jax_compilation_cache_dir", str(cache))
     try:
