@@ -48,6 +48,8 @@ import jax
 from absl import app, flags, logging
 from ml_collections import config_flags
 
+from clutrr_jax import preemption
+from clutrr_jax.command import Busy, alone
 from clutrr_jax.models import MODELS
 from clutrr_jax.prepare import prepare
 from clutrr_jax.report import curve, page, results
@@ -80,6 +82,12 @@ def run(config, workdir: Path, write=grid.write_stories) -> None:
         if name not in MODELS:
             raise InputError(f'no model "{name}", expected some of {", ".join(MODELS)}')
     print(f"Runs on {device_name()}.", flush=True)
+    preemption.heed()
+    with alone(workdir):
+        _run(config, models, workdir, write)
+
+
+def _run(config, models: list[str], workdir: Path, write) -> None:
     claim(workdir / "config.json", identity(config))
     if not config.data:
         print(f"Generating stories in {workdir / 'data'}.", flush=True)
@@ -127,12 +135,14 @@ def run_here(cells: list[grid.Cell], workdir: Path, write) -> dict[str, str]:
         if is_finished(folder):
             continue
         print(f"\n[{number}/{len(cells)}] {cell.name}", flush=True)
-        folder.mkdir(parents=True, exist_ok=True)
         (folder / grid_report.ERROR).unlink(missing_ok=True)
         try:
             run(cell.config, folder, write)
+        except Busy:
+            print("Another process is at work on it.", flush=True)
         except Exception as error:  # whatever it is, the others go on
             failed[cell.name] = _one_line(error)
+            folder.mkdir(parents=True, exist_ok=True)
             (folder / grid_report.ERROR).write_text(failed[cell.name] + "\n")
             print(f"failed: {failed[cell.name]}", file=sys.stderr, flush=True)
     return failed
@@ -262,4 +272,9 @@ if __name__ == "__main__":
         app.run(main, flags_parser=parse_flags)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:  # a full disk, most likely
+        where = f"{error.filename}: " if error.filename else ""
+        again = "once that is mended, the same command goes on"
+        print(f"error: {where}{error.strerror or error}; {again}", file=sys.stderr)
         sys.exit(2)

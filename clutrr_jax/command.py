@@ -1,6 +1,7 @@
 """What commands share: mistakes of the user in one line, and files that are whole or not there."""
 
 import argparse
+import fcntl
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,6 +41,35 @@ def writing(folder: Path) -> Iterator[Path]:
                 file.replace(folder / file.name)
     except OSError as error:
         raise InputError(f"{at(folder)}: cannot be written ({error.strerror})") from None
+
+
+class Busy(InputError):
+    """Another process is at work in the folder."""
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Nobody else is in here for this folder, which is made if need be. However the process ends,
+    the system gives the folder free.
+
+    Raises:
+      Busy: somebody is.
+      InputError: the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("a")
+    except OSError as error:
+        raise InputError(f"{at(folder)}: cannot be written ({error.strerror})") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Busy(
+                f"{at(folder)}: another run is at work in it, expected that to end first, or "
+                "another --workdir"
+            ) from None
+        yield
 
 
 def run(main: Callable[[list[str]], None]) -> NoReturn:

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
+from clutrr_jax import preemption
 from clutrr_jax.attention import write_attention
 from clutrr_jax.bert.features import with_states
 from clutrr_jax.checkpoint import Checkpoints
@@ -60,6 +61,8 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
     done = folder / "model.json"
     if done.exists():
         return
+    if preemption.asked():
+        preemption.leave()
     spec, train = MODELS[model], settings(config, model)
     if spec.kind == "states":
         data = with_states(data, config[model])
@@ -141,9 +144,12 @@ def _train(
                        "stays as it was before", file=sys.stderr)  # fmt: skip
         if scalars:
             scalars.write(line, train.learning_rate, speed)
-        if epoch == train.epochs or time.monotonic() - saved_at > 60 * train.checkpoint_minutes:
+        due = time.monotonic() - saved_at > 60 * train.checkpoint_minutes
+        if epoch == train.epochs or due or preemption.asked():
             checkpoints.save(epoch, state)
             saved_at = time.monotonic()
+        if preemption.asked():
+            preemption.leave()
     if scalars:
         scalars.close()
     return state, [line["seconds"] for line in history]

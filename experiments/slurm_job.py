@@ -27,6 +27,7 @@ class Job:
 
 
 def _unmoved() -> None:
-    """Slurm warns all processes of a job, which the run has no use for: it goes on to the end."""
+    """Slurm warns all processes of a job. The run has no use for it before it has begun, when it
+    heeds SIGTERM itself."""
     for warning in (signal.SIGTERM, signal.SIGUSR2):
         signal.signal(warning, signal.SIG_IGN)

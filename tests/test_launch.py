@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from clutrr_jax.command import alone
+
 ROOT = Path(__file__).parent.parent
 TINY = [
     "--config.train.replicas=2",
@@ -65,27 +67,38 @@ def test_the_same_command_again_changes_nothing(finished, small_folder) -> None:
     assert [(workdir / name).read_bytes() for name in files] == before
 
 
-def test_a_killed_run_goes_on_to_the_same_numbers(finished, small_folder, tmp_path) -> None:
-    """Stopped after the first epoch: what is left is trained, and nothing differs."""
+# At the end of the first epoch, before its checkpoint: what happens to the process.
+STOPS = {
+    "killed": ("signal.SIGKILL", -9, ["--config.train.checkpoint_minutes=0.0"]),
+    "pre-empted": ("signal.SIGTERM", 75, []),
+}
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_stopped_run_goes_on_to_the_same_numbers(finished, small_folder, tmp_path, stop) -> None:
+    """What is left is trained, and nothing differs."""
     workdir, _ = finished
-    arguments = [*TINY, f"--config.data={small_folder}", f"--workdir={tmp_path}"]
-    arguments.append("--config.models=gat")
-    code = (
-        "import sys, runpy, clutrr_jax.run as run\n"
-        "real = run.Checkpoints.save\n"
-        "def save(self, epoch, state):\n"
-        "    real(self, epoch, state)\n"
-        "    if epoch == 1: run.sys.stderr.flush(); __import__('os')._exit(9)\n"
-        "run.Checkpoints.save = save\n"
+    how, code, often = STOPS[stop]
+    arguments = [*TINY, "--config.models=gat", *often]
+    arguments += [f"--config.data={small_folder}", f"--workdir={tmp_path}"]
+    program = (
+        "import os, runpy, signal, sys, clutrr_jax.run as run\n"
+        "real, count = run._epoch_line, []\n"
+        "def line(*arguments):\n"
+        f"    if len(count) == {len(often)}: os.kill(os.getpid(), {how})\n"
+        "    count.append(1)\n"
+        "    return real(*arguments)\n"
+        "run._epoch_line = line\n"
         "sys.argv[0] = 'launch.py'\n"
         "runpy.run_path('launch.py', run_name='__main__')\n"
     )
-    often = "--config.train.checkpoint_minutes=0.0"
-    command = [sys.executable, "-c", code, "--config=experiments/single.py", *arguments, often]
-    killed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert killed.returncode == 9, killed.stderr
+    command = [sys.executable, "-c", program, "--config=experiments/single.py", *arguments]
+    stopped = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert stopped.returncode == code, stopped.stderr
+    assert "Traceback" not in stopped.stderr
     assert not (tmp_path / "gat" / "model.json").exists()
-    done = launch(*arguments, often)
+    assert [p.name for p in (tmp_path / "gat" / "checkpoints").iterdir()] == ["1"]
+    done = launch(*arguments)
     assert done.returncode == 0, done.stderr
     ours, whole = (
         [json.loads(line) for line in (d / "gat" / "metrics.jsonl").read_text().splitlines()]
@@ -95,6 +108,32 @@ def test_a_killed_run_goes_on_to_the_same_numbers(finished, small_folder, tmp_pa
         assert (a["epoch"], a["loss"], a["dev_accuracy"]) == (
             b["epoch"], b["loss"], b["dev_accuracy"],
         )  # fmt: skip
+    assert (tmp_path / "gat" / "predictions.csv").read_bytes() == (
+        workdir / "gat" / "predictions.csv"
+    ).read_bytes()
+
+
+def test_a_second_run_in_the_same_folder_is_refused(small_folder, tmp_path) -> None:
+    with alone(tmp_path):
+        done = launch(*TINY, f"--config.data={small_folder}", f"--workdir={tmp_path}")
+    assert done.returncode == 2
+    assert "another run is at work in it" in done.stderr and "Traceback" not in done.stderr
+    with alone(tmp_path):
+        pass
+
+
+def test_a_full_disk_is_one_line_and_nothing_is_lost(finished, small_folder, tmp_path) -> None:
+    """No file may grow beyond 8 kB, the nearest to a full disk that needs no rights."""
+    workdir, _ = finished
+    arguments = [*TINY, "--config.models=gat"]
+    arguments += [f"--config.data={small_folder}", f"--workdir={tmp_path}"]
+    command = [sys.executable, "launch.py", "--config=experiments/single.py", *arguments]
+    limited = ["bash", "-c", 'ulimit -f 8; exec "$@"', "bash", *command]
+    full = subprocess.run(limited, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert full.returncode == 2 and "Traceback" not in full.stderr, full.stderr
+    assert "cannot be written" in full.stderr.splitlines()[-1]
+    done = launch(*arguments)
+    assert done.returncode == 0, done.stderr
     assert (tmp_path / "gat" / "predictions.csv").read_bytes() == (
         workdir / "gat" / "predictions.csv"
     ).read_bytes()
