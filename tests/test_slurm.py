@@ -292,10 +292,12 @@ def test_a_grid_completes_although_jobs_are_killed_and_pre_empted(cluster, tmp_p
     second = launched("figure7", *arguments)
     try:
         killed, lines_of_killed = half_way(tmp_path, names)
-        (process,) = processes(tmp_path, killed)
-        os.kill(process, signal.SIGKILL)
+        os.kill(process_of(tmp_path, killed), signal.SIGKILL)
         warned, lines_of_warned = half_way(tmp_path, [name for name in names if name != killed])
-        subprocess.run(["scancel", "--signal=USR2", jobs[warned]], check=True)
+        process = process_of(tmp_path, warned)
+        stat = Path(f"/proc/{process}/stat").read_text()
+        for of_the_job in (process, int(stat.rpartition(")")[2].split()[1])):  # and its parent
+            os.kill(of_the_job, signal.SIGUSR2)  # as Slurm does
         said = second.communicate(timeout=900)[0]
     finally:
         second.kill()
@@ -356,14 +358,13 @@ def wait_for(found: Callable, seconds: float = 600):
     raise AssertionError(f"not within {seconds} s")
 
 
-def processes(workdir: Path, name: str) -> list[int]:
-    """Those that do this run."""
-    found = []
+def process_of(workdir: Path, name: str) -> int:
+    """The one that does this run."""
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_text().split("\0")
         except OSError:  # it has ended
             continue
         if f"--workdir={workdir}" in words and name in words:
-            found.append(int(path.parent.name))
-    return found
+            return int(path.parent.name)
+    raise AssertionError(f"no process of {name}")
