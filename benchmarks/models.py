@@ -1,18 +1,23 @@
 """Training and test speed of each model, beside the matmul rate of the machine in the same run.
 
     python -m benchmarks models
-    python -m benchmarks models --cores 1 --data path/to/data_089907f8.zip
+    python -m benchmarks models --cores 1 --data path/to/data_089907f8.zip --json today.json
+    python -m benchmarks models --cores 1 --data path/to/data_089907f8.zip --compare today.json
 
-A training step is what an epoch is made of: packing a batch, the gradient, and the optimizer.
+A training step is what an epoch is made of: packing a batch, the gradient, and the optimizer. FLOP
+are those of the matrix products in training. Memory is the most that the process had at once while
+it was busy with the model; on an accelerator, what had been in use there at once until then.
 """
 
 import argparse
+import json
 import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +26,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.flops import matmul_flops
+from generator.errors import InputError, Parser, at
 
 
 def main(argv: list[str]) -> int:
     """Prints the table."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m benchmarks models",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -33,33 +39,93 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--data", help="a CLUTRR data set; default: 10,000 generated stories")
     parser.add_argument("--models", default="", help="comma-separated; default: all")
     parser.add_argument("--cores", type=int, default=os.cpu_count(), help="CPU cores to use")
-    parser.add_argument("--replicas", type=int, default=1, help="trained at once")
-    parser.add_argument("--batch", type=int, default=100, help="stories per step")
+    parser.add_argument(
+        "--replicas", type=_numbers, default="1", help="trained at once; 1,10: each"
+    )
+    parser.add_argument(
+        "--batch", type=_numbers, default="100", help="stories per step; 100,400: each"
+    )
     parser.add_argument("--repeats", type=int, default=5, help="timed epochs; their median counts")
+    parser.add_argument("--json", type=Path, help="file to write the figures to, every epoch's")
+    parser.add_argument("--compare", type=Path, help="such a file, to show the change since")
     arguments = parser.parse_args(argv)
+    before = _read(arguments.compare) if arguments.compare else []
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.cores])
-    jax.config.update("jax_num_cpu_devices", min(arguments.cores, arguments.replicas))
-    # Imported here: what they import looks at the devices.
+    jax.config.update("jax_num_cpu_devices", min(arguments.cores, max(arguments.replicas)))
+    # Imported here: what it imports looks at the devices.
     from clutrr_jax.run import device_name
 
-    print(f"{device_name()}, {arguments.cores} core(s), batch {arguments.batch}, "
-          f"{arguments.replicas} replica(s), median of {arguments.repeats}")  # fmt: skip
+    print(f"{device_name()}, {arguments.cores} core(s), median of {arguments.repeats}")
     peak = matmul_rate(arguments.repeats)
     print(f"matmul [2048, 2048] x [2048, 2048], float32: {peak / 1e9:.0f} GFLOP/s")
-    head = ("model", "train/s", "test/s", "GFLOP/s", "of matmul", "compile s")
-    print(("{:18}" + "{:>11}" * 5).format(*head))
-    for model, rates in measure(arguments):
-        flops = rates["flops"] * rates["train"]
+    print(("{:18}" + "{:>9}" * 2 + "{:>11}" * 6).format(*HEAD))
+    rows = []
+    for row in measure(arguments):
+        rows.append(row)
+        rate = row["flops"] * statistics.median(row["train"])
         print(
-            f"{model:18}{rates['train']:11,.0f}{rates['test']:11,.0f}{flops / 1e9:11.1f}"
-            f"{flops / peak:10.0%} {rates['compile']:10.1f}",
+            f"{row['model']:18}{row['replicas']:9}{row['batch']:9}"
+            f"{statistics.median(row['train']):11,.0f}{statistics.median(row['test']):11,.0f}"
+            f"{rate / 1e9:11.1f}{rate / peak:10.0%} {row['compile']:11.1f}{row['memory']:11.2f}"
+            + _change(row, before),
             flush=True,
         )
+        if arguments.json:
+            about = {"device": device_name(), "cores": arguments.cores, "matmul": peak}
+            arguments.json.write_text(json.dumps(about | {"rows": rows}, indent=1) + "\n")
     return 0
 
 
-def median_seconds(run: Callable[[], Any], repeats: int) -> float:
+HEAD = (
+    "model",
+    "replicas",
+    "batch",
+    "train/s",
+    "test/s",
+    "GFLOP/s",
+    "of matmul",
+    "compile s",
+    "GB",
+)
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    try:
+        rows: list[dict[str, Any]] = json.loads(path.read_text())["rows"]
+        return rows
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{at(path)}: expected what --json has written") from None
+
+
+def _change(row: dict[str, Any], before: list[dict[str, Any]]) -> str:
+    """The change of the training speed since, and how far the epochs of either run lay apart."""
+    for old in before:
+        if all(old[key] == row[key] for key in ("model", "replicas", "batch")):
+            was, now = statistics.median(old["train"]), statistics.median(row["train"])
+            noise = max(np.ptp(old["train"]) / was, np.ptp(row["train"]) / now)
+            return f"  {now / was - 1:+.0%} (epochs differ by {noise:.0%})"
+    return ""
+
+
+def peak_memory() -> float:
+    """GB. Where Linux tells it, since the last call."""
+    stats = jax.devices()[0].memory_stats()
+    if stats:
+        return stats["peak_bytes_in_use"] / 1e9
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return float("nan")
+    most = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak
+    return int(most.split()[1]) * 1024 / 1e9
+
+
+def seconds(run: Callable[[], Any], repeats: int) -> list[float]:
     """Of `repeats` calls after one that is not counted."""
     jax.block_until_ready(run())
     times = []
@@ -67,15 +133,15 @@ def median_seconds(run: Callable[[], Any], repeats: int) -> float:
         start = time.perf_counter()
         jax.block_until_ready(run())
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return times
 
 
 def matmul_rate(repeats: int) -> float:
     """Float32 operations per second of one large product, on the first device."""
     n = 2048
     x = jax.random.normal(jax.random.key(0), (n, n))
-    product = jax.jit(lambda x: x @ x)
-    return 2 * n**3 / median_seconds(lambda: product(x), repeats)
+    square = jax.jit(lambda x: x @ x)
+    return 2 * n**3 / statistics.median(seconds(lambda: square(x), repeats))
 
 
 def gradient_flops(spec: Any, settings: Any, data: Any, shape: Any) -> int:
@@ -97,9 +163,9 @@ def gradient_flops(spec: Any, settings: Any, data: Any, shape: Any) -> int:
     return matmul_flops(jax.grad(loss), params)
 
 
-def measure(arguments: argparse.Namespace):
-    """Name and rates of each model: train and test stories per second, FLOP per train story, and
-    the seconds until the first epoch is done."""
+def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """For each model, number of replicas and batch: train and test stories per second in each
+    epoch, FLOP per train story, the seconds until the first epoch is done, and memory in GB."""
     from ml_collections import ConfigDict
 
     from clutrr_jax.bert.features import with_states
@@ -110,7 +176,6 @@ def measure(arguments: argparse.Namespace):
     from clutrr_jax.training import build
     from experiments.base import base
     from generator.config import Config
-    from generator.errors import InputError
     from generator.write import write_dataset
 
     names = arguments.models.split(",") if arguments.models else list(MODELS)
@@ -121,12 +186,11 @@ def measure(arguments: argparse.Namespace):
         if not arguments.data:
             write_dataset(Config(), Path(folder))
         words = prepare(arguments.data or folder)
-    train = base("benchmarks", "").train
-    train.update(batch=arguments.batch, dev=0.0)
-    replicas = Replicas(arguments.replicas)
-    stories = arguments.replicas * len(words.train)
-    for name in names:
-        spec = MODELS[name]
+    for name, count, batch in product(names, arguments.replicas, arguments.batch):
+        peak_memory()
+        train = base("benchmarks", "").train
+        train.update(batch=batch, dev=0.0)
+        spec, replicas = MODELS[name], Replicas(count)
         settings = ConfigDict(spec.config)
         data = with_states(words, settings) if spec.kind == "states" else words
         programs = build(spec, settings, train, data.sizes, data.train_stories, replicas)
@@ -138,18 +202,18 @@ def measure(arguments: argparse.Namespace):
             start = time.perf_counter()
             state, _ = jax.block_until_ready(programs.epoch(state, epoch))
             epochs.append(time.perf_counter() - start)
-        seconds = statistics.median(epochs)
         test = partial(programs.predict, state.params, state.other, data.test_stories)
-        testing = median_seconds(test, arguments.repeats)
-        shapes, buckets = plan_shapes(spec.kind, data.train_stories, arguments.batch)
+        tests = seconds(test, arguments.repeats)
+        shapes, buckets = plan_shapes(spec.kind, data.train_stories, batch)
         flops = [gradient_flops(spec, settings, data, shape) for shape in shapes]
         shares = np.array([len(rows) for rows in buckets]) / len(data.train)
-        yield (
-            name,
-            {
-                "train": stories / seconds,
-                "test": arguments.replicas * len(data.test) / testing,
-                "flops": float(np.dot(flops, shares)) / arguments.batch,
-                "compile": first - seconds,
-            },
-        )
+        yield {
+            "model": name,
+            "replicas": count,
+            "batch": batch,
+            "train": [count * len(words.train) / s for s in epochs],
+            "test": [count * len(words.test) / s for s in tests],
+            "flops": float(np.dot(flops, shares)) / batch,
+            "compile": first - statistics.median(epochs),
+            "memory": peak_memory(),
+        }

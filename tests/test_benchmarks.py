@@ -1,5 +1,6 @@
 """What the benchmarks count (never how long anything takes)."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -39,3 +40,26 @@ def test_packing_leaves_no_story_out(small_words) -> None:
     graphs = sum(int(b.globals["mask"].sum()) for b in packed if hasattr(b, "globals"))
     tokens = sum(int(b.row_mask.sum()) for b in packed if not hasattr(b, "globals"))
     assert graphs == tokens == len(stories.target)
+
+
+def test_figures_are_written_and_compared(small_folder, tmp_path) -> None:
+    def models(*arguments: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "benchmarks", "models", "--models=prover", "--repeats=1"]
+        return subprocess.run(
+            [*command, f"--data={small_folder}", *arguments],
+            cwd=Path(__file__).parent.parent, capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+
+    file = tmp_path / "figures.json"
+    done = models("--batch=20,50", f"--json={file}")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(file.read_text())["rows"]
+    assert [(row["model"], row["replicas"], row["batch"]) for row in rows] == [
+        ("prover", 1, 20), ("prover", 1, 50),
+    ]  # fmt: skip
+    assert all(min(*row["train"], *row["test"], row["flops"], row["memory"]) > 0 for row in rows)
+    # One epoch of each: nothing to tell noise by.
+    line = models("--batch=50", f"--compare={file}").stdout.splitlines()[-1]
+    assert line.startswith("prover") and line.endswith("% (epochs differ by 0%)")
+    done = models(f"--compare={tmp_path / 'nothing.json'}")
+    assert done.returncode == 2 and "nothing.json: expected what --json has written" in done.stderr
