@@ -5,6 +5,7 @@ each story [B, F], or of its tokens [B, T], in the order of the story; anything 
 """
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,11 @@ from clutrr_jax.training import State
 from generator.errors import InputError, at
 
 FILE = "attention.npz"
+# What NumPy and zipfile raise for files that are not what they seem.
+_DAMAGED = (
+    OSError, ValueError, KeyError, EOFError, TypeError, MemoryError, RuntimeError, SyntaxError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 class Attention(NamedTuple):
@@ -87,15 +93,19 @@ def read_attention(folder: Path, test: Records) -> Attention | None:
     path = folder / FILE
     if not path.exists():
         return None
+    facts, words = np.diff(test.edge_start), np.array([len(spans(s)) for s in test.stories])
     try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        if size > 8 * (facts.sum() + words.sum()) + 4096:  # numbers, and the heads of the arrays
+            raise ValueError
         with np.load(path, allow_pickle=False) as file:
             over, flat = str(file["over"]), file["weights"].astype(np.float32)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        if over not in ("facts", "words") or not (np.isfinite(flat) & (flat >= 0)).all():
+            raise ValueError
+    except _DAMAGED:
         raise InputError(f"{at(path)}: damaged, expected the weights of a model") from None
-    if over == "facts":
-        sizes = np.diff(test.edge_start)
-    else:
-        sizes = np.array([len(spans(story)) for story in test.stories])
+    sizes = facts if over == "facts" else words
     if flat.shape != (sizes.sum(),):
         raise InputError(f"{at(path)}: of other stories, expected {sizes.sum()} weights")
     return Attention(over, np.split(flat, np.cumsum(sizes)[:-1]))

@@ -1,7 +1,6 @@
 """From predictions to the per-k curve: accuracy with its count, interval and ceiling."""
 
 import csv
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from clutrr_jax.data.records import UNSTATED, Records, tasks
+from clutrr_jax.data.records import UNSTATED, Records, by_people, tasks
 from generator.errors import InputError, at
+from generator.files import table_rows
 from generator.kinship import PREDICATE_OF, RELATION_ID, RELATIONS
 from generator.prover import derivable
 
@@ -66,6 +66,14 @@ def ceilings(records: Records) -> np.ndarray:
     """The chance to be right of one who knows all rules, for each story: 1 / the number of readings
     that the 16 rules derive from its facts. Where they do not derive the label, nothing is known
     against it: 1. [S]"""
+    found = np.ones(len(records))
+    for rows in by_people(records):
+        found[rows] = _ceilings(records.select(rows))
+    return found
+
+
+def _ceilings(records: Records) -> np.ndarray:
+    """The same, for stories of which none is much larger than the others."""
     sizes = np.diff(records.edge_start)
     width = int(sizes.max())
     place = np.arange(width) < sizes[:, None]
@@ -152,10 +160,10 @@ def read_predictions(path: Path, records: Records) -> Predictions:
         for task, rows in tasks(records)
         for row, story in enumerate(rows.tolist())
     }
-    cells: list[list[str]] = []
-    with path.open(newline="") as file:
-        for line in _lines(path, file):
-            cells.append(line)
+    lines = table_rows(path)
+    if next(lines) != list(_HEADER):
+        raise InputError(f"{at(path)}: expected the header {','.join(_HEADER)}")
+    cells = list(lines)
     if len(cells) % len(records) or not cells:
         raise InputError(f"{at(path)}: {len(cells)} rows, expected a multiple of {len(records)}")
     shape = (len(cells) // len(records), len(records))
@@ -165,7 +173,8 @@ def read_predictions(path: Path, records: Records) -> Predictions:
         try:
             replica, task, row, target, prediction, p, last_prediction = line
             story = story_of[task, row]
-            if RELATION_ID[target] != records.target[story]:
+            right = RELATION_ID[target] == records.target[story]
+            if not (right and replica.isdecimal() and 0 <= float(p) <= 1):
                 raise ValueError
             best[int(replica), story] = RELATION_ID[prediction]
             last[int(replica), story] = RELATION_ID[last_prediction]
@@ -178,16 +187,6 @@ def read_predictions(path: Path, records: Records) -> Predictions:
     if (best < 0).any():
         raise InputError(f"{at(path)}: a story stands twice and another not at all")
     return Predictions(best, last, probability)
-
-
-def _lines(path: Path, file) -> Iterator[list[str]]:
-    try:
-        reader = csv.reader(file, strict=True)
-        if next(reader, None) != list(_HEADER):
-            raise InputError(f"{at(path)}: expected the header {','.join(_HEADER)}")
-        yield from reader
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise InputError(f"{at(path)}: not a UTF-8 CSV file ({error})") from None
 
 
 def as_dicts(rows: list[Row]) -> list[dict[str, Any]]:

@@ -62,8 +62,7 @@ def _read(path: Path, story_of: dict[str, int], ids: list[str], test: Records) -
         return read_predictions(path, test)
     else:
         rows = _csv(path, text)
-    answers: dict[int, np.ndarray] = {}  # replica -> relation of each story
-    seen = set()
+    answers: dict[int, dict[int, int]] = {}  # replica -> story -> relation
     for number, row in rows:
         name, replica = str(row["id"]), str(row.get("replica", 0))
         if name not in story_of:
@@ -74,25 +73,23 @@ def _read(path: Path, story_of: dict[str, int], ids: list[str], test: Records) -
             raise InputError(
                 f"{at(path, number)}: replica {replica[:60]!r}, expected a whole number"
             )
-        place = int(replica), story_of[name]
-        if place in seen:
+        of_replica = answers.setdefault(int(replica), {})
+        if story_of[name] in of_replica:
             raise InputError(
                 f"{at(path, number)}: a second prediction for {name!r}, expected one"
                 + (" for each replica" if "replica" in row else "")
             )
-        seen.add(place)
         relation = to_relation(row["prediction"])
-        of_replica = answers.setdefault(place[0], np.full(len(test), UNMAPPED))
-        of_replica[place[1]] = UNMAPPED if relation is None else relation
+        of_replica[story_of[name]] = UNMAPPED if relation is None else relation
     for replica_number in sorted(answers):
-        missing = [s for s in range(len(test)) if (replica_number, s) not in seen]
+        missing = [s for s in range(len(test)) if s not in answers[replica_number]]
         if missing:
             whose = f" by replica {replica_number}" if len(answers) > 1 else ""
             raise InputError(
                 f"{at(path)}: no prediction{whose} for {len(missing):,} of {len(test):,} test "
                 f"stories, the first is {ids[missing[0]]!r}; expected one for each"
             )
-    best = np.stack([answers[replica] for replica in sorted(answers)])
+    best = np.array([[answers[r][s] for s in range(len(test))] for r in sorted(answers)])
     return Predictions(best, best, np.ones(best.shape))
 
 
@@ -123,6 +120,8 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
             )
         if not isinstance(row, dict) or not isinstance(row.get("id"), str | int):
             raise InputError(f'{at(path, number)}: no "id", expected the keys {EXPECTED}')
+        if not isinstance(row.get("replica", 0), str | int):
+            raise InputError(f'{at(path, number)}: "replica" is no whole number')
         if not isinstance(row.get("prediction"), str):
             raise InputError(
                 f'{at(path, number)}: no text as "prediction", expected the keys {EXPECTED}'

@@ -5,7 +5,7 @@ A gendered rule is three relations `first, second -> head` for (X, first, Z), (Z
 
 import numpy as np
 
-from clutrr_jax.data.records import UNSTATED, Records
+from clutrr_jax.data.records import UNSTATED, Records, by_people
 from clutrr_jax.evaluation import Predictions
 from generator.kinship import NUM_RELATIONS, PREDICATE_ID, RELATION_OF, RULE_TABLE
 
@@ -25,15 +25,16 @@ def given_rules() -> np.ndarray:
 def read_rules(train: Records) -> np.ndarray:
     """The rules that train rows show: two stated facts lead from the one asked person to the
     other, and the label is their head; of several heads the most frequent. [rules, 3]"""
-    facts = stated_facts(train)
-    x, y = train.query.T
-    story = np.arange(len(train))
-    # [S, P, R]: what Z is to the first, and what the second is to Z.
-    from_x, to_y = facts[story, x], facts[story, :, y]
     count = np.zeros((NUM_RELATIONS,) * 3, int)
-    s, z, first = np.nonzero(from_x)
-    pair, second = np.nonzero(to_y[s, z])
-    np.add.at(count, (first[pair], second, train.target[s[pair]]), 1)
+    for part in map(train.select, by_people(train)):
+        facts = stated_facts(part)
+        x, y = part.query.T
+        story = np.arange(len(part))
+        # [S, P, R]: what Z is to the first, and what the second is to Z.
+        from_x, to_y = facts[story, x], facts[story, :, y]
+        s, z, first = np.nonzero(from_x)
+        pair, second = np.nonzero(to_y[s, z])
+        np.add.at(count, (first[pair], second, part.target[s[pair]]), 1)
     first, second = np.nonzero(count.any(axis=-1))
     return np.stack([first, second, count[first, second].argmax(axis=-1)], axis=-1)
 
@@ -74,11 +75,13 @@ def answer(test: Records, rules: np.ndarray) -> Predictions:
     """What the rules derive for each asked pair. Of several readings the first by number is said,
     each being equally probable; of none, sibling-in-law, which no rule derives, with probability 0.
     """
-    x, y = test.query.T
-    story = np.arange(len(test))
-    readings = derive(stated_facts(test), rules)[story, x, y]  # [S, R]
+    readings = np.zeros((len(test), NUM_RELATIONS), bool)
+    for rows in by_people(test):
+        part = test.select(rows)
+        x, y = part.query.T
+        readings[rows] = derive(stated_facts(part), rules)[np.arange(len(part)), x, y]
     count = readings.sum(axis=-1)
-    gender = test.genders[test.node_start[:-1] + y]
+    gender = test.genders[test.node_start[:-1] + test.query[:, 1]]
     nothing = RELATION_OF[PREDICATE_ID["sibling-in-law"], gender]
     best = np.where(count, readings.argmax(axis=-1), nothing)[None]
     return Predictions(best, best, (np.minimum(count, 1) / np.maximum(count, 1))[None])

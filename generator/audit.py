@@ -27,7 +27,7 @@ from generator.prover import derivable
 from generator.tables import Row, Table, data_sets
 
 _CHUNK = 2048
-_NAME = re.compile(r"\[([^\]]+)\]")
+_NAME = re.compile(r"\[([^\[\]]+)\]")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 

@@ -1,10 +1,10 @@
 """The banks of paraphrases that a data set can be written with."""
 
-import json
 from pathlib import Path
 
 from generator.config import Config
 from generator.errors import InputError
+from generator.files import read_json
 from generator.kinship import GENDERS, RELATION_ID
 from generator.story import Bank, ClauseKey
 from generator.templates import synthetic_templates
@@ -34,14 +34,8 @@ def read_bank(path: Path) -> Bank:
     Raises:
       InputError: there is no such file, or it does not hold a bank.
     """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValueError as error:
-        raise InputError(f"{path}: not a JSON file ({error})") from None
-    if isinstance(content, dict):
-        content = content.get("templates", content)
+    content = read_json(path)
+    content = content.get("templates", content)
     if not isinstance(content, dict):
         raise InputError(f"{path}: expected an object of clauses with their paraphrases")
     templates = {}

@@ -161,8 +161,9 @@ class Config:
             if not isinstance(value, int | float | str):
                 raise InputError(f'setting "{name}": "{value}" is not a number or text')
             try:
-                parsed[name] = value if isinstance(value, bool) else parse(value)
-            except ValueError:
+                plain = str(value) if name in PARSE else value
+                parsed[name] = value if isinstance(value, bool) else parse(plain)
+            except (ValueError, OverflowError):
                 raise InputError(f'setting "{name}": "{value}" is no {parse.__name__}') from None
         return cls(**parsed)
 
@@ -193,9 +194,12 @@ class Config:
             raise InputError(f"--seed {self.seed} must be below 2 ** 63")
         if self.ambiguous not in ("drop", "keep"):
             raise InputError(f'--ambiguous "{self.ambiguous}" must be drop or keep')
-        if (people := self.shape.max_people()) > 20_000:
-            raise InputError(f"families of {people} people; choose --max-levels and --max-child "
-                             "so that there are at most 20000")  # fmt: skip
+        # Before the power is taken, which may be a number of any length.
+        deep = self.max_levels > (15 if self.max_child > 1 else 10_000) or self.max_child > 20_000
+        if deep or self.shape.max_people() > 20_000:
+            raise InputError(f"families of {self.max_levels} levels and {self.max_child} children; "
+                             "choose --max-levels and --max-child so that there are at most 20000 "
+                             "people")  # fmt: skip
 
 
 def parse_hold_out(text: str) -> tuple[str, ...]:

@@ -3,13 +3,21 @@
 import argparse
 from typing import NoReturn
 
+_LONGEST = 2000  # characters of a message
+
 
 class InputError(Exception):
     """Something the user gave cannot be used.
 
     The message is one line: what is wrong, where (file, row, column), and what was expected.
-    Commands print it as it is and end with exit code 2.
+    Commands print it as it is and end with exit code 2. What it quotes of the input may be
+    anything: signs that cannot be printed are escaped, and a long text is cut in the middle.
     """
+
+    def __init__(self, message: str):
+        if len(message) > _LONGEST:
+            message = f"{message[: _LONGEST // 2]} ... {message[-_LONGEST // 2 :]}"
+        super().__init__("".join(c if c.isprintable() else ascii(c)[1:-1] for c in message))
 
 
 def at(file: object, row: int | None = None, column: str | None = None) -> str:

@@ -21,9 +21,10 @@ from generator.kinship import GENDER_OF
 from generator.story import MAX_PIECE, Bank, ClauseKey, clause_name
 from generator.tables import Row, data_sets
 
-_NAME = re.compile(r"\[([^\]]*)\]")
+_NAME = re.compile(r"\[([^\[\]]*)\]")
 # A paraphrase begins at the start of a sentence; some sentences before lack their full stop.
 _CUT = re.compile(r"(?<=[.!?\"']) | (?=[A-Z\[])")
+_MAX_CUTS = 60  # within a paraphrase, of stories that were not written to be cut
 _ROUNDS = 3
 _UNSEEN = 30.0  # what a template costs that comes back nowhere, in nats
 
@@ -82,7 +83,7 @@ def pieces(story: Story) -> tuple[list[Piece], int]:
     found = []
     for begin in range(len(segments)):
         people: frozenset[str] = frozenset()
-        for end in range(begin + 1, len(segments) + 1):
+        for end in range(begin + 1, min(begin + _MAX_CUTS, len(segments)) + 1):
             people |= named[end - 1]
             if len(people) > MAX_PIECE + 1:
                 break

@@ -22,7 +22,9 @@ from generator.stories import Stories
 MAX_PIECE = 3  # facts that one paraphrase states
 # (gender of the first person, relations along the walk)
 ClauseKey = tuple[int, tuple[int, ...]]
+MAX_SENTENCES = 30  # of a paraphrase: all rows of its sentences are looked at
 _TEXT = re.compile(r"(?:[^{}]|\{\d\})*")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Bank:
     templates: dict[ClauseKey, tuple[str, ...]]
 
     def __post_init__(self) -> None:
-        """Raises InputError for a template with wrong placeholders."""
+        """Raises InputError for a template with wrong placeholders, or too many sentences."""
         for key, templates in self.templates.items():
             people = {str(i) for i in range(len(key[1]) + 1)}
             for text in templates:
@@ -42,6 +44,11 @@ class Bank:
                     raise InputError(
                         f'bank "{self.name}", clause {clause_name(key)}: template "{text}" must '
                         f"hold the placeholders {expected} and no other braces"
+                    )
+                if len(_SENTENCE.findall(text)) >= MAX_SENTENCES:
+                    raise InputError(
+                        f'bank "{self.name}", clause {clause_name(key)}: template "{text}" '
+                        f"has over {MAX_SENTENCES} sentences"
                     )
 
     def tellable(self) -> np.ndarray:

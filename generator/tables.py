@@ -1,17 +1,13 @@
 """Reading CLUTRR data of any origin: .zip, folder, .csv, .csv.gz or .parquet, row by row."""
 
-import csv
-import gzip
-import io
 import re
-import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 from generator.errors import InputError, at
+from generator.files import MAX_EDGES, MAX_PEOPLE, MAX_STORY, SUFFIXES, Source, sources
 from generator.kinship import GENDERS, RELATION_ID, RELATIONS
 
 REQUIRED = (
@@ -58,30 +54,16 @@ def data_sets(paths: list[Path]) -> dict[str, list[Table]]:
     """
     found: dict[str, list[Table]] = {}
     for path in paths:
-        if path.is_dir():
-            files = sorted(p for p in path.iterdir() if _is_table(p.name))
-            if not files:
-                raise InputError(f"{path}: the folder holds no .csv, .csv.gz or .parquet file")
-            found.setdefault(str(path), []).extend(map(_file_table, files))
-        elif path.suffix == ".zip":
-            found.setdefault(str(path), []).extend(_zip_tables(path))
-        elif not path.exists():
-            raise InputError(f"{path}: there is no such file")
-        elif _is_table(path.name):
-            found.setdefault(str(path.parent), []).append(_file_table(path))
-        else:
-            raise InputError(
-                f"{path}: expected a .zip, .csv, .csv.gz or .parquet file, or a folder"
-            )
+        tables = [_table(source) for source in sources(path)]
+        if not tables:
+            raise InputError(f"{at(path)}: holds no data, expected {', '.join(SUFFIXES)} files")
+        whole = path.is_dir() or path.suffix == ".zip"
+        found.setdefault(str(path if whole else path.parent), []).extend(tables)
     order = {"train": 0, "dev": 1, "test": 2}
     return {
         name: sorted(tables, key=lambda t: (order[t.split], _task_order(t.name)))
         for name, tables in found.items()
     }
-
-
-def _is_table(name: str) -> bool:
-    return name.endswith((".csv", ".csv.gz", ".parquet"))
 
 
 def _split_of(name: str) -> str:
@@ -94,95 +76,34 @@ def _task_order(name: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", Path(name).name)]
 
 
-def _file_table(path: Path) -> Table:
-    if path.suffix == ".parquet":
-        return Table(path.name, _split_of(path.name), lambda: _rows(_parquet(path), str(path)))
-
-    def cells() -> Iterator[dict[str, str]]:
-        with _reading(str(path)):
-            opened = gzip.open if path.suffix == ".gz" else open
-            with opened(path, "rt", encoding="utf-8", newline="") as file:
-                yield from _csv(file, str(path))  # type: ignore[arg-type]
-
-    return Table(path.name, _split_of(path.name), lambda: _rows(cells(), str(path)))
+def _table(source: Source) -> Table:
+    name = Path(source.name).name
+    return Table(name, _split_of(name), partial(_rows, source))
 
 
-def _zip_tables(path: Path) -> Iterator[Table]:
-    with _reading(str(path)), zipfile.ZipFile(path) as archive:
-        names = [n for n in archive.namelist() if n.endswith(".csv") and "__MACOSX" not in n]
-    if not names:
-        raise InputError(f"{path}: the archive holds no .csv file")
-    for name in names:
-        yield _zip_table(path, name)
-
-
-def _zip_table(path: Path, name: str) -> Table:
-    where = f"{path}: {name}"
-
-    def cells() -> Iterator[dict[str, str]]:
-        with _reading(where), zipfile.ZipFile(path) as archive, archive.open(name) as raw:
-            yield from _csv(io.TextIOWrapper(raw, "utf-8", newline=""), where)
-
-    return Table(Path(name).name, _split_of(name), lambda: _rows(cells(), where))
-
-
-@contextmanager
-def _reading(where: str) -> Iterator[None]:
-    """What can go wrong with a file, as InputError."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise InputError(f"{where}: there is no such file") from None
-    except (zipfile.BadZipFile, EOFError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{where}: damaged, or not what its ending says ({error})") from None
-    except OSError as error:
-        raise InputError(f"{where}: cannot be read ({error})") from None
-
-
-def _csv(file: TextIO, where: str) -> Iterator[dict[str, Any]]:
-    reader = csv.DictReader(file)
-    if reader.fieldnames is None:
-        raise InputError(f"{where}: the file is empty; expected a header and rows")
-    yield from reader
-
-
-def _parquet(path: Path) -> Iterator[dict[str, Any]]:
-    import pyarrow as pa  # not needed for any other form
-    import pyarrow.parquet as pq
-
-    with _reading(str(path)):
-        try:
-            with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches(4096):
-                    yield from batch.to_pylist()
-        except pa.ArrowInvalid as error:
-            raise InputError(f"{path}: damaged, or not a Parquet file ({error})") from None
-
-
-def _rows(cells: Iterator[dict[str, Any]], where: str) -> Iterator[Row]:
+def _rows(source: Source) -> Iterator[Row]:
+    cells = source.rows()
+    header = next(cells)
+    for column in REQUIRED:
+        if column not in header:
+            raise InputError(
+                f'{at(source.name)}: no column "{column}"; expected {", ".join(REQUIRED)}'
+            )
     number = 0
     for number, row in enumerate(cells, 1):
-        if number == 1:
-            for column in REQUIRED:
-                if column not in row:
-                    raise InputError(
-                        f'{where}: no column "{column}"; expected {", ".join(REQUIRED)}'
-                    )
-        yield _row(row, where, number)
+        if len(row) != len(header):
+            raise InputError(f"{at(source.name, number)}: {len(row)} cells, expected {len(header)}")
+        yield _row(dict(zip(header, row, strict=True)), source.name, number)
     if not number:
-        raise InputError(f"{where}: no rows below the header")
+        raise InputError(f"{at(source.name)}: no rows below the header")
 
 
-def _row(row: dict[str, Any], where: str, number: int) -> Row:
-    for column in REQUIRED:
-        if row[column] is None:
-            raise InputError(f"{at(where, number, column)}: the cell is missing")
-
+def _row(row: dict[str, str], where: str, number: int) -> Row:
     def parsed(column: str, parse: Callable[[str], Any], expected: str) -> Any:
         try:
-            return parse(str(row[column]))
+            return parse(row[column])
         except (ValueError, KeyError, IndexError, AttributeError):
-            found = str(row[column])[:60]
+            found = row[column][:60]
             raise InputError(f'{at(where, number, column)}: "{found}" is not {expected}') from None
 
     people = parsed("genders", _genders, "a list of people such as Ann:female,Bob:male")
@@ -203,14 +124,20 @@ def _row(row: dict[str, Any], where: str, number: int) -> Row:
         raise InputError(
             f"{at(where, number, 'edge_types')}: {len(relations)} relations for {len(edges)} edges"
         )
-    clause = str(row["f_comb"])
+    length = max(len(row[column]) for column in ("story", "clean_story") if column in row)
+    if len(names) > MAX_PEOPLE or len(edges) > MAX_EDGES or length > MAX_STORY:
+        raise InputError(
+            f"{at(where, number)}: {len(names):,} people, {len(edges):,} story_edges, a story of "
+            f"{length:,} characters; expected at most {MAX_PEOPLE}, {MAX_EDGES:,}, {MAX_STORY:,}"
+        )
+    clause = row["f_comb"]
     agrees = (
         clause == "-".join(RELATIONS[r] for r in relations[:k])
         and query == (names[asked[0]], names[asked[1]])
         and (asked[0], asked[1]) == (edges[0][0], edges[min(k, len(edges)) - 1][1])
     )
     return Row(
-        str(row["story"]), str(row.get("clean_story") or ""), names, genders, edges, relations,
+        row["story"], row.get("clean_story", ""), names, genders, edges, relations,
         asked, target, clause, noise, k, agrees,
     )  # fmt: skip
 
@@ -253,4 +180,6 @@ def _target(text: str) -> int:
 
 def _task(text: str) -> tuple[int, int]:
     noise, k = _TASK.fullmatch(text).groups()  # type: ignore[union-attr]
+    if int(k) < 1:
+        raise ValueError
     return int(noise), int(k)

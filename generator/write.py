@@ -137,7 +137,7 @@ def _start_folder(out: Path, description: str) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         if path.exists():
-            if path.read_text() != description:
+            if path.read_bytes() != description.encode():
                 raise InputError(
                     f"{path}: the folder holds data of other settings; choose another --out"
                 )
@@ -193,8 +193,10 @@ def _progress(part: Path, journal: Path) -> list[int]:
     if not journal.exists():
         return []
     written = part.stat().st_size
-    ends = [int(line) for line in journal.read_text().split("\n")[:-1]]
-    ends = [end for end in ends if end <= written]
+    lines = journal.read_text(errors="replace").split("\n")[:-1]
+    if not all(line.isascii() and line.isdigit() and len(line) < 20 for line in lines):
+        raise InputError(f"{journal}: damaged, expected numbers; remove it to write the file anew")
+    ends = [end for end in map(int, lines) if end <= written]
     journal.write_text("".join(f"{end}\n" for end in ends))
     return ends
 

@@ -13,7 +13,7 @@ from generator.__main__ import main
 from generator.audit import Seen, audit
 from generator.config import Config, parse_tasks
 from generator.kinship import RELATION_ID
-from generator.tables import data_sets
+from generator.tables import REQUIRED, data_sets
 from generator.write import write_dataset
 
 RELEASES = os.environ.get("CLUTRR_RELEASES")
@@ -148,7 +148,7 @@ def test_bad_cells_end_with_one_line(data, tmp_path, capsys, column, cell, messa
 
 def test_bad_files_end_with_one_line(tmp_path, capsys):
     (tmp_path / "empty.csv").touch()
-    (tmp_path / "header.csv").write_text(",id,story\n")
+    (tmp_path / "header.csv").write_text(",".join(REQUIRED) + "\n")
     (tmp_path / "column.csv").write_text(",id,story\n0,a,b\n")
     (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04 and no more")
     (tmp_path / "cut.csv.gz").write_bytes(b"\x1f\x8b\x08")

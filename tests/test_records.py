@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clutrr_jax.data.files import load
-from clutrr_jax.data.records import UNSTATED, concatenate, parse, tasks
+from clutrr_jax.data.records import UNSTATED, by_people, concatenate, parse, tasks
 from generator.errors import InputError
 from generator.kinship import RELATION_ID
 
@@ -209,3 +209,14 @@ def test_any_cell_is_read_or_named(cell: str, column: str) -> None:
         parse("file", list(row), [list(row.values())])
     except InputError as error:
         assert "row 1" in str(error)
+
+
+@pytest.mark.parametrize("most", [1, 9, 40, 500])
+def test_groups_hold_each_story_once_and_few_pairs(small_folder, most: int) -> None:
+    records = load(small_folder).train
+    people = np.diff(records.node_start)
+    groups = list(by_people(records, most))
+    assert sorted(np.concatenate(groups).tolist()) == list(range(len(records)))
+    for rows in groups:
+        assert len(set(people[rows])) == 1
+        assert len(rows) == 1 or len(rows) * people[rows[0]] ** 2 <= most

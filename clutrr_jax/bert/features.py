@@ -40,7 +40,7 @@ from generator.errors import InputError, at
 PEOPLE = ("numbers", "hidden")
 PIECES = 1024  # that the encoder reads at once; more of them leave the cache of a core
 
-_NAME = re.compile(r"\[([^\]]*)\]")
+_NAME = re.compile(r"\[([^\[\]]*)\]")
 
 
 def with_states(data: Prepared, config: Any) -> Prepared:
@@ -138,9 +138,10 @@ def cached_states(
     path = cache / f"{digest}.npy"
     try:
         states = np.load(path, mmap_mode="r")
-        if states.shape == (len(pieces), encoder.config.hidden_size):
+        shape = (len(pieces), encoder.config.hidden_size)
+        if (states.shape, states.dtype) == (shape, np.float16):
             return states
-    except (OSError, ValueError):  # not there, or the disk was full: computed anew
+    except (OSError, ValueError, EOFError):  # not there, or the disk was full: computed anew
         pass
     states = compute_states(encoder, pieces, start)
     cache.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ def read_config(folder: Path) -> BertConfig:
     fields = {}
     for name, kind in BertConfig.__annotations__.items():
         value = values.get(name, getattr(BertConfig, name, None))
-        if not isinstance(value, kind) or (kind is not str and value <= 0):
+        if not isinstance(value, kind) or (kind is not str and not 0 < value < math.inf):
             raise InputError(f"{at(path)}: {name} is {value!r}, expected a {kind.__name__} above 0")
         fields[name] = value
     config = BertConfig(**fields)
@@ -135,5 +136,5 @@ def _reading(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or error
         raise InputError(f"{at(path)}: {reason}, expected a file of a BERT model") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{at(path)}: not usable ({error})") from None

@@ -1,11 +1,10 @@
 """What a test story is called outside: the `id` of its row, or T.K/ROW, its place in its task."""
 
-from itertools import compress
 from pathlib import Path
 
 import numpy as np
 
-from clutrr_jax.data.files import mark_tests, read_tables
+from clutrr_jax.data.files import read_tables, test_marker
 from clutrr_jax.data.records import Records, tasks
 
 
@@ -28,6 +27,6 @@ def story_ids(path: str | Path, test: Records) -> list[str]:
     ids: list[str] = []
     for name, header, rows in read_tables(Path(path)):
         if "id" in header:
-            place = header.index("id")
-            ids += compress([row[place] for row in rows], mark_tests(name, header, rows))
+            place, is_test = header.index("id"), test_marker(name, header)
+            ids += [row[place] for row in rows if is_test(row)]
     return ids if len(set(ids)) == len(test) == len(ids) else places(test)

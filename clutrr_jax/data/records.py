@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from generator.errors import InputError, at
+from generator.files import MAX_EDGES, MAX_PEOPLE, MAX_STORY
 from generator.kinship import GENDERS, NUM_RELATIONS, RELATION_ID, RELATIONS
 
 # The released noise facts carry no relation (only the facts of the path do): one more edge type.
@@ -22,7 +23,7 @@ _PAIR = re.compile(r"\(\s*(\d{1,6})\s*,\s*(\d{1,6})\s*\)")
 _PAIRS = re.compile(rf"\[(?:[\s,]*{_PAIR.pattern})*[\s,]*\]")
 _WORD = re.compile(r"'([a-z-]+)'|\"([a-z-]+)\"")
 _WORDS = re.compile(r"\[(?:[\s,]*(?:'[a-z-]+'|\"[a-z-]+\"))*[\s,]*\]")
-_QUERY = re.compile(r"\(\s*(['\"])(.+?)\1\s*,\s*(['\"])(.+?)\3\s*\)")
+_QUERY = re.compile(r"\(\s*(['\"])((?:(?!\1).)+)\1\s*,\s*(['\"])((?:(?!\3).)+)\3\s*\)")
 _TASK = re.compile(r"(?:task_)?(\d{1,3})\.(\d{1,3})")
 
 
@@ -117,6 +118,8 @@ def _parse_edges(cell: str) -> np.ndarray:
     edges = np.array(_PAIR.findall(cell), np.int32).reshape(-1, 2)
     if not len(edges):
         raise CellError("story_edges", "no fact: expected at least one node pair")
+    if len(edges) > MAX_EDGES:
+        raise CellError("story_edges", f"{len(edges):,} facts, expected at most {MAX_EDGES:,}")
     return edges
 
 
@@ -170,6 +173,8 @@ def _parse_genders(cell: str) -> tuple[list[str], list[int]]:
             raise CellError("genders", f'cannot read "{person}", expected NAME:male or NAME:female')
         names.append(name)
         genders.append(GENDERS.index(gender))
+    if len(names) > MAX_PEOPLE:
+        raise CellError("genders", f"{len(names):,} people, expected at most {MAX_PEOPLE}")
     if len(set(names)) < len(names):
         raise CellError("genders", "a name stands twice: expected one name per person")
     return names, genders
@@ -219,6 +224,8 @@ def parse(file: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> Re
             row[place] for place in places
         ]
         try:
+            if len(story) > MAX_STORY:
+                raise CellError("story", f"{len(story):,} characters, expected at most {MAX_STORY}")
             row_names, row_genders = _parse_genders(gender_cell)
             row_edges = _parse_edges(edge_cell)
             row_types = _parse_types(types)
@@ -267,3 +274,14 @@ def tasks(records: Records) -> Iterator[tuple[str, np.ndarray]]:
         set(zip(records.task.tolist(), records.clause_length.tolist(), strict=True))
     ):
         yield f"{t}.{k}", np.flatnonzero((records.task == t) & (records.clause_length == k))
+
+
+def by_people(records: Records, most: int = 1 << 20) -> Iterator[np.ndarray]:
+    """The rows in groups of as many people, with at most that many pairs of people in a group, if
+    it is not a single story: so that one large story does not make arrays of pairs large for all.
+    """
+    people = np.diff(records.node_start)
+    for number in np.unique(people):
+        rows = np.flatnonzero(people == number)
+        size = max(1, most // int(number) ** 2)
+        yield from (rows[start : start + size] for start in range(0, len(rows), size))

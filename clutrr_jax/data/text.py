@@ -14,7 +14,7 @@ from clutrr_jax.data.records import Records
 
 PAD, UNKNOWN, FIRST_ENTITY = 0, 1, 2
 
-_TOKEN = re.compile(r"\[[^\]]*\]|'(?:s|t|d|m|ll|re|ve)\b|\w+|[^\w\s]")
+_TOKEN = re.compile(r"\[[^\[\]]*\]|'(?:s|t|d|m|ll|re|ve)\b|\w+|[^\w\s]")
 
 
 @dataclass(frozen=True)
