@@ -57,6 +57,7 @@ from clutrr_jax.run import device_name, run_model
 from experiments import grid, grid_report, slurm
 from experiments.measured import is_finished
 from generator.errors import InputError, at
+from generator.files import read_json
 
 __doc__ = __doc__.replace("{models}", ", ".join(MODELS))
 __doc__ = __doc__.replace(
@@ -173,7 +174,7 @@ def claim(path: Path, settings: dict) -> None:
     settings = json.loads(json.dumps(settings))  # as it is read back: lists for tuples
     try:
         if path.exists():
-            before = json.loads(path.read_text())
+            before = read_json(path)
             for name in {**before, **settings}:
                 if before.get(name) != settings.get(name):
                     raise InputError(
@@ -188,8 +189,6 @@ def claim(path: Path, settings: dict) -> None:
         partial.replace(path)
     except OSError as error:
         raise InputError(f"{at(path)}: cannot be written ({error.strerror})") from None
-    except ValueError:
-        raise InputError(f"{at(path)}: damaged, expected JSON; remove it to start anew") from None
 
 
 def identity(config) -> dict:

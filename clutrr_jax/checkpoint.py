@@ -73,7 +73,26 @@ class Checkpoints:
         Raises:
           InputError: checkpoints are there but none can be used.
         """
-        wanted = {name: x.shape for name, x in _named(template).items()}
+        newest = self.newest()
+        if newest is None:
+            return None
+        epoch, saved = newest
+        if {n: x.shape for n, x in saved.items()} != {
+            n: x.shape for n, x in _named(template).items()
+        }:
+            raise InputError(
+                f"{at(self.folder / str(epoch))}: a checkpoint of another configuration, "
+                "expected the same model, sizes and number of replicas"
+            )
+        return epoch, _like(template, saved)
+
+    def newest(self) -> tuple[int, dict[str, np.ndarray]] | None:
+        """Epoch and arrays, by name, of the newest checkpoint that can be read, or None where
+        there is none.
+
+        Raises:
+          InputError: checkpoints are there but none can be read.
+        """
         problem = ""
         for epoch in sorted(self.manager.all_steps(), reverse=True):
             try:
@@ -85,12 +104,7 @@ class Checkpoints:
             if digest is not None and not np.array_equal(digest, _digest(saved)):
                 problem = problem or "it is not what was written"
                 continue
-            if {name: x.shape for name, x in saved.items()} != wanted:
-                raise InputError(
-                    f"{at(self.folder / str(epoch))}: a checkpoint of another configuration, "
-                    "expected the same model, sizes and number of replicas"
-                )
-            return epoch, _like(template, saved)
+            return epoch, saved
         if problem:
             raise InputError(
                 f"{at(self.folder)}: no checkpoint can be read ({problem}); "

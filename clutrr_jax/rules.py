@@ -3,18 +3,18 @@
 RUN is a folder that launch.py wrote with `prover` among its models.
 """
 
-import json
 import sys
 from collections import defaultdict
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
-import orbax.checkpoint as ocp
 
 from clutrr_jax.checkpoint import Checkpoints
 from clutrr_jax.models.prover import learned_rules
 from clutrr_jax.symbolic import given_rules
 from generator.errors import InputError, at
+from generator.files import read_json
 from generator.kinship import NUM_RELATIONS, PREDICATE_OF, PREDICATES, RELATIONS
 
 LEARNED = 0.5  # a rule whose chance is higher, in the mean over replicas, counts as learned
@@ -29,17 +29,19 @@ def read_learned(run: Path) -> np.ndarray:
     """
     folder = run / "prover"
     try:
-        replicas = json.loads((folder / "model.json").read_text())["replicas"]
-        scale = json.loads((run / "config.json").read_text())["prover.scale"]
-    except (OSError, ValueError, KeyError):
+        replicas = read_json(folder / "model.json", {"replicas": int})["replicas"]
+        scale = read_json(run / "config.json", {"prover.scale": float})["prover.scale"]
+    except InputError as error:
         raise InputError(
             f"{at(run)}: no finished prover, expected a run of launch.py with "
-            "--config.models=prover"
+            f"--config.models=prover ({error})"
         ) from None
-    manager = Checkpoints(folder / "checkpoints").manager
-    arrays = manager.restore(manager.latest_step(), args=ocp.args.StandardRestore())
-    table = arrays[".best_params['table'].value"]
-    return np.asarray(learned_rules(table[:replicas], scale))
+    shape = (NUM_RELATIONS, NUM_RELATIONS, NUM_RELATIONS + 1)
+    newest = Checkpoints(folder / "checkpoints").newest()
+    table = None if newest is None else newest[1].get(".best_params['table'].value")
+    if table is None or table.shape[1:] != shape or len(table) < replicas:
+        raise InputError(f"{at(folder / 'checkpoints')}: no checkpoint of a finished prover")
+    return np.asarray(learned_rules(jnp.asarray(table[:replicas]), scale))
 
 
 def compare(learned: np.ndarray) -> str:

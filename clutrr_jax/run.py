@@ -26,6 +26,15 @@ from clutrr_jax.prepare import Prepared
 from clutrr_jax.replicas import Replicas
 from clutrr_jax.tensorboard import Scalars
 from clutrr_jax.training import Metrics, Programs, State, build, parameter_count
+from generator.errors import InputError, at
+from generator.files import check_shape
+
+_EPOCH = {
+    "epoch": int,
+    "seconds": float,
+    "loss": [object],
+    "dev_accuracy": [object],
+}  # a line of metrics.jsonl
 
 
 def device_name() -> str:
@@ -166,14 +175,24 @@ def _epoch_line(epoch: int, metrics: Metrics, replicas: Replicas, start: float) 
 
 
 def _keep_epochs(path: Path, before: int) -> list[dict[str, Any]]:
-    """The lines of the epochs before the given one; the file is cut to them."""
+    """The lines of the epochs before the given one; the file is cut to them.
+
+    Raises:
+      InputError: not all of them are there.
+    """
     lines = []
-    for text in path.read_text().splitlines() if path.exists() else []:
+    for text in path.read_text(errors="replace").splitlines() if path.exists() else []:
         try:
             line = json.loads(text)
-        except ValueError:  # the last line of a killed run
+            check_shape(line, _EPOCH)
+        except (ValueError, RecursionError):  # the last line of a killed run
             break
         if line["epoch"] < before:
             lines.append(line)
+    if [line["epoch"] for line in lines] != list(range(1, before)):
+        raise InputError(
+            f"{at(path)}: damaged, expected a line for each epoch up to {before - 1}, that of the "
+            "last checkpoint; remove the folder to train anew"
+        )
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return lines

@@ -22,6 +22,7 @@ from experiments.measured import (
     average,
     is_finished,
     measured,
+    run_results,
 )
 
 MARK = "*"  # at a difference: the two intervals do not meet
@@ -44,7 +45,7 @@ def collect(config: Any, cells: list[Cell], table: Table, workdir: Path) -> dict
     """The results of a grid as JSON objects; what is not there yet is left out."""
     grid: Grid = config.grid
     runs = [workdir / cell.name for cell in cells if is_finished(workdir / cell.name)]
-    done = [json.loads((run / "results.json").read_text()) for run in runs]
+    done = [run_results(run) for run in runs]
     rows = []
     for key in _keys(cells):
         row: dict[str, Any] = dict(zip(grid.heads, key, strict=True))
@@ -109,7 +110,11 @@ def _state(workdir: Path, cell: Cell) -> dict[str, str]:
     if is_finished(workdir / cell.name):
         return {"name": cell.name, "state": "finished"}
     if error.exists():
-        return {"name": cell.name, "state": "failed", "error": error.read_text().strip()}
+        return {
+            "name": cell.name,
+            "state": "failed",
+            "error": error.read_text(errors="replace").strip(),
+        }
     return {"name": cell.name, "state": "not run"}
 
 

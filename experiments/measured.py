@@ -1,7 +1,6 @@
 """The cells of a table: what finished runs measured, and how it compares with what is published."""
 
-import csv
-import json
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +10,16 @@ from scipy.special import stdtrit
 
 from clutrr_jax.evaluation import CONFIDENCE, interval
 from experiments.published import Share
+from generator.errors import InputError, at
+from generator.files import read_json, table_rows
 
+# What is read of a run's `results.json`, and of its predictions.
+RESULTS = {
+    "rows": [{"model": str, "task": str, "replicas": int, "count": int, "ceiling": float}],
+    "device": str,
+    "wall_seconds": float,
+}
+_COLUMNS = {"task", "replica", "prediction", "target"}
 Key = tuple[Any, Any, Any]  # (panel, x, series), see `experiments.grid.Grid`
 PUBLISHED_RUNS = 10  # behind each published error (Sinha et al. 2019, section 4.2)
 ROUNDED = 0.005  # published figures have two decimals
@@ -53,21 +61,39 @@ def is_finished(run: Path) -> bool:
     return (run / "results.json").exists() and (run / "report.html").exists()
 
 
+def run_results(run: Path) -> dict[str, Any]:
+    """The `results.json` of a finished run. Raises InputError."""
+    return read_json(run / "results.json", RESULTS)
+
+
 def answers(run: Path, model: str, tests: Iterable[str]) -> Answers | None:
-    """What a finished run says to those of the tests T.K that it has; None if it has none."""
-    rows = json.loads((run / "results.json").read_text())["rows"]
-    of = {row["task"]: row for row in rows if row["model"] == model}
+    """What a finished run says to those of the tests T.K that it has; None if it has none.
+
+    Raises:
+      InputError: its files are damaged.
+    """
+    of = {row["task"]: row for row in run_results(run)["rows"] if row["model"] == model}
     tests = [test for test in tests if test in of]
     if not tests:
         return None
-    right = np.zeros(of[tests[0]]["replicas"], int)
-    with (run / model / "predictions.csv").open(newline="") as file:
-        for line in csv.DictReader(file):
-            if line["task"] in tests:
-                right[int(line["replica"])] += line["prediction"] == line["target"]
-    counts = [of[test]["count"] for test in tests]
-    ceiling = np.average([of[test]["ceiling"] for test in tests], weights=counts)
-    return Answers(right, sum(counts), float(ceiling))
+    stories, replicas = sum(of[test]["count"] for test in tests), of[tests[0]]["replicas"]
+    told, right = Counter[str](), Counter[str]()  # stories of each replica
+    path = run / model / "predictions.csv"
+    header, *lines = table_rows(path)
+    for number, cells in enumerate(lines, start=1):
+        line = dict(zip(header, cells, strict=False))
+        if len(cells) < len(header) or not line.keys() >= _COLUMNS:
+            raise InputError(f"{at(path, number)}: expected the columns {', '.join(_COLUMNS)}")
+        if line["task"] in tests:
+            told[line["replica"]] += 1
+            right[line["replica"]] += line["prediction"] == line["target"]
+    if stories < 1 or told != {str(r): stories for r in range(len(told))} or len(told) != replicas:
+        raise InputError(
+            f"{at(path)}: expected as many replicas and stories as results.json says, {replicas} "
+            f"of {stories}"
+        )
+    ceiling = sum(of[test]["ceiling"] * of[test]["count"] for test in tests) / stories
+    return Answers(np.array([right[str(r)] for r in range(replicas)]), stories, ceiling)
 
 
 def measured(runs: list[Answers]) -> Measured:

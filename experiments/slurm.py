@@ -208,7 +208,7 @@ class _Jobs:
                 del self.waiting[name]
                 _tell(name, "finished")
             elif error.exists():
-                self._fail(name, error.read_text().strip())
+                self._fail(name, error.read_text(errors="replace").strip())
             elif self._noted(name) != one.job:  # submitted again by another one who waits
                 one.job, one.looks = self._noted(name), 0
             elif one.looks < LOOKS:

@@ -57,7 +57,8 @@ def run(small_folder, tmp_path_factory) -> Path:
         (folder / model).mkdir()
         predictions = Predictions(said, said, np.ones(shape))
         write_predictions(folder / model / "predictions.csv", predictions, data.test)
-        summary = {"replicas": replicas, "seconds": 1.0}
+        summary = {"replicas": replicas, "seconds": 1.0, "parameters": 9, "epochs": 1,
+                   "stopped_epochs": [0], "dev_accuracy": [1], "stories_per_second": 9}  # fmt: skip
         (folder / model / "model.json").write_text(json.dumps(summary))
         over, size = ("facts", len(data.test.relations)) if model == "gat" else ("words", words)
         np.savez(folder / model / "attention.npz", over=over, weights=rng.random(size))
@@ -123,9 +124,9 @@ def test_no_text_of_the_data_is_markup_and_nothing_is_fetched(run) -> None:
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
-        (lambda run: (run / "results.json").unlink(), "results.json: not there"),
+        (lambda run: (run / "results.json").unlink(), "results.json: cannot be read"),
         (lambda run: (run / "results.json").write_text("{"), "results.json: damaged"),
-        (lambda run: (run / "results.json").write_text("[]"), "another version"),
+        (lambda run: (run / "results.json").write_text("[]"), "results.json: damaged"),
         (lambda run: (run / "gat" / "predictions.csv").unlink(), "no predictions.csv"),
         (lambda run: (run / "gat" / "predictions.csv").write_text("x"), "expected the header"),
         (lambda run: reword(run / "data"), "not the data"),

@@ -4,31 +4,16 @@ RUN is a folder that launch.py wrote. Its report.html is drawn from what is in i
 set that it names.
 """
 
-import json
-from dataclasses import fields
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 from clutrr_jax.command import run
-from clutrr_jax.evaluation import Row
+from clutrr_jax.data.records import tasks
 from clutrr_jax.prepare import prepare
 from clutrr_jax.report import page
+from clutrr_jax.report.results import BASELINES, RESULTS
 from generator.errors import InputError, at
-
-
-def _read(path: Path, keys: set[str]) -> dict[str, Any]:
-    """A JSON object of a run that has these keys."""
-    try:
-        found = json.loads(path.read_text())
-    except OSError:
-        raise InputError(f"{at(path)}: not there, expected a finished run of launch.py") from None
-    except ValueError:
-        raise InputError(f"{at(path)}: damaged, expected JSON") from None
-    if not isinstance(found, dict) or keys - set(found):
-        raise InputError(
-            f"{at(path)}: written by another version, expected {', '.join(sorted(keys))}"
-        )
-    return found
+from generator.files import read_json
 
 
 def main(arguments: list[str]) -> None:
@@ -39,10 +24,8 @@ def main(arguments: list[str]) -> None:
     if len(arguments) != 1 or arguments[0].startswith("-"):
         raise InputError("command line: expected one folder, python -m clutrr_jax.report RUN")
     folder = Path(arguments[0])
-    config = _read(folder / "config.json", {"data"})
-    results = _read(folder / "results.json", {"config", "data", "device", "models", "rows"})
-    if any(set(row) != {field.name for field in fields(Row)} for row in results["rows"]):
-        raise InputError(f"{at(folder / 'results.json')}: its rows are of another version")
+    config = read_json(folder / "config.json", {"data": str})
+    results = read_json(folder / "results.json", RESULTS)
     for model in results["models"]:
         if not (folder / model / "predictions.csv").exists():
             raise InputError(
@@ -52,6 +35,12 @@ def main(arguments: list[str]) -> None:
     data = prepare(source)
     if data.fingerprint != results["data"]["fingerprint"]:
         raise InputError(f"{at(source)}: not the data that the run was trained and tested on")
+    found = [(row["model"], row["task"]) for row in results["rows"]]
+    names = [*results["models"], *BASELINES]
+    if sorted(found) != sorted(product(names, (task for task, _ in tasks(data.test)))):
+        raise InputError(
+            f"{at(folder / 'results.json')}: expected one row for each model and each test"
+        )
     page.write(results, data.test, folder)
     print(folder / "report.html")
 

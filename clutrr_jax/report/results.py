@@ -10,10 +10,22 @@ import numpy as np
 from clutrr_jax.evaluation import Row, as_dicts, majority, read_predictions, score
 from clutrr_jax.prepare import Prepared
 from clutrr_jax.symbolic import rules_given, rules_read
+from generator.files import read_json
 
 # What needs no training: a prover with the 16 rules, one with rules read off the train rows, and a
 # constant answer. Of two readings the provers say the first by number, right or wrong.
 BASELINES = ("rules given", "rules read off", "majority label")
+# What must stand in a run's files.
+SUMMARY = {"parameters": int, "epochs": int, "replicas": int, "stopped_epochs": [int],
+           "dev_accuracy": [float], "seconds": float, "stories_per_second": float}  # fmt: skip
+RESULTS = {
+    "data": {"name": str, "train_rows": int, "test_rows": int, "fingerprint": str},
+    "device": str,
+    "wall_seconds": float,
+    "models": {"*": {"replicas": int}},
+    "rows": [Row.__annotations__],
+    "config": {"name": str},
+}
 PACKAGES = ("jax", "flax", "optax", "jraph", "numpy", "orbax-checkpoint")
 
 
@@ -34,7 +46,7 @@ def collect(
     for model in models:
         predictions = read_predictions(folder / model / "predictions.csv", data.test)
         rows += score(model, predictions, data.test)
-        summaries[model] = json.loads((folder / model / "model.json").read_text())
+        summaries[model] = read_json(folder / model / "model.json", SUMMARY)
     answers = (rules_given(data.test), rules_read(data.train, data.test), majority(data.test))
     for name, predictions in zip(BASELINES, answers, strict=True):
         rows += score(name, predictions, data.test)
