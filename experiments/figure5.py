@@ -10,7 +10,7 @@ stand people (table 5, appendix 1.7) and CTP (Minervini et al. 2020).
 
 `--config.data` is the folder with data_089907f8.zip and data_db9b8f04.zip; without it the stories
 are generated, 5,000 per k to train on and 100 per k to test on, for each replica its own. The
-laptop scale is estimated at 20 minutes on two cores, and twice that on generated stories.
+laptop scale took 16 minutes on two cores, and is estimated at twice that on generated stories.
 """
 
 from experiments import claims

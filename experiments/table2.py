@@ -9,8 +9,8 @@ training on noise; the averages are over the rows of each.
 
 `--config.data` is the folder with data_7c5b0e70.zip and the other three; they test a kind of noise
 that they were not trained on at k = 3 only. Without it the stories are generated, for each replica
-its own. The laptop scale is estimated at 25 minutes on two cores, and twice that on generated
-stories.
+its own. The laptop scale took 14 minutes on two cores, and is estimated at twice that on
+generated stories.
 """
 
 from experiments import claims

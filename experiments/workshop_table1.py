@@ -8,7 +8,7 @@ and 1,000 to test on for each length.
     python launch.py --config=experiments/workshop_table1.py --workdir=runs/workshop_table1 \\
         --config.scale=laptop
 
-The paper gives no errors and no number of epochs or runs. The laptop scale is estimated at 30
+The paper gives no errors and no number of epochs or runs. The laptop scale took 16
 minutes on two cores.
 """
 

@@ -116,7 +116,7 @@ def test_reading_a_bank(tmp_path):
             (FEMALE, (RELATION_ID["father-in-law"],)): ("{1} {0}",),
         }
     for text, message in (
-        ("{", "not a JSON file"),
+        ("{", "bank.json: damaged, not the expected JSON"),
         ("[]", "expected an object"),
         ('{"male:cousin": ["{0} {1}"]}', "male:son-brother"),
         ('{"son": ["{0} {1}"]}', "male:son-brother"),

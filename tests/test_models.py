@@ -43,7 +43,7 @@ def shape_for(name: str, small, rows: list[int], extra: int = 0) -> Shape:
     """The least shape for the rows, or one with `extra` more of everything but stories."""
     stories = small.train_stories
     real = np.array([row for row in rows if row >= 0])
-    if name in GRAPH_MODELS:
+    if MODELS[name].kind in GRAPHS:
         n_node = np.asarray(stories.n_node)[real]
         n_edge = np.asarray(stories.n_edge)[real]
         return Shape(
@@ -142,11 +142,11 @@ def test_overfits_and_trains_all_that_it_should(name: str, small) -> None:
     a gradient; what is fixed stays."""
     model = make(name, small, dropout=0.0)
     graph, params, other = split(model, learn_entities=True)
-    kind = "graph" if name in GRAPH_MODELS else MODELS[name].kind
+    kind = "graph" if MODELS[name].kind in GRAPHS else MODELS[name].kind
     shapes, _ = plan_shapes(kind, small.train_stories, 64)
     batch = pack(small.train_stories, jnp.arange(28, 92), max(shapes, key=lambda s: s.tokens))
     target, _ = targets(batch)
-    rate = 1e-2 if name in GRAPH_MODELS else 3e-3
+    rate = 1e-2 if kind == "graph" else 3e-3
     optimizer = optax.adam(rate)
 
     def loss(params):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -250,9 +251,12 @@ def test_a_mistake_in_the_command_is_one_line(arguments, expected: str, tmp_path
 
 def launched(experiment: str, *arguments: str) -> subprocess.Popen:
     command = [sys.executable, "launch.py", f"--config=experiments/{experiment}.py", *arguments]
+    # Ctrl-C reaches it even if these tests run in the background, where it would be ignored.
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     return subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        preexec_fn=heard,
+    )  # fmt: skip
 
 
 # Through launch.py, on a cluster
