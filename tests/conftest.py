@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jax
 import pytest
+from hypothesis import settings
 from ml_collections import ConfigDict
 from selenium import webdriver
 from tiny_bert import write_bert
@@ -18,6 +19,10 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.prepare import Prepared, prepare
 from generator.config import Config
 from generator.write import write_dataset
+
+# A busy machine is no fault.
+settings.register_profile("tests")
+settings.load_profile("tests")
 
 # As launch.py does; also where the tests of replicas on several devices need them.
 jax.config.update("jax_num_cpu_devices", 2)

@@ -105,7 +105,7 @@ def sentences(tokens: list[int], ends: tuple[int, ...]) -> list[list[int]]:
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=40), st.integers(1, 4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_bucket_lengths_compute_the_least_padding(lengths: list[int], count: int) -> None:
     import itertools
 
@@ -123,7 +123,7 @@ def test_bucket_lengths_compute_the_least_padding(lengths: list[int], count: int
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_graph_batch_holds_its_stories(small, data) -> None:
     rows = data.draw(st.lists(st.integers(-1, 119), min_size=1, max_size=12))
     stories, records = small.train_stories, small.train
@@ -162,7 +162,7 @@ def test_a_graph_batch_holds_its_stories(small, data) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_token_batch_holds_its_stories(small, data) -> None:
     rows = data.draw(st.lists(st.integers(-1, 119), min_size=1, max_size=12))
     stories = small.train_stories

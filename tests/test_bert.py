@@ -89,7 +89,7 @@ def test_padding_never_changes_a_state(tiny_bert) -> None:
     np.testing.assert_allclose(alone[0], states[1, :4], atol=1e-5)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(alphabet="abunle17 .'A\u00e9\t", max_size=30))
 def test_pieces_joined_are_the_text(text: str) -> None:
     """But for its spaces, case and accents; and no longer piece would have fitted."""

@@ -20,7 +20,7 @@ def first(config, task, split="train", index=0):
     return block(config, split, task, index)[0]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(TASKS, SHAPES, st.integers(0, 20))
 def test_stories_hold_together(task, shape, seed):
     stories = first(Config(seed=seed, **shape), task)

@@ -129,7 +129,7 @@ def test_with_the_16_rules_it_derives_what_follows() -> None:
     np.testing.assert_array_equal(rules_given(data).probability[0] > 0, count > 0)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(CHAIN, min_size=1, max_size=4))
 def test_symbolic_answers_are_those_of_the_independent_prover(chains) -> None:
     data = records(chains)

@@ -190,7 +190,7 @@ def test_zip_entries_never_leave_the_archive(tmp_path: Path) -> None:
 
 
 @given(rows=st.lists(st.integers(0, 119), min_size=1, max_size=30))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_selecting_then_joining_keeps_every_story(small, rows: list[int]) -> None:
     records = small.train
     parts = [records.select(np.array([row])) for row in rows]
@@ -202,7 +202,7 @@ def test_selecting_then_joining_keeps_every_story(small, rows: list[int]) -> Non
 
 
 @given(cell=st.text(max_size=60), column=st.sampled_from(list(ROW)[1:]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_cell_is_read_or_named(cell: str, column: str) -> None:
     row = {**ROW, column: cell}
     try:

@@ -49,7 +49,7 @@ def tiny(name: str, **changes) -> nnx.Module:
     return model
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(STORIES, st.integers(1, 4))
 def test_sentences_end_at_marks_and_short_ones_join_the_next(story, shortest) -> None:
     found = np.asarray(sentence_ends(batch_of([story]).tokens, (END,), shortest))[0]
@@ -94,7 +94,7 @@ def gaps_of(story: list[int]) -> list[tuple[int, int, list[int]]]:
     return sorted(found, key=lambda gap: gap[2])
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(STORIES, min_size=3, max_size=3))
 def test_gaps_hold_the_words_between_two_people_of_a_sentence(stories) -> None:
     batch = batch_of(stories)
