@@ -27,6 +27,7 @@ import numpy as np
 
 from benchmarks.flops import matmul_flops
 from generator.errors import InputError, Parser, at
+from generator.files import read_json
 
 
 def main(argv: list[str]) -> int:
@@ -59,16 +60,17 @@ def main(argv: list[str]) -> int:
     print(f"{device_name()}, {arguments.cores} core(s), median of {arguments.repeats}")
     peak = matmul_rate(arguments.repeats)
     print(f"matmul [2048, 2048] x [2048, 2048], float32: {peak / 1e9:.0f} GFLOP/s")
-    print(("{:18}" + "{:>9}" * 2 + "{:>11}" * 6).format(*HEAD))
+    head = ["train/s", "test/s", "GFLOP/s", "of matmul", "compile s", "GB"]
+    print(("{:18}" + "{:>9}" * 2 + "{:>11}" * 6).format("model", "replicas", "batch", *head))
     rows = []
     for row in measure(arguments):
         rows.append(row)
-        rate = row["flops"] * statistics.median(row["train"])
+        train, test = statistics.median(row["train"]), statistics.median(row["test"])
+        rate = row["flops"] * train
         print(
             f"{row['model']:18}{row['replicas']:9}{row['batch']:9}"
-            f"{statistics.median(row['train']):11,.0f}{statistics.median(row['test']):11,.0f}"
-            f"{rate / 1e9:11.1f}{rate / peak:10.0%} {row['compile']:11.1f}{row['memory']:11.2f}"
-            + _change(row, before),
+            f"{train:11,.0f}{test:11,.0f}{rate / 1e9:11.1f}{rate / peak:10.0%} "
+            f"{row['compile']:11.1f}{row['memory']:11.2f}" + _change(row, before),
             flush=True,
         )
         if arguments.json:
@@ -77,29 +79,17 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-HEAD = (
-    "model",
-    "replicas",
-    "batch",
-    "train/s",
-    "test/s",
-    "GFLOP/s",
-    "of matmul",
-    "compile s",
-    "GB",
-)
-
-
 def _numbers(text: str) -> list[int]:
     return [int(number) for number in text.split(",")]
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
+    row = {"model": str, "replicas": int, "batch": int, "train": [float]}
     try:
-        rows: list[dict[str, Any]] = json.loads(path.read_text())["rows"]
+        rows: list[dict[str, Any]] = read_json(path, {"rows": [row]})["rows"]
         return rows
-    except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(f"{at(path)}: expected what --json has written") from None
+    except InputError as error:
+        raise InputError(f"{at(path)}: expected what --json has written ({error})") from None
 
 
 def _change(row: dict[str, Any], before: list[dict[str, Any]]) -> str:

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from flax import nnx
 
-from clutrr_jax.data.batches import GRAPHS, InputKind, chunk, pack, plan_shapes
+from clutrr_jax.data.batches import GRAPHS, TEST_BATCH, InputKind, chunk, pack, plan_shapes
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.stories import Stories
 from clutrr_jax.data.text import spans
@@ -50,7 +50,7 @@ def attend(model: Any, kind: InputKind, stories: Stories) -> np.ndarray:
     size = np.asarray(stories.n_edge if graphs else stories.n_token)
     flat = np.zeros(size.sum(), np.float32)
     graph, state = nnx.split(model)
-    for shape, rows in zip(*plan_shapes(kind, stories, min(128, len(size))), strict=True):
+    for shape, rows in zip(*plan_shapes(kind, stories, min(TEST_BATCH, len(size))), strict=True):
 
         @jax.jit
         def weigh(state, stories, rows, shape=shape):

@@ -15,7 +15,7 @@ import numpy as np
 import optax
 from flax import nnx
 
-from clutrr_jax.data.batches import Shape, chunk, pack, plan_shapes, targets
+from clutrr_jax.data.batches import TEST_BATCH, Shape, chunk, pack, plan_shapes, targets
 from clutrr_jax.data.stories import Sizes, Stories, redraw_entities, reorder_sentences
 from clutrr_jax.models import Spec
 from clutrr_jax.models.common import split
@@ -239,7 +239,7 @@ def build(
         return replicas.map(partial(predict_one, shapes))
 
     def predict(params: Any, other: Any, test: Stories) -> tuple[jax.Array, jax.Array]:
-        test_shapes, test_buckets = plan_shapes(spec.kind, test, min(128, len(test.target)))
+        test_shapes, test_buckets = plan_shapes(spec.kind, test, min(TEST_BATCH, len(test.target)))
         chunks = [
             chunk(rows, shape.stories)
             for rows, shape in zip(test_buckets, test_shapes, strict=True)

@@ -23,6 +23,7 @@ from experiments.measured import (
     is_finished,
     measured,
     run_results,
+    together,
 )
 
 MARK = "*"  # at a difference: the two intervals do not meet
@@ -34,10 +35,10 @@ def fill(cells: list[Cell], workdir: Path) -> Table:
     found: defaultdict[Key, list[Answers]] = defaultdict(list)
     for cell in cells:
         if is_finished(workdir / cell.name):
+            said = answers(workdir / cell.name, cell.model)
             for key, tests in cell.reads.items():
-                said = answers(workdir / cell.name, cell.model, tests)
-                if said:
-                    found[key].append(said)
+                if some := [said[test] for test in tests if test in said]:
+                    found[key].append(together(some))
     return Table({key: measured(runs) for key, runs in found.items()})
 
 

@@ -66,34 +66,46 @@ def run_results(run: Path) -> dict[str, Any]:
     return read_json(run / "results.json", RESULTS)
 
 
-def answers(run: Path, model: str, tests: Iterable[str]) -> Answers | None:
-    """What a finished run says to those of the tests T.K that it has; None if it has none.
+def answers(run: Path, model: str) -> dict[str, Answers]:
+    """What a finished run says to each of its tests T.K.
 
     Raises:
       InputError: its files are damaged.
     """
-    of = {row["task"]: row for row in run_results(run)["rows"] if row["model"] == model}
-    tests = [test for test in tests if test in of]
-    if not tests:
-        return None
-    stories, replicas = sum(of[test]["count"] for test in tests), of[tests[0]]["replicas"]
-    told, right = Counter[str](), Counter[str]()  # stories of each replica
+    told, right = (
+        Counter[tuple[str, str]](),
+        Counter[tuple[str, str]](),
+    )  # stories of (T.K, replica)
     path = run / model / "predictions.csv"
     header, *lines = table_rows(path)
     for number, cells in enumerate(lines, start=1):
         line = dict(zip(header, cells, strict=False))
         if len(cells) < len(header) or not line.keys() >= _COLUMNS:
             raise InputError(f"{at(path, number)}: expected the columns {', '.join(_COLUMNS)}")
-        if line["task"] in tests:
-            told[line["replica"]] += 1
-            right[line["replica"]] += line["prediction"] == line["target"]
-    if stories < 1 or told != {str(r): stories for r in range(len(told))} or len(told) != replicas:
-        raise InputError(
-            f"{at(path)}: expected as many replicas and stories as results.json says, {replicas} "
-            f"of {stories}"
-        )
-    ceiling = sum(of[test]["ceiling"] * of[test]["count"] for test in tests) / stories
-    return Answers(np.array([right[str(r)] for r in range(replicas)]), stories, ceiling)
+        place = line["task"], line["replica"]
+        told[place] += 1
+        right[place] += line["prediction"] == line["target"]
+    rows = [row for row in run_results(run)["rows"] if row["model"] == model]
+    found = {}
+    for row in rows:
+        test, stories, replicas = row["task"], row["count"], rows[0]["replicas"]
+        of_test = {replica: count for (task, replica), count in told.items() if task == test}
+        as_told = of_test == {str(r): stories for r in range(len(of_test))}
+        if stories < 1 or not as_told or not len(of_test) == replicas == row["replicas"]:
+            raise InputError(
+                f"{at(path)}: expected as many replicas and stories of {test} as results.json "
+                f"says, {replicas} of {stories}"
+            )
+        of_replicas = np.array([right[test, str(r)] for r in range(replicas)])
+        found[test] = Answers(of_replicas, stories, row["ceiling"])
+    return found
+
+
+def together(tests: list[Answers]) -> Answers:
+    """What a run says to some of its tests, as if they were one."""
+    stories = sum(test.stories for test in tests)
+    ceiling = sum(test.ceiling * test.stories for test in tests) / stories
+    return Answers(np.sum([test.right for test in tests], axis=0), stories, ceiling)
 
 
 def measured(runs: list[Answers]) -> Measured:

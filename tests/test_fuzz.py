@@ -268,11 +268,11 @@ def read_run(path: Path, whole: Whole) -> None:
     place.mkdir(exist_ok=True)
     if path.name == "results.json":
         (place / "predictions.csv").write_bytes((whole.folder / "predictions.csv").read_bytes())
-        answers(path.parent, "gat", ["1.5"])
+        answers(path.parent, "gat")
     else:
         (place / "predictions.csv").write_bytes(path.read_bytes())
         (path.parent / "results.json").write_text(json.dumps(RUN))
-        answers(path.parent, "gat", ["1.5"])
+        answers(path.parent, "gat")
 
 
 class Kind(NamedTuple):

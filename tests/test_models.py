@@ -14,7 +14,7 @@ from clutrr_jax.checkpoint import Checkpoints
 from clutrr_jax.data.batches import GRAPHS, Shape, TokenBatch, pack, plan_shapes, targets
 from clutrr_jax.data.stories import Stories, redraw_entities
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.common import EntityVectors, Fixed, split
+from clutrr_jax.models.common import Dropout, EntityVectors, Fixed, split
 from clutrr_jax.models.lstm import lstm
 from clutrr_jax.prepare import Prepared
 
@@ -238,3 +238,18 @@ def test_reading_backwards_starts_at_the_last_word(name: str, small) -> None:
     hidden = first.shape[-1] // 2
     np.testing.assert_array_equal(first[:, :hidden], other[:, :hidden])
     assert (np.asarray(first[:, hidden:]) != np.asarray(other[:, hidden:])).any()
+
+
+def test_dropout_keeps_its_share_and_the_mean() -> None:
+    """Also where the last dimension is no multiple of the four parts of a random number."""
+    layer = Dropout(0.3, rngs=nnx.Rngs(0))
+    out = np.asarray(layer(jnp.ones((2000, 33))))
+    kept = out > 0
+    np.testing.assert_allclose(kept.mean(axis=0), 0.7, atol=0.05)
+    np.testing.assert_allclose(out[kept], 256 / 179)
+    assert abs(out.mean() - 1) < 0.01
+    # Every place is drawn by itself, and every time anew.
+    assert np.abs(np.corrcoef(kept.T) - np.eye(33)).max() < 0.12
+    assert (np.asarray(layer(jnp.ones((2000, 33)))) != out).any()
+    layer.eval()
+    np.testing.assert_array_equal(layer(jnp.ones((3, 5))), 1.0)

@@ -19,6 +19,7 @@ from clutrr_jax.data.text import FIRST_ENTITY, PAD
 InputKind = Literal["graph", "pairs", "tokens", "states"]
 GRAPHS = ("graph", "pairs")
 MAX_BUCKETS = 4  # shapes of the batches of one kind: each is one more branch to compile
+TEST_BATCH = 128  # stories of a batch that is not trained on
 LENGTH_STEP = 4  # token lengths are rounded up to a multiple of this
 
 
