@@ -11,6 +11,7 @@ from clutrr_jax.data.records import Records
 from clutrr_jax.data.stories import Sizes, Stories, build_stories, entity_pool
 from clutrr_jax.data.text import FIRST_ENTITY, build_vocabulary
 from generator.errors import InputError, at
+from generator.kinship import RELATIONS
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ def prepare(path: str | Path) -> Prepared:
     vocabulary = build_vocabulary(data.train, pool)
     train_stories = build_stories(data.train, vocabulary, seed=0)
     test_stories = build_stories(data.test, vocabulary, seed=1)
-    ends = [w for w, word in enumerate(vocabulary.words) if word in {".", "!", "?"}]
+    first_word = FIRST_ENTITY + pool
+    tokens = {word: first_word + w for w, word in enumerate(vocabulary.words)}
     digest = hashlib.sha256()
     for array in jax.tree.leaves((train_stories, test_stories)):
         digest.update(array.tobytes())
@@ -54,7 +56,8 @@ def prepare(path: str | Path) -> Prepared:
         sizes=Sizes(
             entities=pool,
             tokens=vocabulary.num_tokens,
-            sentence_ends=tuple(FIRST_ENTITY + pool + w for w in ends),
+            sentence_ends=tuple(tokens[mark] for mark in (".", "!", "?") if mark in tokens),
+            relation_words=tuple(tokens.get(name, -1) for name in RELATIONS),
         ),
         fingerprint=digest.hexdigest()[:16],
     )

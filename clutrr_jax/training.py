@@ -127,7 +127,10 @@ def build(
     def loss(params: Any, other: Any, batch: Any) -> tuple[jax.Array, Any]:
         model = nnx.merge(train_graph, params, other, copy=True)
         target, mask = targets(batch)
-        losses = optax.softmax_cross_entropy_with_integer_labels(model(batch), target)
+        if hasattr(model, "loss"):
+            losses = model.loss(batch)
+        else:
+            losses = optax.softmax_cross_entropy_with_integer_labels(model(batch), target)
         other = parts_of(model)[2]
         return (losses * mask).sum() / mask.sum(), other
 

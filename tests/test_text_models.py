@@ -38,6 +38,9 @@ def batch_of(stories: list[list[int]], steps: int = 14) -> TokenBatch:
         mentions=tokens[:, None] == query[:, :, None] + FIRST_ENTITY,
         target=jnp.zeros(len(stories), jnp.int32),
         row_mask=jnp.ones(len(stories), bool),
+        people=jnp.tile(jnp.arange(PEOPLE), (len(stories), 1)),
+        named=jnp.full((len(stories), 0), steps),
+        facts=jnp.full((len(stories), 0, 3), -1),
     )
 
 

@@ -36,6 +36,7 @@ from clutrr_jax.data.stories import Stories
 from clutrr_jax.data.text import FIRST_ENTITY, UNKNOWN
 from clutrr_jax.prepare import Prepared
 from generator.errors import InputError, at
+from generator.kinship import NUM_RELATIONS, RELATIONS
 
 PEOPLE = ("numbers", "hidden")
 PIECES = 1024  # that the encoder reads at once; more of them leave the cache of a core
@@ -58,6 +59,15 @@ def with_states(data: Prepared, config: Any) -> Prepared:
     encoder = Bert(folder)
     tokenizer = read_wordpiece(folder, encoder.config.vocab_size)
     identity = _fingerprint(folder)
+    # The pieces that are a relation's name are the only words that keep a number.
+    first_word = FIRST_ENTITY + data.sizes.entities
+    relation_of = {
+        tokenizer.vocabulary[name]: r
+        for r, name in enumerate(RELATIONS)
+        if name in tokenizer.vocabulary
+    }
+    token_of = np.full(max(tokenizer.vocabulary.values()) + 1, UNKNOWN)
+    token_of[list(relation_of)] = first_word + np.array(list(relation_of.values()), int)
 
     def read(records: Records, stories: Stories) -> Stories:
         entities = np.asarray(stories.entity)
@@ -71,7 +81,9 @@ def with_states(data: Prepared, config: Any) -> Prepared:
         return stories._replace(
             token_start=jnp.asarray(start[:-1], jnp.int32),
             n_token=jnp.asarray(np.diff(start), jnp.int32),
-            tokens=jnp.asarray(np.where(entity < 0, UNKNOWN, FIRST_ENTITY + entity), jnp.int32),
+            tokens=jnp.asarray(
+                np.where(entity < 0, token_of[pieces], FIRST_ENTITY + entity), jnp.int32
+            ),
             states=jnp.asarray(cached_states(encoder, identity, pieces, start)),
         )
 
@@ -79,7 +91,13 @@ def with_states(data: Prepared, config: Any) -> Prepared:
         data,
         train_stories=read(data.train, data.train_stories),
         test_stories=read(data.test, data.test_stories),
-        sizes=replace(data.sizes, states=encoder.config.hidden_size),
+        sizes=replace(
+            data.sizes,
+            states=encoder.config.hidden_size,
+            relation_words=tuple(
+                first_word + r if r in relation_of.values() else -1 for r in range(NUM_RELATIONS)
+            ),
+        ),
     )
 
 

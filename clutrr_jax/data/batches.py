@@ -32,13 +32,16 @@ class TokenBatch(NamedTuple):
     mentions: jax.Array  # [B, 2, T] True where an asked person is mentioned
     target: jax.Array  # [B]
     row_mask: jax.Array  # [B] False for the row -1
+    people: jax.Array  # [B, P] entity numbers of the story's people; -1 for none
+    named: jax.Array  # [B, M] the tokens that name one of them, in order; T for none
+    facts: jax.Array  # [B, F, 3] what it states: first and second person, edge type; -1 for none
     states: jax.Array | None = None  # [B, T, D] float32, of the kind "states": zero at padding
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Budget of one batch: stories; nodes and edges in all, people and facts per story; or tokens
-    per story."""
+    """Budget of one batch: stories; nodes and edges in all; and for each story people, facts,
+    tokens, and tokens that name people."""
 
     stories: int
     nodes: int = 0
@@ -46,6 +49,7 @@ class Shape:
     people: int = 0
     facts: int = 0
     tokens: int = 0
+    names: int = 0
 
 
 def plan_shapes(
@@ -68,7 +72,31 @@ def plan_shapes(
     buckets = [np.flatnonzero(bucket == b) for b in range(len(bounds))]
     if kind == "pairs":
         return [_graph_shape(stories, rows, batch_size) for rows in buckets], buckets
-    return [Shape(batch_size, tokens=bound) for bound in bounds], buckets
+    return [
+        _token_shape(stories, rows, batch_size, bound)
+        for rows, bound in zip(buckets, bounds, strict=True)
+    ], buckets
+
+
+def _token_shape(stories: Stories, rows: np.ndarray, batch_size: int, tokens: int) -> Shape:
+    """Room for each of the rows."""
+    return Shape(
+        stories=batch_size,
+        tokens=tokens,
+        people=int(np.asarray(stories.n_node)[rows].max()),
+        facts=int(np.asarray(stories.n_edge)[rows].max()),
+        names=int(count_names(stories)[rows].max()),
+    )
+
+
+def count_names(stories: Stories) -> np.ndarray:
+    """How many tokens of each story name one of its people, [S]."""
+    n_node, n_token = np.asarray(stories.n_node), np.asarray(stories.n_token)
+    numbers = np.arange(len(n_node)) << 32
+    people = np.repeat(numbers, n_node) + np.asarray(stories.entity) + FIRST_ENTITY
+    tokens = np.repeat(numbers, n_token) + np.asarray(stories.tokens)
+    owner = np.repeat(np.arange(len(n_node)), n_token)
+    return np.bincount(owner, np.isin(tokens, people), minlength=len(n_node)).astype(int)
 
 
 def _graph_shape(stories: Stories, rows: Any, batch_size: int) -> Shape:
@@ -179,6 +207,15 @@ def _pack_tokens(stories: Stories, rows: jax.Array, shape: Shape) -> TokenBatch:
     place = jnp.where(mask, stories.token_start[row][:, None] + steps, 0)
     tokens = jnp.where(mask, stories.tokens[place], PAD)
     query = stories.entity[stories.node_start[row][:, None] + stories.query[row]]  # [B, 2]
+    person = jnp.arange(shape.people)
+    is_person = (person < stories.n_node[row][:, None]) & real[:, None]  # [B, P]
+    node = jnp.where(is_person, stories.node_start[row][:, None] + person, 0)
+    people = jnp.where(is_person, stories.entity[node], -1)
+    is_name = (tokens[:, :, None] == people[:, None] + FIRST_ENTITY).any(-1) & mask  # [B, T]
+    fact = jnp.arange(shape.facts)
+    is_fact = (fact < stories.n_edge[row][:, None]) & real[:, None]  # [B, F]
+    edge = jnp.where(is_fact, stories.edge_start[row][:, None] + fact, 0)
+    facts = jnp.stack([x[edge] for x in (stories.senders, stories.receivers, stories.relation)], -1)
     return TokenBatch(
         tokens=tokens,
         mask=mask,
@@ -186,6 +223,9 @@ def _pack_tokens(stories: Stories, rows: jax.Array, shape: Shape) -> TokenBatch:
         mentions=(tokens[:, None, :] == query[:, :, None] + FIRST_ENTITY) & mask[:, None, :],
         target=stories.target[row],
         row_mask=real,
+        people=people,
+        named=jnp.sort(jnp.where(is_name, steps, shape.tokens), axis=1)[:, : shape.names],
+        facts=jnp.where(is_fact[..., None], facts, -1),
         states=_pack_states(stories.states, place, mask),
     )
 

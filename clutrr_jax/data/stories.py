@@ -23,6 +23,7 @@ class Sizes:
     edge_types: int = NUM_EDGE_TYPES
     relations: int = NUM_RELATIONS
     sentence_ends: tuple[int, ...] = ()  # the tokens that end a sentence
+    relation_words: tuple[int, ...] = (-1,) * NUM_RELATIONS  # the token of its name, -1 for none
     states: int = 0  # dimension of the frozen states of the tokens, if there are any
 
 

@@ -2,7 +2,8 @@
 
 A model is a Flax NNX module `Model(config, sizes, rngs=...)`, where `model(batch)` gives the
 relation logits, float32 [B, relations], of a batch of its kind (see `clutrr_jax.data.batches`).
-One that attends may have `attention(batch)` (see `clutrr_jax.attention`).
+One that attends may have `attention(batch)` (see `clutrr_jax.attention`), one with a loss of its
+own `loss(batch)`, that of each story, float32 [B].
 """
 
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from clutrr_jax.models import (
     lstm_last,
     mac,
     prover,
+    reader_prover,
     relation_network,
     rmc,
 )
@@ -61,6 +63,8 @@ MODELS: dict[str, Spec] = {
     "rmc": Spec(rmc.RMC, "tokens", rmc.CONFIG),
     "gnn_2018_mean": Spec(gnn_2018.GNN2018, "tokens", gnn_2018.CONFIG),
     "gnn_2018_attention": Spec(gnn_2018.GNN2018, "tokens", gnn_2018.ATTENTION_CONFIG),
+    "reader_prover": Spec(reader_prover.ReaderProver, "tokens", reader_prover.CONFIG),
+    "reader_prover_bert": Spec(reader_prover.ReaderProver, "states", reader_prover.BERT_CONFIG),
     "bert": Spec(bert.Bert, "states", bert.CONFIG),
     "bert_lstm": Spec(bert.BertLSTM, "states", bert.LSTM_CONFIG),
 }

@@ -69,9 +69,10 @@ class BertLSTM(nnx.Module):
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""
-        number = batch.tokens.T - FIRST_ENTITY  # negative where a piece is no person
-        people = self.entity(jnp.maximum(number, 0))
-        x = jnp.where((number >= 0)[..., None], people, frozen(batch))  # [T, B, D]
+        number = batch.tokens.T - FIRST_ENTITY
+        is_person = (number >= 0) & (number < len(self.entity.table[...]))
+        people = self.entity(jnp.where(is_person, number, 0))
+        x = jnp.where(is_person[..., None], people, frozen(batch))  # [T, B, D]
         for layer in self.layers:
             x = layer(self.dropout(x), batch.mask.T)  # [T, B, H]
         x = self.dropout(x)

@@ -51,19 +51,35 @@ class EdgeTransformer(nnx.Module):
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Relation logits [B, relations]."""
         stories, size = len(batch.n_node) - 1, batch.globals["people"].shape[1]
-        real = jnp.arange(size) < batch.n_node[:-1, None]  # [B, P]
         owner, place = owners(batch), places(batch)
         kinds = len(self.table[...])
         kind = jnp.full((stories, size, size), kinds - 1)
         # The padding graph is out of range, and so dropped.
         fact = (owner[batch.senders], place[batch.senders], place[batch.receivers])
         kind = kind.at[fact].set(batch.edges["relation"], mode="drop")
+        first, second = place[batch.globals["query"][:-1]].T
+        return self._attend(jax.nn.one_hot(kind, kinds), batch.n_node[:-1], first, second)
 
+    def reason(
+        self, facts: jax.Array, people: jax.Array, first: jax.Array, second: jax.Array
+    ) -> jax.Array:
+        """As that of the prover, from relation logits; a pair starts from the mean of the states of
+        what it may be."""
+        other = len(self.table[...]) - facts.shape[-1]  # edge types that are no relation, nothing
+        nothing = 1 - facts.sum(axis=-1, keepdims=True)
+        which = jnp.concatenate([facts, *[jnp.zeros_like(nothing)] * (other - 1), nothing], axis=-1)
+        return self._attend(which, people, first, second)
+
+    def _attend(
+        self, which: jax.Array, people: jax.Array, first: jax.Array, second: jax.Array
+    ) -> jax.Array:
+        """Relation logits, where pairs start as `which` says, [B, P, P, kinds]."""
+        stories, size = which.shape[:2]
+        real = jnp.arange(size) < people[:, None]  # [B, P]
         dim, wide = self.layer.wide.shape
         kept = [self.dropout(jnp.ones((stories, 1, 1, width))) for width in (dim, wide, dim)]
         dtype = "float32" if self.dropout.deterministic else self.products
         # What the first layer sees of a pair is one of a few rows.
-        which = jax.nn.one_hot(kind, kinds)  # [B, P, P, kinds]
         rows = self.layer.sides(self.table[...], dtype)
         states, left, right = (product(which, row, dtype) for row in rows)
         for _ in range(self.layers - 2):
@@ -71,7 +87,6 @@ class EdgeTransformer(nnx.Module):
             states, left, right = self.layer.sides(states, dtype)
         # The last layer is needed at one pair only, and so the one before at a row and a column.
         story = jnp.arange(stories)
-        first, second = place[batch.globals["query"][:-1]].T
         row, row_left = (x[story, first][:, None] for x in (states, left))  # [B, 1, P, ...]
         column, column_right = (x[story, :, second][:, :, None] for x in (states, right))
         of_first = self.layer(row, row_left, right, real, kept, dtype)

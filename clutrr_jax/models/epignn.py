@@ -109,6 +109,59 @@ class EpiGNN(nnx.Module):
         needed = min(self.rounds, batch.globals["people"].shape[1] - 1)
         return jax.lax.scan(round_, (state, is_start), jnp.arange(needed))[0]
 
+    def reason(
+        self, facts: jax.Array, people: jax.Array, first: jax.Array, second: jax.Array
+    ) -> jax.Array:
+        """As that of the prover, from relation logits: of a pair of which little is known, what is
+        said by it rules little out."""
+        relation = nnx.softmax(self.relation[...])  # [types, F, W]
+        table, stated = self.composition(), relation[: self.relations]
+        mass = facts.sum(axis=-1)  # [B, P, P]
+        then = jnp.einsum("bxyr,rfj,fijk->bxyfik", facts, stated, table)
+        before = jnp.einsum("byxr,rfi,fijk->bxyfjk", facts, stated, table)
+        forward, reached = self._spread_all(then, mass, people, first)
+        backward, reaches = self._spread_all(before, mass.swapaxes(1, 2), people, second)
+        said = jnp.einsum("bpfi,fijk,bpfj->bpfk", forward, table, backward)
+        both = (reached * reaches)[..., None, None]
+        answer = _all_possible(both * said + (1 - both))
+        return jnp.einsum("bfk,rfk->br", answer, jnp.log(stated + TINY))
+
+    def _spread_all(
+        self, steps: jax.Array, mass: jax.Array, people: jax.Array, start: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """As `_spread`, between all people of a story: [B, P, F, W], [B, P].
+
+        Args:
+          steps: what pairs make of each value of their sender, [B, P, P, F, W, W].
+          mass: how sure it is that they say anything, [B, P, P].
+          people: of each story, [B].
+          start: the person of each story that states are about, [B].
+        """
+        size, (facets, width) = mass.shape[1], steps.shape[3:5]
+        is_start = jnp.arange(size) == start[:, None]  # [B, P]
+        same = jnp.arange(width) == 0
+        state = jnp.where(is_start[..., None, None], same, 1 / width)
+        state = jnp.broadcast_to(state, (*is_start.shape, facets, width))
+
+        def round_(carry, number):
+            state, reached = carry
+            told = reached[:, :, None] * mass  # [B, P, P]
+            said = jnp.einsum("bxfi,bxyfik->bxyfk", state, steps)
+            said = reached[:, :, None, None, None] * said + (1 - told)[..., None, None]
+            heard = 1 - (1 - told).prod(axis=1)
+            moves = ~is_start & (number < people[:, None] - 1)
+            state = jnp.where(moves[..., None, None], _all_possible(said), state)
+            return (state, jnp.where(moves, heard, reached)), None
+
+        start_state = (state, is_start.astype(mass.dtype))
+        return jax.lax.scan(round_, start_state, jnp.arange(min(self.rounds, size - 1)))[0]
+
+
+def _all_possible(states: jax.Array) -> jax.Array:
+    """What all states [B, M, ...] of a row allow: their minimum as distributions [B, ...]."""
+    least = jnp.minimum(states.min(axis=1), 1.0) + TINY
+    return least / least.sum(axis=-1, keepdims=True)
+
 
 def possible(states: jax.Array, counts: jax.Array, owner: jax.Array, count: int) -> jax.Array:
     """What all states [M, F, W] of an owner allow: their minimum as distributions [count, F, W].

@@ -28,7 +28,7 @@ class Prover(nnx.Module):
     The state of a pair of people is a distribution over relations and "unknown". A round sets
     (X, Y) to what the rules make of (X, Z) and (Z, Y), averaged over all Z, each weighted by how
     sure it is: by its squared mass, so that neither "unknown" nor a mass spread over many relations
-    counts. Stated facts stay as they are.
+    counts. What is stated stays as it is.
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
@@ -43,14 +43,26 @@ class Prover(nnx.Module):
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Log-probabilities of the relations, [B, R]."""
+        facts, place = pair_states(batch, self.table.shape[0])  # [B, P, P, R], [N]
+        first, second = place[batch.globals["query"][:-1]].T
+        return self.reason(facts, batch.n_node[:-1], first, second)
+
+    def reason(
+        self, facts: jax.Array, people: jax.Array, first: jax.Array, second: jax.Array
+    ) -> jax.Array:
+        """Log-probabilities of what the second person is to the first, [B, R].
+
+        Args:
+          facts: what is known of each pair, at most 1 in all for each, [B, P, P, R].
+          people: how many each story has, [B].
+          first, second: their numbers within the story, [B].
+        """
         rules = self.rules()
-        relations = len(rules)
-        facts, place = pair_states(batch, relations)  # [B, P, P, R], [N]
-        people = facts.shape[1]
-        # What may be derived: who is related to others, and nobody to himself.
-        stated = facts.sum(axis=-1, keepdims=True) > 0
-        open_pair = ~stated & ~jnp.eye(people, dtype=bool)[..., None]
-        rounds = batch.n_node[:-1, None, None, None] - 1
+        relations, size = len(rules), facts.shape[1]
+        # What may be derived: what is not known, and of nobody to himself.
+        unknown = 1 - facts.sum(axis=-1, keepdims=True)
+        unknown *= ~jnp.eye(size, dtype=bool)[..., None]
+        rounds = people[:, None, None, None] - 1
 
         @jax.checkpoint
         def round_(state: jax.Array, number: jax.Array) -> tuple[jax.Array, None]:
@@ -59,11 +71,9 @@ class Prover(nnx.Module):
             by = jnp.einsum("BXZbc,BZYb->BZXYc", half, state)  # what follows by way of Z
             sure = (by**2).sum(axis=-1, keepdims=True)
             derived = (by * sure).sum(axis=1) / (sure.sum(axis=1) + 1e-6)
-            derived = jnp.where(open_pair, derived, facts)
-            return jnp.where(number < rounds, derived, state), None
+            return jnp.where(number < rounds, facts + unknown * derived, state), None
 
-        state, _ = jax.lax.scan(round_, facts, jnp.arange(min(self.rounds, people - 1)))
-        first, second = place[batch.globals["query"][:-1]].T
+        state, _ = jax.lax.scan(round_, facts, jnp.arange(min(self.rounds, size - 1)))
         answer = state[jnp.arange(len(state)), first, second]  # [B, R]
         answer += (1 - answer.sum(axis=-1, keepdims=True)) / relations
         return jnp.log((1 - self.floor) * answer + self.floor / relations)

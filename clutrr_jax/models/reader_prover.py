@@ -1,0 +1,121 @@
+"""From the text to a graph to an answer: a reader of pairs, and a reasoner over what it reads.
+
+Shapes: B stories, P people of the largest, R relations, F facts.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+
+from clutrr_jax.data.batches import TokenBatch
+from clutrr_jax.data.stories import Sizes
+from clutrr_jax.models import edge_transformer, epignn, pair_reader, prover
+from clutrr_jax.symbolic import given_rules
+from generator.errors import InputError
+
+
+def _own(config: dict) -> dict:
+    return {name: value for name, value in config.items() if name != "train"}
+
+
+# What is read is never certain, so that the answer is less certain too; the reader's learning rate
+# is lower than that of a prover alone.
+_PROVER = _own(prover.CONFIG) | {"floor": 0.02, "scale": 45.0}
+CONFIG = pair_reader.CONFIG | {
+    "reasoner": "prover",  # or rules (the 16 of the benchmark, given), epignn, edge_transformer
+    "gold": 0.0,  # weight of the loss of what is read against the stated facts
+    "sparse": 0.02,  # price of each fact that is read
+    "prover": _PROVER,
+    "rules": _PROVER,
+    "epignn": _own(epignn.CONFIG),
+    "edge_transformer": _own(edge_transformer.CONFIG),
+    "train": {"learning_rate": 2e-3},
+}
+BERT_CONFIG = CONFIG | {"folder": "", "people": "hidden"}
+LEAST = 1e-3  # chance of a stated fact below which the loss grows no more
+
+
+class GivenRules(prover.Prover):
+    """The prover with the benchmark's 16 rules; nothing of it is learned."""
+
+    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        self.rounds, self.floor = config.rounds, config.floor
+        self.relations = sizes.relations
+
+    def rules(self) -> jax.Array:
+        """[R, R, R]: 1 where `first, second -> head`."""
+        table = np.zeros((self.relations,) * 3, np.float32)
+        table[tuple(given_rules().T)] = 1
+        return jnp.asarray(table)
+
+
+REASONERS = {
+    "prover": prover.Prover,
+    "rules": GivenRules,
+    "epignn": epignn.EpiGNN,
+    "edge_transformer": edge_transformer.EdgeTransformer,
+}
+
+
+class ReaderProver(nnx.Module):
+    """Reads the facts off the text, then composes them, as one differentiable program that is
+    trained from answers; with `gold`, from the stated facts too.
+
+    What the text seems to say of the asked pair itself is not used: a story never states the
+    answer, and a reader that guesses it would not need to read the rest.
+    """
+
+    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        self.gold, self.sparse = config.gold, config.sparse
+        self.reader = pair_reader.PairReader(config, sizes, rngs=rngs)
+        if config.reasoner not in REASONERS:
+            raise InputError(
+                f'reasoner "{config.reasoner}": expected one of {", ".join(REASONERS)}'
+            )
+        reasoner: Any = REASONERS[config.reasoner]
+        self.reasoner = reasoner(config[config.reasoner], sizes, rngs=rngs)
+
+    def __call__(self, batch: TokenBatch) -> jax.Array:
+        """Relation logits [B, R]."""
+        return self.answer(batch, self.read(batch))
+
+    def read(self, batch: TokenBatch) -> jax.Array:
+        """The extracted graph: the chance of each fact, [B, P, P, R]."""
+        return self.reader(batch)
+
+    def loss(self, batch: TokenBatch) -> jax.Array:
+        """What training minimises, of each story, [B]."""
+        read = self.read(batch)
+        answer = self.answer(batch, read)
+        losses = optax.softmax_cross_entropy_with_integer_labels(answer, batch.target)
+        losses += self.sparse * read.sum(axis=(1, 2, 3))
+        if self.gold:
+            losses += self.gold * stated_loss(batch, read)
+        return losses
+
+    def answer(self, batch: TokenBatch, read: jax.Array) -> jax.Array:
+        """Relation logits [B, R] from what is read, [B, P, P, R]."""
+        row = jnp.arange(len(read))
+        first, second = (batch.people[:, None] == batch.query[:, :, None]).argmax(axis=-1).T
+        known = read.at[row, first, second].set(0).at[row, second, first].set(0)
+        people = (batch.people >= 0).sum(axis=1)
+        return self.reasoner.reason(known, people, first, second)
+
+
+def stated_loss(batch: TokenBatch, read: jax.Array) -> jax.Array:
+    """Minus the log of the chance of each stated fact, in all, and of silence where nothing is
+    stated in either direction. Read [B, P, P, R] -> [B]."""
+    relations = read.shape[-1]
+    first, second, kind = jnp.moveaxis(batch.facts, -1, 0)  # [B, F]
+    row = jnp.arange(len(read))[:, None]
+    is_fact = (kind >= 0) & (kind < relations)
+    chance = read[row, first, second, jnp.clip(kind, 0, relations - 1)]
+    stated = -(jnp.log(chance + LEAST) * is_fact).sum(axis=1)
+    open_pair = jnp.ones(read.shape[:3]).at[row, first, second].min(1.0 - is_fact)
+    open_pair *= open_pair.swapaxes(1, 2)
+    silence = jnp.log(1 - read.sum(axis=-1) + LEAST)
+    return stated - (silence * open_pair).sum(axis=(1, 2))
