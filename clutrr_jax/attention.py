@@ -6,6 +6,7 @@ each story [B, F], or of its tokens [B, T], in the order of the story; anything 
 
 import zipfile
 import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +38,31 @@ class Attention(NamedTuple):
     weights: list[np.ndarray]  # of each story, over its facts or its tokens
 
 
+def by_story(
+    look: Callable[[Any, Any], jax.Array], model: Any, kind: InputKind, stories: Stories
+) -> Iterator[tuple[int, np.ndarray]]:
+    """What `look(model, batch)`, [B, ...], gives of each story, with the story's number.
+
+    Args:
+      look: of a model and a batch.
+      model: of the registry.
+      kind: of the batches that it reads.
+      stories: what it reads.
+    """
+    graph, state = nnx.split(model)
+    most = min(TEST_BATCH, len(stories.target))
+    for shape, rows in zip(*plan_shapes(kind, stories, most), strict=True):
+
+        @jax.jit
+        def seen(state, stories, rows, shape=shape):
+            return look(nnx.merge(graph, state), pack(stories, rows, shape))
+
+        for some in chunk(rows, shape.stories):
+            for row, array in zip(some, np.asarray(seen(state, stories, some)), strict=True):
+                if row >= 0:
+                    yield int(row), array
+
+
 def attend(model: Any, kind: InputKind, stories: Stories) -> np.ndarray:
     """The weights over all facts [E] or tokens [M] of the stories, flat as these are.
 
@@ -49,18 +75,25 @@ def attend(model: Any, kind: InputKind, stories: Stories) -> np.ndarray:
     start = np.asarray(stories.edge_start if graphs else stories.token_start)
     size = np.asarray(stories.n_edge if graphs else stories.n_token)
     flat = np.zeros(size.sum(), np.float32)
-    graph, state = nnx.split(model)
-    for shape, rows in zip(*plan_shapes(kind, stories, min(TEST_BATCH, len(size))), strict=True):
-
-        @jax.jit
-        def weigh(state, stories, rows, shape=shape):
-            return nnx.merge(graph, state).attention(pack(stories, rows, shape))
-
-        for some in chunk(rows, shape.stories):
-            for row, weights in zip(some, np.asarray(weigh(state, stories, some)), strict=True):
-                if row >= 0:
-                    flat[start[row] : start[row] + size[row]] = weights[: size[row]]
+    for row, weights in by_story(lambda m, batch: m.attention(batch), model, kind, stories):
+        flat[start[row] : start[row] + size[row]] = weights[: size[row]]
     return flat
+
+
+def first_replica(spec: Spec, config: Any, data: Prepared, state: State) -> Any:
+    """The model of the first replica as it is tested, after its epoch with the best dev accuracy.
+
+    Args:
+      spec: the model, from the registry.
+      config: its settings.
+      data: that it was trained on.
+      state: after training.
+    """
+    model = spec.model(config, data.sizes, rngs=nnx.Rngs(0))
+    for part in (state.best_params, state.other):
+        nnx.update(model, jax.tree.map(lambda array: jax.device_get(array)[0], part))
+    model.eval()
+    return model
 
 
 def write_attention(folder: Path, spec: Spec, config: Any, data: Prepared, state: State) -> None:
@@ -75,13 +108,23 @@ def write_attention(folder: Path, spec: Spec, config: Any, data: Prepared, state
     """
     if not hasattr(spec.model, "attention"):
         return
-    model = spec.model(config, data.sizes, rngs=nnx.Rngs(0))
-    for part in (state.best_params, state.other):
-        nnx.update(model, jax.tree.map(lambda array: jax.device_get(array)[0], part))
-    model.eval()
+    model = first_replica(spec, config, data, state)
     weights = attend(model, spec.kind, data.test_stories).astype(np.float16)
     over = "facts" if spec.kind in GRAPHS else "words"
     np.savez_compressed(folder / FILE, over=over, weights=weights)
+
+
+def read_arrays(path: Path, names: tuple[str, ...], most: int, what: str) -> list[np.ndarray]:
+    """Arrays of a file of `np.savez`, of bytes in all as stated at most. Raises InputError."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        if size > most + 4096:  # the heads of the arrays
+            raise ValueError
+        with np.load(path, allow_pickle=False) as file:
+            return [file[name] for name in names]
+    except _DAMAGED:
+        raise InputError(f"{at(path)}: damaged, expected {what}") from None
 
 
 def read_attention(folder: Path, test: Records) -> Attention | None:
@@ -94,17 +137,15 @@ def read_attention(folder: Path, test: Records) -> Attention | None:
     if not path.exists():
         return None
     facts, words = np.diff(test.edge_start), np.array([len(spans(s)) for s in test.stories])
+    what = "the weights of a model"
+    most = 8 * int(facts.sum() + words.sum())
+    named, weights = read_arrays(path, ("over", "weights"), most, what)
     try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        if size > 8 * (facts.sum() + words.sum()) + 4096:  # numbers, and the heads of the arrays
-            raise ValueError
-        with np.load(path, allow_pickle=False) as file:
-            over, flat = str(file["over"]), file["weights"].astype(np.float32)
+        over, flat = str(named), weights.astype(np.float32)
         if over not in ("facts", "words") or not (np.isfinite(flat) & (flat >= 0)).all():
             raise ValueError
     except _DAMAGED:
-        raise InputError(f"{at(path)}: damaged, expected the weights of a model") from None
+        raise InputError(f"{at(path)}: damaged, expected {what}") from None
     sizes = facts if over == "facts" else words
     if flat.shape != (sizes.sum(),):
         raise InputError(f"{at(path)}: of other stories, expected {sizes.sum()} weights")

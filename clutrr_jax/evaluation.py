@@ -128,6 +128,11 @@ def majority(records: Records) -> Predictions:
 _HEADER = ("replica", "task", "row", "target", "prediction", "probability", "last_prediction")
 
 
+def prediction_file(variant: str = "") -> str:
+    """Where what a model, or a variant of it, says is written in the model's folder."""
+    return "_".join(["predictions", *variant.replace(",", "").split()]) + ".csv"
+
+
 def write_predictions(path: Path, predictions: Predictions, records: Records) -> None:
     """One line for each replica and test story; `row` counts from 1 within its task."""
     order = [(task, row, story) for task, rows in tasks(records) for row, story in enumerate(rows)]

@@ -1,6 +1,6 @@
-"""The rules that the prover of a run has learned, beside the 16: `python -m clutrr_jax.rules RUN`.
+"""The rules that a run has learned, beside the 16: `python -m clutrr_jax.rules RUN`.
 
-RUN is a folder that launch.py wrote with `prover` among its models.
+RUN is a folder that launch.py wrote with `prover` or `reader_prover` among its models.
 """
 
 import sys
@@ -17,28 +17,44 @@ from generator.errors import InputError, at
 from generator.files import read_json
 from generator.kinship import NUM_RELATIONS, PREDICATE_OF, PREDICATES, RELATIONS
 
+# Where in a run's settings the scale of their parameters stands.
+PROVERS = {
+    "prover": "prover.scale",
+    "reader_prover": "reader_prover.prover.scale",
+    "reader_prover_bert": "reader_prover_bert.prover.scale",
+}
 LEARNED = 0.5  # a rule whose chance is higher, in the mean over replicas, counts as learned
 
 
-def read_learned(run: Path) -> np.ndarray:
+def read_learned(run: Path, model: str = "prover") -> np.ndarray:
     """The chance of each gendered rule `first, second -> head` at the epoch with the best dev
     accuracy of each replica, [replicas, R, R, R].
 
+    Args:
+      run: its folder.
+      model: of those in PROVERS.
     Raises:
-      InputError: the folder holds no finished prover.
+      InputError: the folder holds no finished prover, or none that learns rules.
     """
-    folder = run / "prover"
+    folder, setting = run / model, PROVERS[model]
     try:
         replicas = read_json(folder / "model.json", {"replicas": int})["replicas"]
-        scale = read_json(run / "config.json", {"prover.scale": float})["prover.scale"]
+        settings = read_json(run / "config.json", {setting: float})
+        scale = settings[setting]
     except InputError as error:
         raise InputError(
             f"{at(run)}: no finished prover, expected a run of launch.py with "
-            f"--config.models=prover ({error})"
+            f"--config.models=prover or reader_prover ({error})"
         ) from None
+    reasoner = settings.get(f"{model}.reasoner", "prover")
+    if reasoner == "rules":
+        raise InputError(f"{at(folder)}: nothing is learned, its rules are the 16 (reasoner rules)")
+    if reasoner != "prover":
+        raise InputError(f"{at(folder)}: no rules to show (reasoner {reasoner}), expected prover")
     shape = (NUM_RELATIONS, NUM_RELATIONS, NUM_RELATIONS + 1)
+    place = "" if model == "prover" else "['reasoner']"
     newest = Checkpoints(folder / "checkpoints").newest()
-    table = None if newest is None else newest[1].get(".best_params['table'].value")
+    table = None if newest is None else newest[1].get(f".best_params{place}['table'].value")
     if table is None or table.shape[1:] != shape or len(table) < replicas:
         raise InputError(f"{at(folder / 'checkpoints')}: no checkpoint of a finished prover")
     return np.asarray(learned_rules(jnp.asarray(table[:replicas]), scale))
@@ -78,7 +94,12 @@ def main(arguments: list[str]) -> int:
         print("usage: python -m clutrr_jax.rules RUN", file=sys.stderr)
         return 2
     try:
-        print(compare(read_learned(Path(arguments[0]))))
+        run = Path(arguments[0])
+        models = [name for name in PROVERS if (run / name / "model.json").exists()] or ["prover"]
+        for model in models:
+            if len(models) > 1:
+                print(f"{model}:")
+            print(compare(read_learned(run, model)))
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -1,8 +1,8 @@
 """One model of a run: train it, going on from its last checkpoint, and predict the tests.
 
 A model's folder holds `checkpoints/`, `metrics.jsonl` (a line per epoch), `tensorboard/` if it is
-asked for, and, once it is done, `predictions.csv`, `attention.npz` if the model has attention, and
-`model.json`.
+asked for, and, once it is done, `predictions.csv`, that of each variant of the model,
+`attention.npz` if it has attention, `extracted.npz` if it extracts a graph, and `model.json`.
 """
 
 import json
@@ -20,7 +20,8 @@ from clutrr_jax import preemption
 from clutrr_jax.attention import write_attention
 from clutrr_jax.bert.features import with_states
 from clutrr_jax.checkpoint import Checkpoints
-from clutrr_jax.evaluation import Predictions, write_predictions
+from clutrr_jax.evaluation import Predictions, prediction_file, write_predictions
+from clutrr_jax.extraction import write_extracted
 from clutrr_jax.models import MODELS
 from clutrr_jax.prepare import Prepared
 from clutrr_jax.replicas import Replicas
@@ -83,11 +84,16 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
         model, train, trained, programs, replicas, folder, tensorboard=config.tensorboard
     )
 
-    best, probability = programs.predict(state.best_params, state.other, data.test_stories)
-    last, _ = programs.predict(state.average, state.other, data.test_stories)
-    predictions = Predictions(*map(replicas.keep, (best, last, probability)))
-    write_predictions(folder / "predictions.csv", predictions, data.test)
+    for variant in ("", *spec.variants):
+        if variant:
+            other = spec._replace(model=spec.variants[variant])
+            programs = build(other, config[model], train, data.sizes, data.train_stories, replicas)
+        best, probability = programs.predict(state.best_params, state.other, data.test_stories)
+        last, _ = programs.predict(state.average, state.other, data.test_stories)
+        predictions = Predictions(*map(replicas.keep, (best, last, probability)))
+        write_predictions(folder / prediction_file(variant), predictions, data.test)
     write_attention(folder, spec, config[model], data, state)
+    write_extracted(folder, spec, config[model], data, state)
     summary = {
         "parameters": parameter_count(state.params),
         "epochs": train.epochs,

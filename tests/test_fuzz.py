@@ -32,6 +32,7 @@ from clutrr_jax.bert.wordpiece import read_wordpiece
 from clutrr_jax.data.files import load
 from clutrr_jax.data.ids import story_ids
 from clutrr_jax.evaluation import Predictions, write_predictions
+from clutrr_jax.extraction import read_extracted
 from clutrr_jax.prepare import prepare
 from clutrr_jax.prompts import question
 from clutrr_jax.report.results import RESULTS, SUMMARY
@@ -86,6 +87,13 @@ def whole(small_folder, tmp_path_factory) -> Whole:
     write_predictions(folder / "predictions.csv", Predictions(said, said, said * 0.01), test)
     np.savez_compressed(
         folder / "attention.npz", over="facts", weights=np.ones(len(test.relations))
+    )
+    pairs = int((np.diff(test.node_start) ** 2).sum())
+    np.savez_compressed(
+        folder / "extracted.npz",
+        relation=np.ones(pairs, np.uint8),
+        chance=np.ones(pairs, np.float16),
+        rules=np.zeros((22, 22, 22), np.float16),
     )
     return Whole(folder, rows, test, story_ids(folder / "all.csv", test))
 
@@ -161,6 +169,23 @@ def attention(rng: random.Random, whole: Whole) -> bytes:
     np.savez(stream, over=over, weights=weights) if rng.random() < 0.3 else np.savez(
         stream, weights=np.ones(size), over="facts"
     )
+    return lied_zip(rng, stream.getvalue()) if rng.random() < 0.4 else stream.getvalue()
+
+
+def extracted(rng: random.Random, whole: Whole) -> bytes:
+    content = (whole.folder / "extracted.npz").read_bytes()
+    with np.load(io.BytesIO(content)) as file:
+        arrays = dict(file)
+    name = rng.choice(list(arrays))
+    array = arrays[name]
+    arrays[name] = rng.choice((
+        array, array[:-1], array[None], array.astype(float), array + array.dtype.type(200), -array,
+        np.full(array.shape, np.nan, np.float16), array.astype("S3"), np.array([{}], object),
+    ))  # fmt: skip
+    if rng.random() < 0.1:
+        del arrays[name]
+    stream = io.BytesIO()
+    np.savez_compressed(stream, **arrays)
     return lied_zip(rng, stream.getvalue()) if rng.random() < 0.4 else stream.getvalue()
 
 
@@ -308,6 +333,8 @@ KINDS = {
     "journal": Kind("x.journal", journal, read_journal, 250),
     "attention": Kind("attention.npz", attention,
                       lambda p, w: read_attention(p.parent, w.test), 750),
+    "extracted": Kind("extracted.npz", extracted,
+                      lambda p, w: read_extracted(p.parent, w.test), 500),
     "bert config": Kind("config.json", bert_config, lambda p, w: read_config(p.parent), 500),
     "safetensors": Kind("model.safetensors", safetensors, read_weights, 750),
     "tokenizer": Kind("tokenizer.json", objects(TOKENIZER), read_tokenizer, 500),

@@ -2,11 +2,12 @@
 
 A model is a Flax NNX module `Model(config, sizes, rngs=...)`, where `model(batch)` gives the
 relation logits, float32 [B, relations], of a batch of its kind (see `clutrr_jax.data.batches`).
-One that attends may have `attention(batch)` (see `clutrr_jax.attention`), one with a loss of its
-own `loss(batch)`, that of each story, float32 [B].
+One that attends may have `attention(batch)` (see `clutrr_jax.attention`), one that extracts a graph
+`read(batch)` and `answer(batch, read)` (see `clutrr_jax.extraction`), one with a loss of its own
+`loss(batch)`, that of each story, float32 [B].
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from clutrr_jax.data.batches import InputKind
@@ -29,13 +30,15 @@ from clutrr_jax.models import (
 
 
 class Spec(NamedTuple):
-    """A model by name: its class, the kind of batch that it reads, its default settings, and
-    whether it reads the facts of a graph in the order in which the story states them."""
+    """A model by name: its class, the kind of batch that it reads, its default settings, whether
+    it reads the facts of a graph in the order in which the story states them, and classes that take
+    its parameters and are tested too, by name."""
 
     model: Callable[..., Any]
     kind: InputKind
     config: dict[str, Any]
     ordered: bool = False
+    variants: Mapping[str, Callable[..., Any]] = {}
 
 
 MODELS: dict[str, Spec] = {
@@ -63,8 +66,15 @@ MODELS: dict[str, Spec] = {
     "rmc": Spec(rmc.RMC, "tokens", rmc.CONFIG),
     "gnn_2018_mean": Spec(gnn_2018.GNN2018, "tokens", gnn_2018.CONFIG),
     "gnn_2018_attention": Spec(gnn_2018.GNN2018, "tokens", gnn_2018.ATTENTION_CONFIG),
-    "reader_prover": Spec(reader_prover.ReaderProver, "tokens", reader_prover.CONFIG),
-    "reader_prover_bert": Spec(reader_prover.ReaderProver, "states", reader_prover.BERT_CONFIG),
+    "reader_prover": Spec(
+        reader_prover.ReaderProver, "tokens", reader_prover.CONFIG, variants=reader_prover.VARIANTS
+    ),
+    "reader_prover_bert": Spec(
+        reader_prover.ReaderProver,
+        "states",
+        reader_prover.BERT_CONFIG,
+        variants=reader_prover.VARIANTS,
+    ),
     "bert": Spec(bert.Bert, "states", bert.CONFIG),
     "bert_lstm": Spec(bert.BertLSTM, "states", bert.LSTM_CONFIG),
 }

@@ -103,7 +103,45 @@ class ReaderProver(nnx.Module):
         first, second = (batch.people[:, None] == batch.query[:, :, None]).argmax(axis=-1).T
         known = read.at[row, first, second].set(0).at[row, second, first].set(0)
         people = (batch.people >= 0).sum(axis=1)
-        return self.reasoner.reason(known, people, first, second)
+        return self.reason(known, people, first, second)
+
+    def reason(self, *known: jax.Array) -> jax.Array:
+        """Relation logits [B, R] from facts, numbers of people and the asked pairs."""
+        return self.reasoner.reason(*known)
+
+
+class FromGold(ReaderProver):
+    """Reasons over the stated facts as if it had read them: its errors are of reasoning alone."""
+
+    def read(self, batch: TokenBatch) -> jax.Array:
+        """The stated facts, [B, P, P, R], each as likely where several are of the same pair."""
+        size, relations = batch.people.shape[1], self.reader.relations
+        first, second, kind = jnp.moveaxis(batch.facts, -1, 0)  # [B, F]
+        # Out of range, and so dropped: what is no fact, or not stated, or of somebody to himself.
+        kind = jnp.where((kind < 0) | (first == second), relations, kind)
+        facts = jnp.zeros((len(first), size, size, relations))
+        facts = facts.at[jnp.arange(len(first))[:, None], first, second, kind].add(1, mode="drop")
+        return facts / jnp.maximum(facts.sum(axis=-1, keepdims=True), 1)
+
+
+class ByRules(ReaderProver):
+    """Composes what it reads by the benchmark's 16 rules: its errors are of reading alone."""
+
+    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        super().__init__(config, sizes, rngs=rngs)
+        self.given = GivenRules(config.rules, sizes, rngs=rngs)
+
+    def reason(self, *known: jax.Array) -> jax.Array:
+        """As the reasoners' own."""
+        return self.given.reason(*known)
+
+
+class GoldByRules(ByRules, FromGold):
+    """Neither reads nor has learned anything: what is left is the ambiguity of the labels."""
+
+
+# The same parameters, with reading or reasoning taken away.
+VARIANTS = {"16 rules": ByRules, "gold graph": FromGold, "gold graph, 16 rules": GoldByRules}
 
 
 def stated_loss(batch: TokenBatch, read: jax.Array) -> jax.Array:

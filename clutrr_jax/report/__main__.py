@@ -11,7 +11,7 @@ from clutrr_jax.command import run
 from clutrr_jax.data.records import tasks
 from clutrr_jax.prepare import prepare
 from clutrr_jax.report import page
-from clutrr_jax.report.results import BASELINES, RESULTS
+from clutrr_jax.report.results import BASELINES, RESULTS, prediction_files
 from generator.errors import InputError, at
 from generator.files import read_json
 
@@ -36,7 +36,8 @@ def main(arguments: list[str]) -> None:
     if data.fingerprint != results["data"]["fingerprint"]:
         raise InputError(f"{at(source)}: not the data that the run was trained and tested on")
     found = [(row["model"], row["task"]) for row in results["rows"]]
-    names = [*results["models"], *BASELINES]
+    names = [name for model in results["models"] for name in prediction_files(model, folder)]
+    names += BASELINES
     if sorted(found) != sorted(product(names, (task for task, _ in tasks(data.test)))):
         raise InputError(
             f"{at(folder / 'results.json')}: expected one row for each model and each test"

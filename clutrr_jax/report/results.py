@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from clutrr_jax.evaluation import Row, as_dicts, majority, read_predictions, score
+from clutrr_jax.evaluation import (
+    Row,
+    as_dicts,
+    majority,
+    prediction_file,
+    read_predictions,
+    score,
+)
+from clutrr_jax.extraction import COLUMNS, compare, read_extracted
+from clutrr_jax.models import MODELS
 from clutrr_jax.prepare import Prepared
 from clutrr_jax.symbolic import rules_given, rules_read
 from generator.files import read_json
@@ -15,6 +24,14 @@ from generator.files import read_json
 # What needs no training: a prover with the 16 rules, one with rules read off the train rows, and a
 # constant answer. Of two readings the provers say the first by number, right or wrong.
 BASELINES = ("rules given", "rules read off", "majority label")
+# How to read `extraction_table`.
+EXTRACTION = (
+    "A fact counts as extracted when its chance is above .5. Right: it is stated. Follow: it is "
+    "not, but it follows from what is stated, by the 16 rules or by turning a fact round; no error "
+    "of reading. Wrong: neither. Missing: stated, and not extracted. Precision is right / (right + "
+    "wrong), recall right / stated. Facts of the asked pair are left out: the reasoner does not "
+    "see them."
+)
 # What must stand in a run's files.
 SUMMARY = {"parameters": int, "epochs": int, "replicas": int, "stopped_epochs": [int],
            "dev_accuracy": [float], "seconds": float, "stories_per_second": float}  # fmt: skip
@@ -43,9 +60,13 @@ def collect(
     """
     rows: list[Row] = []
     summaries = {}
+    extraction = {}
     for model in models:
-        predictions = read_predictions(folder / model / "predictions.csv", data.test)
-        rows += score(model, predictions, data.test)
+        for name, path in prediction_files(model, folder).items():
+            rows += score(name, read_predictions(path, data.test), data.test)
+        graph = read_extracted(folder / model, data.test)
+        if graph:
+            extraction[model] = compare(graph, data.test)
         summaries[model] = read_json(folder / model / "model.json", SUMMARY)
     answers = (rules_given(data.test), rules_read(data.train, data.test), majority(data.test))
     for name, predictions in zip(BASELINES, answers, strict=True):
@@ -62,8 +83,25 @@ def collect(
         "wall_seconds": round(sum(s["seconds"] for s in summaries.values()), 2),
         "models": summaries,
         "rows": as_dicts(rows),
+        "extraction": extraction,
         "config": config,
     }
+
+
+def prediction_files(model: str, folder: Path) -> dict[str, Path]:
+    """What a run holds of a model's answers, by the name in its results: the model's own, and of
+    each of its variants "MODEL: VARIANT".
+
+    Args:
+      model: its name.
+      folder: the run's.
+    """
+    found = {model: folder / model / prediction_file()}
+    for variant in MODELS[model].variants if model in MODELS else ():
+        path = folder / model / prediction_file(variant)
+        if path.exists():  # a run of before had none
+            found[f"{model}: {variant}"] = path
+    return found
 
 
 def number(value: float) -> str:
@@ -98,11 +136,25 @@ def table(results: dict[str, Any]) -> list[list[str]]:
         name = f"{model} ({replicas} replica{'s' if replicas > 1 else ''})"
         lines.append(line(name, model, "accuracy", "stderr"))
         lines.append(line("  last epoch", model, "accuracy_last", "stderr_last"))
+        for variant in dict.fromkeys(name for name, _ in of if name.startswith(f"{model}: ")):
+            lines.append(line(f"  {variant.partition(': ')[2]}", variant, "accuracy", "stderr"))
     for name in BASELINES:
         lines.append(line(name, name, "accuracy", "stderr"))
     any_model = rows[0]["model"]
     lines.append(["ceiling", *(number(of[any_model, t]["ceiling"]) for t in columns)])
     lines.append(["stories", *(str(of[any_model, t]["count"]) for t in columns)])
+    return lines
+
+
+def extraction_table(rows: list[dict[str, Any]]) -> list[list[str]]:
+    """Precision and recall of the facts that a model extracted, head first; without the relations
+    that neither the stories nor the model state."""
+    lines = [list(COLUMNS)]
+    for row in rows:
+        if row["stated"] or row["extracted"]:
+            cells = [row[name] for name in COLUMNS]
+            shares = ["" if share is None else number(share) for share in cells[-2:]]
+            lines.append([*map(str, cells[:-2]), *shares])
     return lines
 
 
@@ -118,12 +170,15 @@ def plain_text(lines: list[list[str]]) -> str:
     )
 
 
+def markdown_table(lines: list[list[str]]) -> list[str]:
+    """A table, head first, as lines of Markdown."""
+    rows = ["| " + " | ".join(line) + " |" for line in lines]
+    return [rows[0], "|---" * len(lines[0]) + "|", *rows[1:]]
+
+
 def markdown(results: dict[str, Any]) -> str:
     """The page `results.md`."""
-    lines = table(results)
     data = results["data"]
-    cells = ["| " + " | ".join(line) + " |" for line in lines]
-    cells.insert(1, "|---" * len(lines[0]) + "|")
     models = [
         f"| {name} | {m['parameters']:,} | {m['replicas']} | {m['epochs']} | "
         f"{np.mean(m['dev_accuracy']):.3f} | {m['seconds']:.0f} | {m['stories_per_second']:,} |"
@@ -138,8 +193,11 @@ def markdown(results: dict[str, Any]) -> str:
         "Accuracy with its standard error over replicas, of the epoch with the best dev accuracy "
         "and of the last epoch.",
         "",
-        *cells,
+        *markdown_table(table(results)),
         "",
+        *(part for model, rows in results["extraction"].items() for part in (
+            f"The facts that {model} extracts from the stories (first replica). {EXTRACTION}", "",
+            *markdown_table(extraction_table(rows)), "")),
         "![accuracy against clause length](curve.png)",
         "",
         "| model | parameters | replicas | epochs | dev accuracy | seconds | train stories/s |",
