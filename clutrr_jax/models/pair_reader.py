@@ -10,7 +10,7 @@ from flax import nnx
 
 from clutrr_jax.data.batches import TokenBatch
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.data.text import FIRST_ENTITY, UNKNOWN
+from clutrr_jax.data.text import FIRST_ENTITY, PAD
 from clutrr_jax.models.common import Dropout
 from clutrr_jax.models.lstm import BiLSTM
 
@@ -78,7 +78,7 @@ class PairReader(nnx.Module):
         nothing is said. [B, P, P, R]."""
         rows, steps = jnp.arange(len(batch.tokens))[:, None], batch.tokens.shape[1]
         place = jnp.minimum(batch.named, steps - 1)
-        number = jnp.where(batch.named < steps, batch.tokens[rows, place], UNKNOWN) - FIRST_ENTITY
+        number = jnp.where(batch.named < steps, batch.tokens[rows, place], PAD) - FIRST_ENTITY
         is_person = number[..., None] == batch.people[:, None]  # [B, M, P]
         who = jnp.where(is_person.any(axis=-1), is_person.argmax(axis=-1), -1)  # [B, M]
 

@@ -28,7 +28,6 @@ _PROVER = _own(prover.CONFIG) | {"floor": 0.02, "scale": 45.0}
 CONFIG = pair_reader.CONFIG | {
     "reasoner": "prover",  # or rules (the 16 of the benchmark, given), epignn, edge_transformer
     "gold": 0.0,  # weight of the loss of what is read against the stated facts
-    "sparse": 0.02,  # price of each fact that is read
     "prover": _PROVER,
     "rules": _PROVER,
     "epignn": _own(epignn.CONFIG),
@@ -70,7 +69,7 @@ class ReaderProver(nnx.Module):
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.gold, self.sparse = config.gold, config.sparse
+        self.gold = config.gold
         self.reader = pair_reader.PairReader(config, sizes, rngs=rngs)
         if config.reasoner not in REASONERS:
             raise InputError(
@@ -92,7 +91,6 @@ class ReaderProver(nnx.Module):
         read = self.read(batch)
         answer = self.answer(batch, read)
         losses = optax.softmax_cross_entropy_with_integer_labels(answer, batch.target)
-        losses += self.sparse * read.sum(axis=(1, 2, 3))
         if self.gold:
             losses += self.gold * stated_loss(batch, read)
         return losses
