@@ -5,7 +5,7 @@ model runs on every training. On released data a cell is one run with all replic
 data each replica is a run of its own, on a data set of its own seed, as in the papers.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,7 +16,7 @@ from ml_collections import ConfigDict, config_dict
 from clutrr_jax.models import MODELS
 from experiments.base import base
 from experiments.claims import Claim
-from experiments.measured import Key
+from experiments.measured import Key, variant_test
 from experiments.published import Share
 from generator.config import Config
 from generator.errors import InputError, at
@@ -69,6 +69,8 @@ class Grid:
     # (panel, name) -> x -> accuracies of others, to show beside the measured ones
     references: Mapping[tuple[str, str], Mapping[Any, Share]] = field(default_factory=dict)
     write: Callable[[dict[str, Any], Path], None] = write_stories  # settings, folder
+    variants: bool = False  # whether the variants of the models, too, are series of the table
+    note: str = ""  # what must be known to read the table
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ def cells(config: ConfigDict) -> list[Cell]:
             own, amount = config[model].train, amounts.get(model, min(amounts.values()))
             replicas = own.replicas or config.train.replicas or amount[0]
             one.train.epochs = config.train.epochs or amount[1]
-            reads = {_with_model(key, model): tests for key, tests in training.reads.items()}
+            reads = _reads(training, model, MODELS[model].variants if grid.variants else ())
             for seed in [config.seed] if data else range(config.seed, config.seed + replicas):
                 name = f"{training.name}/{model}" + ("" if data else f"/{seed}")
                 run = one.copy_and_resolve_references()
@@ -134,6 +136,15 @@ def cells(config: ConfigDict) -> list[Cell]:
                 run.train.replicas = run[model].train.replicas = replicas if data else 1
                 found.append(Cell(name, model, run, reads))
     return found
+
+
+def _reads(training: Training, model: str, variants: Iterable[str]) -> dict[Key, tuple[str, ...]]:
+    reads = {_with_model(key, model): tests for key, tests in training.reads.items()}
+    for variant in variants:
+        for key, tests in training.reads.items():
+            named = tuple(variant_test(variant, test) for test in tests)
+            reads[_with_model(key, f"{model}: {variant}")] = named
+    return reads
 
 
 def _with_model(key: Key, model: str) -> Key:

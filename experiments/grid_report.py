@@ -196,12 +196,13 @@ def summary(config: Any, results: dict[str, Any]) -> list[str]:
     for model, amount in results["models"].items():
         of[f"replicas {amount['replicas']}, epochs {amount['epochs']}"].append(model)
     amounts = "; ".join(f"{', '.join(models)}: {amount}" for amount, models in of.items())
+    of_paper = "of the paper " if config.grid.claims else ""
     missing = [model for model in config.grid.models if model not in results["models"]]
     return [
         *(["Smoke scale: these figures show that it runs, and nothing else."]
           if results["scale"] == "smoke" else []),
         f"Data: {results['data']}. {amounts}." +
-        (f" Models of the paper that are not run: {', '.join(missing)}." if missing else ""),
+        (f" Models {of_paper}that are not run: {', '.join(missing)}." if missing else ""),
         f"{states.count('finished')} of {len(states)} runs are finished, {states.count('failed')} "
         f"failed; training took {results['wall_seconds']:.0f} s"
         + (f" on {', '.join(results['devices'])}." if results["devices"] else "."),
@@ -217,7 +218,7 @@ def legend(grid: Grid) -> str:
         text += f" {MARK}: the 95 % intervals of this and of the paper's figure do not meet."
     if grid.averages:
         text += " Averages are given without intervals, once all of their cells are measured."
-    return text
+    return f"{text} {grid.note}".rstrip()
 
 
 def markdown(config: Any, results: dict[str, Any], table: list[list[str]]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from clutrr_jax.evaluation import CONFIDENCE, interval
+from clutrr_jax.evaluation import CONFIDENCE, interval, prediction_file
 from experiments.published import Share
 from generator.errors import InputError, at
 from generator.files import read_json, table_rows
@@ -66,17 +66,34 @@ def run_results(run: Path) -> dict[str, Any]:
     return read_json(run / "results.json", RESULTS)
 
 
+def variant_test(variant: str, test: str) -> str:
+    """The name of what a variant of a model says to the test T.K."""
+    return f"{test}, {variant}"
+
+
 def answers(run: Path, model: str) -> dict[str, Answers]:
-    """What a finished run says to each of its tests T.K.
+    """What a finished run says to each of its tests T.K, and what each variant of the model.
 
     Raises:
       InputError: its files are damaged.
     """
+    rows = run_results(run)["rows"]
+    found = _answers(run / model / prediction_file(), [r for r in rows if r["model"] == model])
+    for name in dict.fromkeys(row["model"] for row in rows):
+        if name.startswith(f"{model}: "):
+            variant = name.removeprefix(f"{model}: ")
+            path = run / model / prediction_file(variant)
+            said = _answers(path, [row for row in rows if row["model"] == name])
+            found |= {variant_test(variant, test): some for test, some in said.items()}
+    return found
+
+
+def _answers(path: Path, rows: list[dict[str, Any]]) -> dict[str, Answers]:
+    """The answers of one table, whose rows in the results are given."""
     told, right = (
         Counter[tuple[str, str]](),
         Counter[tuple[str, str]](),
     )  # stories of (T.K, replica)
-    path = run / model / "predictions.csv"
     header, *lines = table_rows(path)
     for number, cells in enumerate(lines, start=1):
         line = dict(zip(header, cells, strict=False))
@@ -85,7 +102,6 @@ def answers(run: Path, model: str) -> dict[str, Answers]:
         place = line["task"], line["replica"]
         told[place] += 1
         right[place] += line["prediction"] == line["target"]
-    rows = [row for row in run_results(run)["rows"] if row["model"] == model]
     found = {}
     for row in rows:
         test, stories, replicas = row["task"], row["count"], rows[0]["replicas"]

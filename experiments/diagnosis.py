@@ -1,0 +1,110 @@
+"""Reading error and reasoning error apart, for every text model.
+
+Train on stories of clause length k = 2, 3; test by whether the clauses, and whether the paraphrases,
+were shown in training or held out, each apart, and by k; the same stories are told in both kinds of
+paraphrases. Beside what a model says to the text stand, for the models that extract a graph from
+it, the same with one half of the work, or all, taken away:
+
+    MODEL                        the graph that it extracts, by the rules that it has learned
+    MODEL: 16 rules              the graph that it extracts, by the benchmark's 16 rules
+    MODEL: gold graph            the stated facts, by the rules that it has learned
+    MODEL: gold graph, 16 rules  the stated facts, by the 16 rules
+
+The reading error is what the second lacks to the last, the reasoning error what the third does.
+The clauses of k = 2 are all trained on, so that all rules are seen, and every clause of k > 3 is
+new; the other cells of the table stay empty. The tests in the folder of a run are of the tasks T.K
+with T = 1 (clauses and paraphrases held out), 8 (paraphrases shown), 9 (clauses shown) and 10 (both
+shown).
+
+    python launch.py --config=experiments/diagnosis.py --workdir=runs/diagnosis \\
+        --config.scale=laptop
+
+`--config.models=` takes any text models, `--config.scale=paper` trains them all ten times.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from clutrr_jax.models import MODELS
+from experiments.grid import MODEL, Grid, Training, grid_config
+from generator.banks import load_bank
+from generator.blocks import BLOCK
+from generator.config import Config, Task
+from generator.hold_out import split_bank
+from generator.write import Piece, Renderer, write_dataset
+
+TRAIN, TESTS = (2, 3), range(2, 11)
+# (clauses, paraphrases) -> T, and the k that there are
+KINDS = {
+    ("shown", "shown"): (10, (2, 3)),
+    ("shown", "held out"): (9, (2, 3)),
+    ("held out", "shown"): (8, range(3, 11)),
+    ("held out", "held out"): (1, range(3, 11)),
+}
+
+
+def tests(kind: tuple[str, str], k: int) -> tuple[str, ...]:
+    """The tests T.K of a cell of the table: one, or none."""
+    number, lengths = KINDS[kind]
+    return (f"{number}.{k}",) if k in lengths else ()
+
+
+def write(settings: dict[str, Any], folder: Path) -> None:
+    """A data set with clauses and paraphrases held out, and beside it tests of the train clauses,
+    of the train paraphrases, and of both: as many stories of each."""
+    config = Config.from_json(settings)
+    write_dataset(config, folder)
+    rows = config.rows("test", config.test[0])
+    banks = split_bank(load_bank(config), config)
+    turned = replace(banks, train=banks.test, test=banks.train)
+    config = replace(config, dev_rows=rows)  # dev stories are drawn like train ones: same clauses
+    for (clauses, paraphrases), (number, lengths) in KINDS.items():
+        split = "dev" if clauses == "shown" else "test"
+        is_own = (split == "dev") == (paraphrases == "shown")
+        render = Renderer(config, banks if is_own else turned, "csv")
+        for k in lengths:
+            path = folder / f"{number}.{k}_test.csv"
+            if not path.exists():
+                parts = b"".join(map(render, _pieces(split, k, rows)))
+                partial = path.with_suffix(".part")
+                partial.write_bytes(parts.replace(b"task_1.%d" % k, b"task_%d.%d" % (number, k)))
+                partial.replace(path)
+
+
+def _pieces(split: str, k: int, rows: int) -> Iterator[Piece]:
+    for first in range(0, rows, BLOCK):
+        yield Piece(split, Task(1, k), first // BLOCK, min(BLOCK, rows - first), first)
+
+
+def get_config():
+    return grid_config(
+        "diagnosis",
+        Grid(
+            heads=("clauses, paraphrases", "k", "model"),
+            trainings=(
+                Training(
+                    name="k23",
+                    settings={
+                        "generate.train": ",".join(f"1.{k}" for k in TRAIN),
+                        "generate.test": ",".join(f"1.{k}" for k in TESTS if k > 2),
+                        "generate.hold_out": "clauses,paraphrases",
+                    },
+                    reads={
+                        (", ".join(kind), k, MODEL): tests(kind, k) for kind in KINDS for k in TESTS
+                    },
+                ),
+            ),
+            models=tuple(name for name, spec in MODELS.items() if spec.kind == "tokens"),
+            laptop={"reader_prover": (1, 15), "bilstm_attention": (1, 6), "mac": (1, 6)},
+            claims={},
+            write=write,
+            variants=True,
+            note="The clauses of k = 2 are all trained on, and every clause of k > 3 is new to the "
+            "models, so that there is no such test as the empty cells. Of a model that extracts a "
+            "graph from the text, 16 rules: the extracted graph by the benchmark's rules; gold "
+            "graph: the stated facts by the rules that it has learned. The reading error is what "
+            "16 rules lacks to gold graph, 16 rules; the reasoning error is what gold graph does.",
+        ),
+    )
