@@ -1,9 +1,9 @@
 """Reading error and reasoning error apart, for every text model.
 
-Train on stories of clause length k = 2, 3; test by whether the clauses, and whether the paraphrases,
-were shown in training or held out, each apart, and by k; the same stories are told in both kinds of
-paraphrases. Beside what a model says to the text stand, for the models that extract a graph from
-it, the same with one half of the work, or all, taken away:
+Train on stories of clause length k = 2, 3; test by whether the clauses, and whether the
+paraphrases, were shown in training or held out, each apart, and by k; the same stories are told in
+both kinds of paraphrases. Beside what a model says to the text stand, for the models that extract a
+graph from it, the same with one half of the work, or all, taken away:
 
     MODEL                        the graph that it extracts, by the rules that it has learned
     MODEL: 16 rules              the graph that it extracts, by the benchmark's 16 rules

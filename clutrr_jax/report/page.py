@@ -21,8 +21,10 @@ from clutrr_jax.command import writing
 from clutrr_jax.data.records import UNSTATED, Records, tasks
 from clutrr_jax.data.text import spans
 from clutrr_jax.evaluation import Predictions, ceilings, read_predictions
+from clutrr_jax.extraction import Extraction, read_extracted
 from clutrr_jax.proof import Fact, prove
-from clutrr_jax.report.results import column_names, table
+from clutrr_jax.report import reading
+from clutrr_jax.report.results import EXTRACTION, column_names, table
 from generator.config import TASKS
 from generator.kinship import (
     INVERSE,
@@ -37,8 +39,8 @@ from generator.kinship import (
 # The scripts of each kind of page, which has a body of the same name.
 SCRIPTS = {
     "run": (
-        "common.js", "data.js", "curves.js", "run_curves.js", "tables.js", "graph.js", "stories.js",
-        "main.js",
+        "common.js", "data.js", "curves.js", "run_curves.js", "tables.js", "graph.js", "reading.js",
+        "stories.js", "main.js",
     ),
     "grid": ("common.js", "curves.js", "grid.js"),
 }  # fmt: skip
@@ -142,11 +144,17 @@ def _model(predictions: Predictions, attention: Attention | None, order: np.ndar
     return told
 
 
+def order_of(test: Records) -> np.ndarray:
+    """The stories test by test, [S]."""
+    return np.concatenate([rows for _, rows in tasks(test)])
+
+
 def content(
     results: dict[str, Any],
     test: Records,
     predictions: dict[str, Predictions],
     attention: dict[str, Attention | None],
+    extraction: dict[str, Extraction | None],
 ) -> dict[str, Any]:
     """All that the page draws, as JSON objects.
 
@@ -155,8 +163,15 @@ def content(
       test: the test stories.
       predictions: of each model, on these.
       attention: of each model that has it, on these.
+      extraction: of each model that extracts a graph, of these.
     """
-    order = np.concatenate([rows for _, rows in tasks(test)])
+    read = {
+        model: reading.of_model(graph, test, predictions[model].best[0], order_of(test))
+        for model, graph in extraction.items()
+        if graph
+    }
+    extractions = reading.tables(extraction, test)
+    order = order_of(test)
     test = test.select(order)
     data = results["data"]
     columns = column_names(results["rows"])
@@ -183,8 +198,12 @@ def content(
         "rows": results["rows"],
         "table": table(results),
         "models": {
-            model: _model(said, attention[model], order) for model, said in predictions.items()
+            model: _model(said, attention[model], order) | read.get(model, {})
+            for model, said in predictions.items()
         },
+        "kinds": reading.KINDS,
+        "extraction": extractions,
+        "extractionLegend": EXTRACTION,
         "clauses": clauses,
         "stories": _stories(test, clauses) | words,
     }
@@ -230,7 +249,7 @@ def write(results: dict[str, Any], test: Records, folder: Path) -> None:
     models = {model: folder / model for model in results["models"]}
     predictions = {m: read_predictions(f / "predictions.csv", test) for m, f in models.items()}
     attention = {model: read_attention(f, test) for model, f in models.items()}
+    extraction = {model: read_extracted(f, test) for model, f in models.items()}
     with writing(folder) as place:
-        (place / "report.html").write_text(
-            render("run", content(results, test, predictions, attention))
-        )
+        objects = content(results, test, predictions, attention, extraction)
+        (place / "report.html").write_text(render("run", objects))

@@ -75,10 +75,11 @@ function layout(story, facts) {
   return range(count).map((p) => ({ x: best[p] - left, y: generation[p] - top }));
 }
 
-// `weights`: of a model's attention, one for each fact from 0 to 1, or null.
-function graph(story, facts, weights) {
+// `weights`: of a model's attention, one for each fact from 0 to 1, or null. `placed`: the facts that
+// say where everybody stands.
+function graph(story, facts, weights, placed = facts) {
   const [ROW, COLUMN, SIZE, EDGE] = [112, 132, 15, 62];
-  const at = layout(story, facts).map(({ x, y }) => ({ x: EDGE + x * COLUMN, y: 34 + y * ROW }));
+  const at = layout(story, placed).map(({ x, y }) => ({ x: EDGE + x * COLUMN, y: 34 + y * ROW }));
   const width = Math.max(...at.map((p) => p.x)) + EDGE;
   const height = Math.max(...at.map((p) => p.y)) + 56;
   const root = svg("svg", {
@@ -129,7 +130,8 @@ function graph(story, facts, weights) {
   }
 
   facts.forEach((fact, i) =>
-    arrow(fact.x, fact.y, fact.noise ? "noise" : "", factName(fact), weights?.[i]));
+    arrow(fact.x, fact.y, fact.kind ?? (fact.noise ? "noise" : ""),
+      (fact.mark ?? "") + factName(fact), weights?.[i]));
   const asked = STORIES.query[story];
   arrow(asked[0], asked[1], "question", "?");
   at.forEach(({ x, y }, person) => {

@@ -3,6 +3,7 @@ $("facts").textContent = DATA.facts;
 curves();
 table();
 noise();
+extraction();
 const browse = stories();
 confusion(browse);
 groups(browse);

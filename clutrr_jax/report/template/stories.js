@@ -63,6 +63,10 @@ function proof(story, facts) {
   const steps = STORIES.proof[story];
   if (steps === null) return el("p", {}, "The label does not follow from the facts by the 16 rules.");
   if (!steps.length) return el("p", {}, "The label is one of the facts.");
+  return proofList(story, facts, steps);
+}
+
+function proofList(story, facts, steps) {
   // A step is x, relation, y, and the numbers of the two that it rests on: facts, then steps.
   const name = (i) => (i < facts.length ? `fact ${i + 1}` : `step ${i - facts.length + 1}`);
   return el("ol", { class: "steps" }, ...steps.map(([x, r, y, first, second]) =>
@@ -108,11 +112,15 @@ function open(story) {
     readings > 1 ? el("p", { class: "quiet" },
       `By the rules ${readings} answers are right; the label is one of them.`) : "",
     el("h3", {}, "Answers"), answerTable(story),
-    el("h3", {}, "Graph"), graph(story, facts, attentionOf(story, "facts")),
+    el("h3", {}, "Graph"), el("div", { class: "beside" },
+      graph(story, facts, attentionOf(story, "facts")),
+      ...READERS.map((model) => readGraph(model, story, facts))),
+    READERS.length ? el("p", { class: "quiet" }, READ_LEGEND) : "",
     el("p", { class: "quiet" }, "An arrow from X to Y says what Y is to X. Squares are men, circles "
       + "women; a row is a generation. Dashed: noise; dotted: the question."),
     el("h3", {}, "Facts"), factList(story, facts),
-    el("h3", {}, "Proof"), proof(story, facts));
+    el("h3", {}, "Proof"), proof(story, facts),
+    ...READERS.flatMap((model) => readBy(model, story, facts)));
 }
 
 // Returns the function that shows the stories of a filter, given as {model, test, ...}.
