@@ -13,14 +13,16 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from clutrr_jax.attention import read_attention
-from clutrr_jax.data.records import tasks
+from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.data.text import spans
 from clutrr_jax.evaluation import Predictions, read_predictions, write_predictions
+from clutrr_jax.extraction import FOLLOWS, WRONG, judged
 from clutrr_jax.prepare import prepare
 from clutrr_jax.report import page, results
 from clutrr_jax.report.__main__ import main
 from generator.errors import InputError
 from generator.kinship import COMPOSE, PREDICATE_OF, RELATION_ID, RELATIONS, RULE_TABLE
+from tests.test_extraction import perfect
 
 MODELS = {"gat": 3, "bilstm_mean": 1}
 EVIL = "</script><script>document.title = 1</script><img src=x onerror=fail()>"
@@ -39,6 +41,28 @@ def rename(folder: Path, name: str) -> None:
 def reword(folder: Path) -> None:
     for path in folder.glob("*_test.csv"):
         path.write_text(path.read_text().replace(" the ", " no "))
+
+
+def write_read(folder: Path, test: Records) -> None:
+    """What a reader makes of the stories that errs in the first story of k = 3 alone: one fact is
+    missing, of one the inverse is read too, and one is wrong; with the 16 rules."""
+    found = perfect(test)
+    story = dict(tasks(test))["1.3"][0]
+    relation, chance = found.relation[story], found.chance[story]
+    edges = slice(test.edge_start[story], test.edge_start[story + 1])
+    (a, b, *_), (c, d, *_) = test.senders[edges], test.receivers[edges]
+    chance[a, c], chance[c, a], chance[d, b] = 0.4, 0.7, 0.6
+    kinds = judged(test)[story]
+    relation[c, a], relation[d, b] = (
+        (kinds[c, a] == FOLLOWS).argmax(),
+        (kinds[d, b] == WRONG).argmax(),
+    )
+    np.savez_compressed(
+        folder / "extracted.npz",
+        relation=np.concatenate([r.ravel() for r in found.relation]).astype(np.uint8),
+        chance=np.concatenate([p.ravel() for p in found.chance]).astype(np.float16),
+        rules=found.rules.astype(np.float16),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +86,7 @@ def run(small_folder, tmp_path_factory) -> Path:
         (folder / model / "model.json").write_text(json.dumps(summary))
         over, size = ("facts", len(data.test.relations)) if model == "gat" else ("words", words)
         np.savez(folder / model / "attention.npz", over=over, weights=rng.random(size))
+    write_read(folder / "bilstm_mean", data.test)
     found = results.collect(list(MODELS), {"name": "<b>test</b>"}, data, folder, "2 cores")
     (folder / "results.json").write_text(json.dumps(found))
     (folder / "config.json").write_text(json.dumps({"data": ""}))
@@ -129,6 +154,10 @@ def test_no_text_of_the_data_is_markup_and_nothing_is_fetched(run) -> None:
         (lambda run: (run / "results.json").write_text("[]"), "results.json: damaged"),
         (lambda run: (run / "gat" / "predictions.csv").unlink(), "no predictions.csv"),
         (lambda run: (run / "gat" / "predictions.csv").write_text("x"), "expected the header"),
+        (
+            lambda run: (run / "bilstm_mean" / "extracted.npz").write_bytes(b"x"),
+            "what a model read",
+        ),
         (lambda run: reword(run / "data"), "not the data"),
         (lambda run: shutil.rmtree(run / "data"), "no such file or folder"),
     ],
@@ -236,12 +265,10 @@ def test_a_story_opens_with_markup_as_text(opened, run, test_records) -> None:
     task, row = place.split("/")
     number = dict(tasks(test_records))[task][int(row) - 1]
     edges = np.diff(test_records.edge_start)[number]
-    assert len(story.find_elements(By.CSS_SELECTOR, ".edge")) == edges + 1  # the question too
-    assert (
-        len(story.find_elements(By.CSS_SELECTOR, ".node"))
-        == np.diff(test_records.node_start)[number]
-    )
-    noise = story.find_elements(By.CSS_SELECTOR, ".badge")
+    graph, people = story.find_element(By.CLASS_NAME, "graph"), np.diff(test_records.node_start)
+    assert len(graph.find_elements(By.CSS_SELECTOR, ".edge")) == edges + 1  # the question too
+    assert len(graph.find_elements(By.CSS_SELECTOR, ".node")) == people[number]
+    noise = story.find_element(By.CLASS_NAME, "steps").find_elements(By.CLASS_NAME, "badge")
     assert len(noise) == edges - test_records.clause_length[number]
     assert opened.current_url.endswith(f"#story={place}")
 
@@ -264,11 +291,83 @@ def test_attention_shades_every_word_and_weighs_every_fact(opened, run, test_rec
     assert shades[int(weights.argmax())][1] == 50 == max(v for _, v in shades)
     attended.select_by_visible_text("gat, over facts")
     widths = opened.execute_script(
-        "return [...document.querySelectorAll('#story .edge:not(.question)')]"
+        "return [...document.querySelectorAll('.beside > .graph .edge:not(.question)')]"
         ".map(edge => parseFloat(edge.style.strokeWidth))"
     )
     weights = read_attention(run / "gat", test_records).weights[story]
     np.testing.assert_allclose(widths, 0.75 + 7 * np.rint(9 * weights / weights.max()) / 9, 1e-3)
+
+
+def test_what_a_model_reads_stands_beside_what_is_stated(opened, run, test_records) -> None:
+    graphs = opened.find_elements(By.CSS_SELECTOR, "#story .beside svg")
+    assert len(graphs) == 2
+    people = [[(n.get_attribute("cx"), n.get_attribute("x"), n.get_attribute("y"))
+               for n in g.find_elements(By.CSS_SELECTOR, ".node")] for g in graphs]  # fmt: skip
+    assert people[0] == people[1] != []  # everybody in the same place
+    opened.find_element(By.ID, "search").send_keys("1.3/1")
+    WebDriverWait(opened, 5).until(lambda _: count(opened) == 1)
+    opened.find_element(By.CSS_SELECTOR, "#list tbody button").click()
+    read = opened.find_elements(By.CSS_SELECTOR, "#story .beside svg")[1]
+    labels = [label.text for label in read.find_elements(By.CSS_SELECTOR, ".label:not(.question)")]
+    marks = sorted(label.split()[0] for label in labels)
+    story = dict(tasks(test_records))["1.3"][0]
+    stated = np.diff(test_records.edge_start)[story]
+    assert marks == sorted(["✓"] * (stated - 1) + ["∴", "✗", "missing:"])
+    for kind in ("follows", "wrong", "missing"):
+        assert len(read.find_elements(By.CSS_SELECTOR, f".edge.read-{kind}")) == 1
+
+
+def test_proofs_rest_on_what_was_read(run, test_records) -> None:
+    """Each answer that has one, and only the label where nothing is misread: facts and earlier
+    steps that join, by one of the 16 rules, which is what these rules are."""
+    held = embedded(run)
+    model, stories = held["models"]["bilstm_mean"], held["stories"]
+    proved = 0
+    for story, (flat, proof, percent) in enumerate(
+        zip(model["read"], model["proofs"], model["proofChance"], strict=True)
+    ):
+        answer = model["predictions"][0][story]
+        place = held["tests"][stories["test"][story]]["name"]
+        if place != "1.3":
+            assert (proof is not None) == (answer == stories["target"][story])
+            assert percent in (None, 100)
+        if proof is None:
+            continue
+        proved += 1
+        known = [tuple(flat[i : i + 3]) for i in range(0, len(flat), 5)]
+        for x, relation, y, first, second in proof:
+            (a, r, z), (z_again, s, b) = known[first], known[second]
+            assert (a, b, z) == (x, y, z_again)
+            assert COMPOSE[PREDICATE_OF[r], PREDICATE_OF[s]] == PREDICATE_OF[relation]
+            known.append((x, relation, y))
+        asked, other = stories["query"][story]
+        assert known[-1] == (asked, ord(answer) - ord("a"), other)
+    assert proved > len(test_records) / 2
+
+
+def test_precision_and_recall_are_on_the_page_and_in_the_results(opened, run, test_records) -> None:
+    stated = len(test_records.relations)
+    row = json.loads((run / "results.json").read_text())["extraction"]["bilstm_mean"][0]
+    assert (row["stated"], row["right"], row["follow"], row["wrong"], row["missing"]) == (
+        stated, stated - 1, 1, 1, 1,
+    )  # fmt: skip
+    lines = opened.find_elements(By.CSS_SELECTOR, "#extraction-body tbody tr")
+    first = lines[0].text.split()
+    assert first[:2] == ["all", str(len(test_records))]
+    share = f"{(stated - 1) / stated:.2f}".removeprefix("0")
+    assert first[2:] == [*map(str, (stated, stated + 1, stated - 1, 1, 1, 1)), share, share]
+    assert [line.text.split()[2] for line in lines[1:5]] == ["2", "3", "4", "5"]
+
+
+def test_a_page_without_a_reader_has_no_extraction(run, browser, tmp_path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    (copy / "bilstm_mean" / "extracted.npz").unlink()
+    main([str(copy)])
+    browser.get((copy / "report.html").as_uri())
+    assert not browser.find_element(By.ID, "extraction").is_displayed()
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#story .graph svg")) == 1
+    assert browser.get_log("browser") == []
 
 
 def test_the_confusion_leads_to_its_stories(opened, run, test_records) -> None:
