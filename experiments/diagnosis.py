@@ -109,7 +109,7 @@ def get_config():
             "trained on, and every clause of k > 3 is new, so that the other cells are empty. Of a "
             "model that extracts a graph from the text, 16 rules: the extracted graph by the rules "
             "of the benchmark; gold graph: the stated facts by those that it has learned. The "
-            "reading error is what "
-            "16 rules lacks to gold graph, 16 rules; the reasoning error is what gold graph does.",
+            "reading error is what the first lacks to gold graph, 16 rules; the reasoning error is "
+            "what the second does.",
         ),
     )

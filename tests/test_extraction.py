@@ -1,6 +1,7 @@
 """The extracted graph: what is kept of it, how it is compared with the stated one, and the proof
 that rests on it."""
 
+import json
 from dataclasses import fields
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from flax import nnx
 from ml_collections import ConfigDict
 
+from clutrr_jax.checkpoint import Checkpoints
 from clutrr_jax.data.batches import Shape, pack, plan_shapes
 from clutrr_jax.data.records import Records
 from clutrr_jax.extraction import (
@@ -28,6 +30,8 @@ from clutrr_jax.extraction import (
 from clutrr_jax.models import MODELS
 from clutrr_jax.proof import heads_of, prove, prove_likeliest
 from clutrr_jax.replicas import Replicas
+from clutrr_jax.rules import main as rules_main
+from clutrr_jax.rules import read_learned
 from clutrr_jax.symbolic import given_rules, rules_given, stated_facts
 from clutrr_jax.training import build
 from generator.errors import InputError
@@ -232,6 +236,27 @@ def test_what_is_written_is_what_the_first_replica_reads(small, state, tmp_path:
     np.savez_compressed(tmp_path / FILE, relation=np.zeros(10_000_000, np.uint8))
     with pytest.raises(InputError, match="damaged"):
         read_extracted(tmp_path, small.test)
+
+
+def test_rules_of_a_reader_prover_are_those_of_its_table(small, state, tmp_path, capsys) -> None:
+    folder = tmp_path / "reader_prover"
+    folder.mkdir()
+    (folder / "model.json").write_text(json.dumps({"replicas": 2}))
+    settings = {"reader_prover.reasoner": "prover", "reader_prover.prover.scale": 45.0}
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    Checkpoints(folder / "checkpoints").save(1, state)
+    found = read_learned(tmp_path, "reader_prover")
+    first = model(small)
+    nnx.update(first, jax.tree.map(lambda a: a[0], state.best_params))
+    np.testing.assert_allclose(found[0], first.reasoner.rules(), atol=1e-6)
+    assert found.shape == (2, *RULES.shape)
+    assert rules_main([str(tmp_path)]) == 0 and "mean of 2 replicas" in capsys.readouterr().out
+    for reasoner, told in (("rules", "nothing is learned"), ("epignn", "no rules to show")):
+        settings["reader_prover.reasoner"] = reasoner
+        (tmp_path / "config.json").write_text(json.dumps(settings))
+        assert rules_main([str(tmp_path)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert told in line
 
 
 def test_a_model_that_extracts_nothing_writes_nothing(small, tmp_path: Path) -> None:
