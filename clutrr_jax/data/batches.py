@@ -182,7 +182,9 @@ def _pack_graphs(stories: Stories, rows: jax.Array, shape: Shape) -> jraph.Graph
         n_node=jnp.append(n_node, shape.nodes - n_node.sum()),
         n_edge=jnp.append(n_edge, shape.edges - n_edge.sum()),
         globals={
-            "query": jnp.where(mask[:, None], stories.query[row], 0) + first_node[:, None],
+            "query": jnp.where(
+                mask[:, None], stories.query[row] + first_node[:, None], shape.nodes - 1
+            ),
             "target": stories.target[row],
             "mask": mask,
             "people": jnp.where(
@@ -211,7 +213,8 @@ def _pack_tokens(stories: Stories, rows: jax.Array, shape: Shape) -> TokenBatch:
     is_person = (person < stories.n_node[row][:, None]) & real[:, None]  # [B, P]
     node = jnp.where(is_person, stories.node_start[row][:, None] + person, 0)
     people = jnp.where(is_person, stories.entity[node], -1)
-    is_name = (tokens[:, :, None] == people[:, None] + FIRST_ENTITY).any(-1) & mask  # [B, T]
+    is_name = tokens[:, :, None] == people[:, None] + FIRST_ENTITY  # [B, T, P]
+    is_name = (is_name & is_person[:, None]).any(axis=-1)
     fact = jnp.arange(shape.facts)
     is_fact = (fact < stories.n_edge[row][:, None]) & real[:, None]  # [B, F]
     edge = jnp.where(is_fact, stories.edge_start[row][:, None] + fact, 0)
