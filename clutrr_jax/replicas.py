@@ -13,19 +13,32 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
+from generator.errors import InputError
+
 
 class Replicas:
     """Where and how the replicas run. Their number is rounded up to a multiple of the devices; the
     results of the replicas added that way are dropped by `keep`."""
 
-    def __init__(self, count: int, first_seed: int = 0):
-        devices = jax.devices()[:count]
+    def __init__(self, count: int, first_seed: int = 0, data_devices: int = 1):
+        devices = jax.devices()
+        if data_devices < 1 or len(devices) % data_devices:
+            raise InputError(
+                f"train.data_devices {data_devices}: expected a divisor of the number of devices, "
+                f"{len(devices)}"
+            )
+        groups = min(count, len(devices) // data_devices)
+        devices = devices[: groups * data_devices]
         self.count = count
+        self.data_devices = data_devices
         self.mesh = jax.make_mesh(
-            (len(devices),), ("replica",), devices=devices, axis_types=(AxisType.Auto,)
+            (groups, data_devices),
+            ("replica", "data"),
+            devices=devices,
+            axis_types=(AxisType.Auto, AxisType.Auto),
         )
         self.in_turn = devices[0].platform == "cpu"
-        self.seeds = np.arange(-(-count // len(devices)) * len(devices)) + first_seed
+        self.seeds = np.arange(-(-count // groups) * groups) + first_seed
         self.sharding = NamedSharding(self.mesh, PartitionSpec("replica"))
 
     def map(self, one: Callable[..., Any], donate: bool = False) -> Callable[..., Any]:
@@ -44,12 +57,19 @@ class Replicas:
                 mesh=self.mesh,
                 in_specs=(PartitionSpec(), *[replica] * len(each)),
                 out_specs=replica,
+                axis_names={"replica"},
                 check_vma=False,
             )
             return spread(shared, *each)
 
         donated = (1,) if donate else ()
         return jax.jit(everywhere, donate_argnums=donated, out_shardings=self.sharding)
+
+    def divide(self, batch: Any) -> Any:
+        """A batch, its arrays divided by their first axis among the devices that share it."""
+        if self.data_devices == 1:
+            return batch
+        return jax.lax.with_sharding_constraint(batch, PartitionSpec("data"))
 
     def place(self, tree: Any) -> Any:
         """Arrays with a leading replica axis -> the devices of their replicas."""

@@ -133,7 +133,7 @@ def build(
 
     def gradient_in(shape: Shape):
         def gradient(stories, rows, params, other):
-            batch = pack(stories, rows, shape)
+            batch = replicas.divide(pack(stories, rows, shape))
             return jax.value_and_grad(loss, has_aux=True)(params, other, batch)
 
         return gradient
@@ -150,7 +150,8 @@ def build(
         for shape, chunks in zip(shapes, rows, strict=True):
 
             def one(chunk_rows, shape=shape):
-                p = nnx.softmax(model(pack(stories, chunk_rows, shape)))  # [B, relations]
+                batch = replicas.divide(pack(stories, chunk_rows, shape))
+                p = nnx.softmax(model(batch))  # [B, relations]
                 return p.argmax(axis=-1), p.max(axis=-1)
 
             found, p = jax.lax.map(one, chunks)
