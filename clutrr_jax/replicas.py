@@ -1,11 +1,13 @@
 """Replicas: the same program for many seeds at once, the seeds being the leading axis of all state.
 
-The replicas are spread over the devices. On an accelerator those of one device are vectorised; on a
-CPU, where vectorising three of them halves the stories per second, they run one after another in
-the same program.
+The replicas are spread over the devices, or over groups of devices that share each batch. On an
+accelerator those of one device are vectorised; on a CPU, where vectorising three of them halves the
+stories per second, they run one after another in the same program.
 """
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -13,26 +15,25 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from generator.errors import InputError
-
 
 class Replicas:
-    """Where and how the replicas run. Their number is rounded up to a multiple of the devices; the
-    results of the replicas added that way are dropped by `keep`."""
+    """Where and how the replicas run. Their number is rounded up to a multiple of the groups of
+    devices; the results of the replicas added that way are dropped by `keep`.
 
-    def __init__(self, count: int, first_seed: int = 0, data_devices: int = 1):
+    A batch may consist of several parts. What they are is a setting, so that a run is the same on
+    any machine; the devices of a group share them, as many as divide both the parts and all
+    devices. All devices of a group hold the same state.
+    """
+
+    def __init__(self, count: int, first_seed: int = 0, parts: int = 1):
         devices = jax.devices()
-        if data_devices < 1 or len(devices) % data_devices:
-            raise InputError(
-                f"train.data_devices {data_devices}: expected a divisor of the number of devices, "
-                f"{len(devices)}"
-            )
-        groups = min(count, len(devices) // data_devices)
-        devices = devices[: groups * data_devices]
         self.count = count
-        self.data_devices = data_devices
+        self.parts = parts  # of each batch
+        self.sharing = math.gcd(parts, len(devices))  # devices of a group
+        groups = min(count, len(devices) // self.sharing)
+        devices = devices[: groups * self.sharing]
         self.mesh = jax.make_mesh(
-            (groups, data_devices),
+            (groups, self.sharing),
             ("replica", "data"),
             devices=devices,
             axis_types=(AxisType.Auto, AxisType.Auto),
@@ -46,9 +47,7 @@ class Replicas:
         of `each` and of the result has a leading replica axis. The first of `each` is donated."""
 
         def some(shared: Any, *each: Any) -> Any:
-            if self.in_turn:
-                return jax.lax.map(lambda x: one(shared, *x), each)
-            return jax.vmap(lambda *x: one(shared, *x))(*each)
+            return self.all(partial(one, shared), *each)
 
         def everywhere(shared: Any, *each: Any) -> Any:
             replica = PartitionSpec("replica")
@@ -57,7 +56,6 @@ class Replicas:
                 mesh=self.mesh,
                 in_specs=(PartitionSpec(), *[replica] * len(each)),
                 out_specs=replica,
-                axis_names={"replica"},
                 check_vma=False,
             )
             return spread(shared, *each)
@@ -65,11 +63,20 @@ class Replicas:
         donated = (1,) if donate else ()
         return jax.jit(everywhere, donate_argnums=donated, out_shardings=self.sharding)
 
-    def divide(self, batch: Any) -> Any:
-        """A batch, its arrays divided by their first axis among the devices that share it."""
-        if self.data_devices == 1:
-            return batch
-        return jax.lax.with_sharding_constraint(batch, PartitionSpec("data"))
+    def all(self, one: Callable[..., Any], *each: Any) -> Any:
+        """`one` for each row of arrays with a common first axis, on one device."""
+        if self.in_turn:
+            return jax.lax.map(lambda x: one(*x), each)
+        return jax.vmap(one)(*each)
+
+    def own(self, array: jax.Array) -> jax.Array:
+        """Within `map`: this device's rows [R / sharing, ...] of what its group shares [R, ...]."""
+        rows = array.reshape(self.sharing, -1, *array.shape[1:])
+        return rows[jax.lax.axis_index("data")]
+
+    def add(self, tree: Any) -> Any:
+        """Within `map`: the sums over the devices of a group, on each of them."""
+        return jax.lax.psum(tree, "data")
 
     def place(self, tree: Any) -> Any:
         """Arrays with a leading replica axis -> the devices of their replicas."""

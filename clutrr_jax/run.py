@@ -76,7 +76,7 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
     if spec.kind == "states":
         data = with_states(data, config[model])
     folder.mkdir(parents=True, exist_ok=True)
-    replicas = Replicas(train.replicas, config.seed)
+    replicas = Replicas(train.replicas, config.seed, train.batch_parts)
     programs = build(spec, config[model], train, data.sizes, data.train_stories, replicas)
     trained = int(len(data.train) * (1 - train.dev)) * train.replicas  # stories in an epoch
     state, seconds = _train(
