@@ -11,9 +11,10 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+from clutrr_jax import hosts
 
 
 class Replicas:
@@ -30,7 +31,9 @@ class Replicas:
         self.count = count
         self.parts = parts  # of each batch
         self.sharing = math.gcd(parts, len(devices))  # devices of a group
-        groups = min(count, len(devices) // self.sharing)
+        groups = len(devices) // self.sharing
+        # With several hosts each has a part in the program, be it a replica that is dropped.
+        groups = groups if hosts.several() else min(count, groups)
         devices = devices[: groups * self.sharing]
         self.mesh = jax.make_mesh(
             (groups, self.sharing),
@@ -39,7 +42,7 @@ class Replicas:
             axis_types=(AxisType.Auto, AxisType.Auto),
         )
         self.in_turn = devices[0].platform == "cpu"
-        self.seeds = np.arange(-(-count // groups) * groups) + first_seed
+        self.seeds = np.arange(-(-count // groups) * groups, dtype=np.int32) + first_seed
         self.sharding = NamedSharding(self.mesh, PartitionSpec("replica"))
 
     def map(self, one: Callable[..., Any], donate: bool = False) -> Callable[..., Any]:
@@ -80,16 +83,17 @@ class Replicas:
 
     def place(self, tree: Any) -> Any:
         """Arrays with a leading replica axis -> the devices of their replicas."""
-        return jax.device_put(tree, self.sharding)
+        return hosts.place(tree, self.sharding)
 
     def share(self, tree: Any) -> Any:
         """Arrays that all replicas read -> every device."""
-        return jax.device_put(tree, NamedSharding(self.mesh, PartitionSpec()))
+        return hosts.place(tree, NamedSharding(self.mesh, PartitionSpec()))
 
     def keep(self, array: Any) -> np.ndarray:
-        """The first `count` rows: those that were asked for."""
-        return np.asarray(array)[: self.count]
+        """The first `count` rows, those that were asked for, on every host."""
+        return hosts.gather(array)[: self.count]
 
     def keys(self) -> jax.Array:
         """One random key for each replica, that of its own seed."""
-        return self.place(jax.vmap(jax.random.key)(jnp.asarray(self.seeds)))
+        keys = jax.jit(jax.vmap(jax.random.key), out_shardings=self.sharding)
+        return keys(self.place(self.seeds))

@@ -19,6 +19,7 @@ from clutrr_jax.data.batches import TEST_BATCH, Shape, chunk, pack, plan_shapes,
 from clutrr_jax.data.stories import Sizes, Stories, redraw_entities, reorder_sentences
 from clutrr_jax.models import Spec
 from clutrr_jax.models.common import split
+from clutrr_jax.models.products import rounded
 from clutrr_jax.replicas import Replicas
 from generator.errors import InputError
 
@@ -26,6 +27,9 @@ from generator.errors import InputError
 # were drawn for it, with random vectors (fixed) or trained ones (learned); or its entities, and so
 # their vectors, are drawn anew each epoch (redrawn).
 ENTITY_POLICIES = ("fixed", "redrawn", "learned")
+
+# To what the inputs of all matrix products are rounded in training; not where a model is tested.
+PRODUCTS = ("float32", "bfloat16")
 
 
 class State(NamedTuple):
@@ -89,9 +93,10 @@ def build(
     Args:
       spec: the model, from the registry.
       config: the model's settings.
-      train: epochs, batch, batch_parts (see Replicas), learning_rate, clip (global norm), average (decay of the average of
-        the parameters, per step), entities (see ENTITY_POLICIES), reorder (share of the stories
-        whose sentences are put in a new order, each epoch), dev (share of the train rows).
+      train: epochs, batch, batch_parts (see Replicas), products (see PRODUCTS), learning_rate,
+        clip (global norm), average (decay of the average of the parameters, per step), entities
+        (see ENTITY_POLICIES), reorder (share of the stories whose sentences are put in a new
+        order, each epoch), dev (share of the train rows).
       sizes: of the data.
       stories: train stories.
       replicas: how many, and where.
@@ -101,9 +106,14 @@ def build(
             f'train.entities "{train.entities}": expected one of {", ".join(ENTITY_POLICIES)}'
         )
     parts_of = partial(split, learn_entities=train.entities == "learned")
+    if train.products not in PRODUCTS:
+        raise InputError(
+            f'train.products "{train.products}": expected one of {", ".join(PRODUCTS)}'
+        )
     if train.batch_parts < 1 or train.batch % train.batch_parts:
         raise InputError(
-            f"train.batch_parts {train.batch_parts}: expected a divisor of train.batch {train.batch}"
+            f"train.batch_parts {train.batch_parts}: expected a divisor of train.batch, "
+            f"{train.batch}"
         )
     part_size = min(train.batch, len(stories.target) + -len(stories.target) % train.batch_parts)
     part_size //= train.batch_parts
@@ -137,13 +147,17 @@ def build(
         other = parts_of(model)[2]
         return (losses * mask).sum() / count, other
 
+    differentiate: Callable[..., Any] = jax.value_and_grad(loss, has_aux=True)
+    if train.products == "bfloat16":
+        differentiate = rounded(differentiate)
+
     def gradient_in(shape: Shape):
         """Loss, what is not trained, and gradient of a batch `rows` [B]; each part of the batch
         has its own random numbers."""
 
         def gradient_of(stories, params, other, count, rows):
             batch = pack(stories, rows, shape)
-            return jax.value_and_grad(loss, has_aux=True)(params, other, batch, count)
+            return differentiate(params, other, batch, count)
 
         def gradient(stories, rows, params, other):
             count = (rows >= 0).sum()

@@ -14,6 +14,8 @@ from generator.errors import InputError
 TRAIN = {
     "epochs": 3,
     "batch": 32,
+    "batch_parts": 1,
+    "products": "float32",
     "learning_rate": 1e-3,
     "clip": 5.0,
     "average": 0.999,
