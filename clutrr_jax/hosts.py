@@ -10,6 +10,7 @@ import atexit
 import ctypes
 import hashlib
 import os
+import re
 import signal
 import sys
 import threading
@@ -25,11 +26,12 @@ from jax.sharding import Sharding
 
 from generator.errors import InputError
 
-SILENCE = 30.0  # seconds, after which a host that says nothing is taken for dead
+SILENCE = 30  # seconds, after which a host that says nothing is taken for dead
 CODE = os.EX_UNAVAILABLE  # 69: of a host that ended because another one had
 _count, _here = 1, 0  # hosts, and the number of this one
 _over = threading.Event()  # this program has come to its end
-_BEAT, _LAST = "clutrr/beat/", "clutrr/last/"  # in the store: signs of life, and last words
+_LAST = "clutrr/last/"  # in the store: the last words of each host
+_held, _told = -1, 0  # the file that holds back, and how much of it was written
 
 
 def start(coordinator: str, count: int | None, number: int | None) -> None:
@@ -50,16 +52,16 @@ def start(coordinator: str, count: int | None, number: int | None) -> None:
         given = {"coordinator_address": coordinator, "num_processes": count, "process_id": number}
         given["cluster_detection_method"] = "deactivate"
     try:
-        # Death is noticed by `_watch`; JAX would end the process with a page of C++.
         jax.distributed.initialize(
-            **given, heartbeat_timeout_seconds=10 * int(SILENCE), shutdown_timeout_seconds=86400
+            **given, heartbeat_timeout_seconds=SILENCE, shutdown_timeout_seconds=86400
         )
     except (RuntimeError, ValueError, OSError) as error:
         reason = (str(error).splitlines() or [""])[0]
         raise InputError(f"--hosts={coordinator}: the hosts did not meet ({reason})") from None
     global _count, _here
     _count, _here = jax.process_count(), jax.process_index()
-    threading.Thread(target=_watch, args=(_hold_back(),), daemon=True).start()
+    _hold_back()
+    threading.Thread(target=_watch, daemon=True).start()
     atexit.register(_part)
 
 
@@ -154,30 +156,17 @@ def _tell(message: str) -> None:
     time.sleep(5)  # they look every second; with the first host the store is gone
 
 
-def _watch(held: int) -> None:
-    """Gives signs of life and looks for those of the others, every second."""
-    store = _store()
-    heard = {f"{_BEAT}{i}": ("", time.monotonic()) for i in range(_count)}
-    beat = told = 0
-    while not _over.is_set():
-        beat += 1
+def _watch() -> None:
+    """Looks every second for another host's last words, and lets go what C++ has written."""
+    while not _over.wait(1):
         try:
-            store.key_value_set(f"{_BEAT}{_here}", str(beat), allow_overwrite=True)
-            beats = dict(store.key_value_dir_get(_BEAT))
-            words = dict(store.key_value_dir_get(_LAST))
-        except Exception:  # nobody answers, in whatever words
-            _end("host 0 has ended")
+            words = dict(_store().key_value_dir_get(_LAST))
+        except Exception:  # the first host has ended: `_aborted` tells
+            continue
         for name, message in words.items():
             if name != f"{_LAST}{_here}":
                 _end(f"host {name.removeprefix(_LAST)} has ended: {message}")
-        for name, (before, since) in heard.items():
-            if beats.get(name, "") != before:
-                heard[name] = (beats[name], time.monotonic())
-            elif time.monotonic() - since > SILENCE:
-                _end(f"host {name.removeprefix(_BEAT)} has ended")
-        told = _let_go(held, told)
-        _over.wait(1)
-    _let_go(held, told)
+        _let_go()
 
 
 def _end(reason: str) -> NoReturn:
@@ -194,22 +183,30 @@ def _part() -> None:
     _over.set()
 
 
-def _hold_back() -> int:
-    """From now on what C++ writes to stderr goes to a file, which is given, and Python's own to
-    where it went. When the first host is lost, C++ writes a page and ends the process: `_watch`
-    drops the page and is given time to say it in one line."""
+def _hold_back() -> None:
+    """From now on what C++ writes to stderr goes to a file, and Python's own where it went: when a
+    host is lost C++ writes a page and aborts, of which `_aborted` makes one line."""
+    global _held
     sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
-    held = os.memfd_create("stderr")
-    os.dup2(held, 2)
-    libc = ctypes.CDLL(None)
-    # The handler of SIGABRT is `sleep`; it is given the signal's number, and so takes 6 seconds.
-    libc.signal(signal.SIGABRT, ctypes.cast(libc.sleep, ctypes.c_void_p))
-    return held
+    _held = os.memfd_create("stderr")
+    os.dup2(_held, 2)
+    ctypes.CDLL(None).signal(signal.SIGABRT, _aborted)
 
 
-def _let_go(held: int, told: int) -> int:
-    """Writes what has been held back, but the first `told` bytes; how many bytes there are."""
-    size = os.fstat(held).st_size
-    if size > told:
-        sys.stderr.write(os.pread(held, size - told, told).decode(errors="replace"))
-    return size
+def _let_go() -> None:
+    """Writes to stderr what has been held back since the last time."""
+    global _told
+    text = os.pread(_held, os.fstat(_held).st_size - _told, _told)
+    _told += len(text)
+    sys.stderr.write(text.decode(errors="replace"))
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_int)
+def _aborted(_: int) -> None:
+    """The handler of SIGABRT, of C, since Python's own would come too late. The process ends when
+    it returns."""
+    text = os.pread(_held, os.fstat(_held).st_size, 0).decode(errors="replace")
+    if "distributed service detected fatal errors" in text:
+        silent = re.search(r"stopped sending heartbeats\):\s*(\d+)", text)
+        _end(f"host {silent[1] if silent else 0} has ended")
+    _let_go()
