@@ -126,9 +126,11 @@ def _train_and_test(config, models: list[str], workdir: Path, stories: Path, wri
     say(f"Read {len(data.train):,} train and {len(data.test):,} test stories.")
     if hosts.first():
         claim(workdir / "data.json", {"stories": data.fingerprint})
+    hosts.meet("data")
     hosts.check(identity(config) | {"data": data.fingerprint})
     for name in models:
         run_model(name, config, data, workdir / name)
+        hosts.meet(f"end of {name}")
     return data
 
 
@@ -313,6 +315,6 @@ if __name__ == "__main__":
         where = f"{error.filename}: " if error.filename else ""
         again = "once that is mended, the same command goes on"
         hosts.leave(f"{where}{error.strerror or error}; {again}")
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         hosts.fail(error)
         raise

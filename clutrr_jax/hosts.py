@@ -29,6 +29,7 @@ from generator.errors import InputError
 SILENCE = 30  # seconds, after which a host that says nothing is taken for dead
 CODE = os.EX_UNAVAILABLE  # 69: of a host that ended because another one had
 _count, _here = 1, 0  # hosts, and the number of this one
+_code = CODE  # with which it ends when another one has ended
 _over = threading.Event()  # this program has come to its end
 _LAST = "clutrr/last/"  # in the store: the last words of each host
 _held, _told = -1, 0  # the file that holds back, and how much of it was written
@@ -55,7 +56,7 @@ def start(coordinator: str, count: int | None, number: int | None) -> None:
         jax.distributed.initialize(
             **given, heartbeat_timeout_seconds=SILENCE, shutdown_timeout_seconds=86400
         )
-    except (RuntimeError, ValueError, OSError) as error:
+    except (RuntimeError, ValueError, OSError, LookupError) as error:
         reason = (str(error).splitlines() or [""])[0]
         raise InputError(f"--hosts={coordinator}: the hosts did not meet ({reason})") from None
     global _count, _here
@@ -132,18 +133,17 @@ def leave(message: str) -> NoReturn:
     print(f"error: {message}", file=sys.stderr, flush=True)
     if not several():
         sys.exit(2)
-    _tell(message)
-    os._exit(2)
+    _tell(message, 2)
 
 
-def fail(error: Exception) -> None:
+def fail(error: BaseException) -> None:
     """After an error that may come of another host's end: this process ends, for that reason if
     it is so; if not, the others are told. Does nothing where there are no others."""
     if several():
-        time.sleep(SILENCE + 5)
+        if not isinstance(error, KeyboardInterrupt):
+            time.sleep(SILENCE + 5)
         traceback.print_exception(error)
-        _tell(f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}")
-        os._exit(1)
+        _tell(f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}", 1)
 
 
 def _store() -> Any:
@@ -151,9 +151,13 @@ def _store() -> Any:
     return distributed.global_state.client
 
 
-def _tell(message: str) -> None:
+def _tell(message: str, code: int) -> NoReturn:
+    """Leaves last words, and ends this process once the others have had time to read them."""
+    global _code
+    _code = code
     _store().key_value_set(f"{_LAST}{_here}", message, allow_overwrite=True)
     time.sleep(5)  # they look every second; with the first host the store is gone
+    os._exit(code)
 
 
 def _watch() -> None:
@@ -170,11 +174,13 @@ def _watch() -> None:
 
 
 def _end(reason: str) -> NoReturn:
-    again = "the same command on all hosts goes on from the last checkpoint"
-    print(f"\nerror: {reason}; {again}", file=sys.stderr, flush=True)
+    """Ends this process since another host has ended, if that is not for what this one told."""
+    if _code == CODE:
+        again = "the same command on all hosts goes on from the last checkpoint"
+        print(f"\nerror: {reason}; {again}", file=sys.stderr, flush=True)
     if first():
         time.sleep(3)  # for the others to read the same
-    os._exit(CODE)
+    os._exit(_code)
 
 
 def _part() -> None:

@@ -39,14 +39,17 @@ _EPOCH = {
 
 def device_name() -> str:
     """What JAX found to run on, in words."""
-    devices = jax.devices()
+    devices = jax.local_devices()
+    count = jax.process_count()
+    of_hosts = f", on each of {count} hosts" if count > 1 else ""
     if devices[0].platform != "cpu":
-        return f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform.upper()})"
+        kind = f"{devices[0].device_kind} ({devices[0].platform.upper()})"
+        return f"{len(devices)} x {kind}{of_hosts}"
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     cores = f"{len(devices)} core{'s' if len(devices) > 1 else ''}"
-    return f"{cores} of {names[0] if names else platform.machine()} (CPU)"
+    return f"{cores} of {names[0] if names else platform.machine()} (CPU){of_hosts}"
 
 
 def settings(config: Any, model: str) -> Any:

@@ -31,7 +31,7 @@ SMALL = {
 
 def programs_for(name: str, small, replicas: Replicas, **changes):
     spec = MODELS[name]
-    config = ConfigDict(spec.config | SMALL[name])
+    config = ConfigDict(spec.config | SMALL.get(name, {}))
     settings = ConfigDict(TRAIN | changes)
     return build(spec, config, settings, small.sizes, small.train_stories, replicas)
 
