@@ -40,13 +40,15 @@ def found(small_folder, tmp_path_factory) -> dict[int, dict[str, np.ndarray]]:
 @pytest.mark.parametrize("case", CASES)
 def test_one_and_eight_devices_train_the_same(found, case: str) -> None:
     """Losses, states and answers of all replicas, also where these do not divide the devices. The
-    order of sums may differ: within 1e-5."""
+    order of sums may differ: losses within 1e-5, and parameters within 1e-4, since Adam divides by
+    what may be small."""
     assert tuple(found[8][f"{case} mesh"]) == CASES[case]
     assert tuple(found[1][f"{case} mesh"]) == (1, 1)
     names = [name for name in found[1] if name.startswith(case) and not name.endswith("mesh")]
     assert len(names) >= 6
     for name in names:
-        np.testing.assert_allclose(found[8][name], found[1][name], atol=1e-5, err_msg=name)
+        within = 1e-5 if name.endswith("losses") else 1e-4
+        np.testing.assert_allclose(found[8][name], found[1][name], atol=within, err_msg=name)
     answers = f"{case} answers"
     np.testing.assert_array_equal(found[8][answers], found[1][answers])
 
