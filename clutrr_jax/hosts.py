@@ -50,13 +50,15 @@ def start(coordinator: str, count: int | None, number: int | None) -> None:
     jax.config.update("jax_enable_preemption_service", False)
     given: dict[str, Any] = {}
     if coordinator != "auto":
+        if not re.fullmatch(r".+:\d+", coordinator):
+            raise InputError(f"--hosts={coordinator}: expected auto or HOST:PORT")
         given = {"coordinator_address": coordinator, "num_processes": count, "process_id": number}
         given["cluster_detection_method"] = "deactivate"
     try:
         jax.distributed.initialize(
             **given, heartbeat_timeout_seconds=SILENCE, shutdown_timeout_seconds=86400
         )
-    except (RuntimeError, ValueError, OSError, LookupError) as error:
+    except (RuntimeError, ValueError, OSError) as error:
         reason = (str(error).splitlines() or [""])[0]
         raise InputError(f"--hosts={coordinator}: the hosts did not meet ({reason})") from None
     global _count, _here
