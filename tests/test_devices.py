@@ -15,7 +15,6 @@ from tests.test_training import programs_for
 CASES = {
     "prover,3,1": (3, 1),
     "gat,10,1": (8, 1),
-    "prover,3,2": (3, 2),
     "gat,3,4": (2, 4),
     "bilstm_mean,2,8": (1, 8),
 }
