@@ -77,7 +77,7 @@ def write_attention(folder: Path, spec: Spec, config: Any, data: Prepared, state
         return
     model = spec.model(config, data.sizes, rngs=nnx.Rngs(0))
     for part in (state.best_params, state.other):
-        nnx.update(model, jax.tree.map(lambda array: jax.device_get(array)[0], part))
+        nnx.update(model, jax.tree.map(lambda array: array.addressable_data(0)[0], part))
     model.eval()
     weights = attend(model, spec.kind, data.test_stories).astype(np.float16)
     over = "facts" if spec.kind in GRAPHS else "words"

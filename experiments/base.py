@@ -24,6 +24,8 @@ def base(name: str, models: str) -> ConfigDict:
         "epochs": 100,
         "entities": "redrawn",  # each epoch, or fixed or learned; the paper's: fixed
         "batch": 100,  # stories per step
+        "batch_parts": 1,  # of each batch, for as many devices to share it
+        "products": "float32",  # or bfloat16: inputs of all matrix products in training
         "learning_rate": 1e-3,  # of Adam
         "clip": 5.0,  # largest norm of the gradient
         "average": 0.999,  # decay per step of the parameters' moving average, which is tested

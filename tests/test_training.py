@@ -14,6 +14,8 @@ from generator.errors import InputError
 TRAIN = {
     "epochs": 3,
     "batch": 32,
+    "batch_parts": 1,
+    "products": "float32",
     "learning_rate": 1e-3,
     "clip": 5.0,
     "average": 0.999,
@@ -29,7 +31,7 @@ SMALL = {
 
 def programs_for(name: str, small, replicas: Replicas, **changes):
     spec = MODELS[name]
-    config = ConfigDict(spec.config | SMALL[name])
+    config = ConfigDict(spec.config | SMALL.get(name, {}))
     settings = ConfigDict(TRAIN | changes)
     return build(spec, config, settings, small.sizes, small.train_stories, replicas)
 

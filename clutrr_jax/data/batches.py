@@ -247,9 +247,9 @@ def targets(batch: Any) -> tuple[jax.Array, jax.Array]:
     return batch.globals["target"][:-1], batch.globals["mask"][:-1]
 
 
-def chunk(rows: Sequence[int] | np.ndarray, size: int) -> np.ndarray:
-    """Rows -> [chunks, size], the last chunk filled up with -1."""
-    chunks = -(-len(rows) // size)
+def chunk(rows: Sequence[int] | np.ndarray, size: int, multiple: int = 1) -> np.ndarray:
+    """Rows -> [chunks, size], the last of them filled up with -1, their number a `multiple`."""
+    chunks = -(-len(rows) // (size * multiple)) * multiple
     padded = np.full(chunks * size, -1, np.int32)
     padded[: len(rows)] = rows
     return padded.reshape(chunks, size)
