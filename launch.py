@@ -7,7 +7,8 @@ An experiment is a file of settings: of one run, or of a grid of runs, which is 
 of the papers. Every setting can be given on the command line instead:
 
   --config.data=FILE         a CLUTRR data set: .zip, folder, .csv or .parquet
-                             (empty: stories are generated, as --config.generate.* says)
+                             (empty: stories are generated, as --config.generate.* says;
+                             generate: the same, and new train stories in every epoch)
   --config.models=A,B        which models, of: {models}
   --config.seed=N            seed of the first replica; the others have the next numbers
   --config.train.replicas=N  how many seeds are trained at once
@@ -56,6 +57,7 @@ from clutrr_jax.report import curve, page, results
 from clutrr_jax.run import device_name, run_model
 from experiments import grid, grid_report, slurm
 from experiments.measured import is_finished
+from generator.config import Config
 from generator.errors import InputError, at
 from generator.files import read_json
 
@@ -63,6 +65,8 @@ __doc__ = __doc__.replace("{models}", ", ".join(MODELS))
 __doc__ = __doc__.replace(
     "{slurm}", fill(", ".join(slurm.settings()), 70).replace("\n", "\n" + 29 * " ")
 )
+
+GENERATE = "generate"  # instead of a data set
 
 _CONFIG = config_flags.DEFINE_config_file("config", None, "The experiment: a file of settings.")
 _WORKDIR = flags.DEFINE_string("workdir", None, "The run's folder.")
@@ -82,6 +86,11 @@ def run(config, workdir: Path, write=grid.write_stories) -> None:
     for name in models:
         if name not in MODELS:
             raise InputError(f'no model "{name}", expected some of {", ".join(MODELS)}')
+        if config.data == GENERATE and MODELS[name].kind == "states":
+            raise InputError(
+                f'data "{GENERATE}": model "{name}" reads the states of a frozen BERT, which are '
+                "computed once for all epochs; expected --config.data= or a data set"
+            )
     print(f"Runs on {device_name()}.", flush=True)
     preemption.heed()
     with alone(workdir):
@@ -90,12 +99,16 @@ def run(config, workdir: Path, write=grid.write_stories) -> None:
 
 def _run(config, models: list[str], workdir: Path, write) -> None:
     claim(workdir / "config.json", identity(config))
-    if not config.data:
+    if config.data in ("", GENERATE):
         print(f"Generating stories in {workdir / 'data'}.", flush=True)
         write(config.generate.to_dict(), workdir / "data")
-    data = prepare(config.data or workdir / "data")
-    if not config.data:
-        data = replace(data, name="generated stories")
+    if config.data == GENERATE:
+        data = prepare(workdir / "data", Config.from_json(config.generate.to_dict()))
+        data = replace(data, name="generated stories, those to train on new in each epoch")
+    elif config.data:
+        data = prepare(config.data)
+    else:
+        data = replace(prepare(workdir / "data"), name="generated stories")
     print(f"Read {len(data.train):,} train and {len(data.test):,} test stories.", flush=True)
     claim(workdir / "data.json", {"stories": data.fingerprint})
     for name in models:

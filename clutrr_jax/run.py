@@ -9,6 +9,7 @@ import json
 import platform
 import sys
 import time
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from clutrr_jax.evaluation import Predictions, write_predictions
 from clutrr_jax.models import MODELS
 from clutrr_jax.prepare import Prepared
 from clutrr_jax.replicas import Replicas
+from clutrr_jax.streaming import Streaming
 from clutrr_jax.tensorboard import Scalars
 from clutrr_jax.training import Metrics, Programs, State, build, parameter_count
 from generator.errors import InputError, at
@@ -77,11 +79,19 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
         data = with_states(data, config[model])
     folder.mkdir(parents=True, exist_ok=True)
     replicas = Replicas(train.replicas, config.seed)
-    programs = build(spec, config[model], train, data.sizes, data.train_stories, replicas)
-    trained = int(len(data.train) * (1 - train.dev)) * train.replicas  # stories in an epoch
-    state, seconds = _train(
-        model, train, trained, programs, replicas, folder, tensorboard=config.tensorboard
-    )
+    with ExitStack() as stack:
+        fresh, stories = None, data.train_stories
+        trained = int(len(data.train) * (1 - train.dev)) * train.replicas  # stories in an epoch
+        if data.fresh:
+            batch, pool = min(train.batch, len(data.train)), data.sizes.entities
+            fresh = stack.enter_context(
+                closing(Streaming(spec.kind, data.fresh, stories, pool, batch))
+            )
+            trained = len(data.train) * train.replicas
+        programs = build(spec, config[model], train, data.sizes, stories, replicas, fresh)
+        state, seconds = _train(
+            model, train, trained, programs, replicas, folder, fresh, config.tensorboard
+        )
 
     best, probability = programs.predict(state.best_params, state.other, data.test_stories)
     last, _ = programs.predict(state.average, state.other, data.test_stories)
@@ -112,6 +122,7 @@ def _train(
     programs: Programs,
     replicas: Replicas,
     folder: Path,
+    fresh: Streaming | None,
     tensorboard: bool,
 ) -> tuple[State, list[float]]:
     """All epochs that are left; the state after the last, and the seconds that each epoch took,
@@ -139,6 +150,8 @@ def _train(
         start = time.perf_counter()
         state, metrics = programs.epoch(state, epoch)
         line = _epoch_line(epoch, metrics, replicas, start)
+        if fresh:
+            line["waited"] = round(fresh.waited, 4)  # for the stories
         history.append(line)
         with metrics_file.open("a") as file:
             file.write(json.dumps(line) + "\n")
@@ -147,6 +160,7 @@ def _train(
             loss=f"{np.mean([x for x in line['loss'] if x is not None] or np.nan):.3f}",
             dev=f"{np.mean(line['dev_accuracy']):.3f}",
             stories=f"{speed:,.0f}/s",
+            **({"waited": f"{line['waited'] / line['seconds']:.1%}"} if fresh else {}),
         )
         for replica in np.flatnonzero(replicas.keep(state.stopped) == epoch):
             tqdm.write(f"{model}: in epoch {epoch} the loss of replica {replica} was no number; it "

@@ -20,6 +20,7 @@ from clutrr_jax.data.stories import Sizes, Stories, redraw_entities, reorder_sen
 from clutrr_jax.models import Spec
 from clutrr_jax.models.common import split
 from clutrr_jax.replicas import Replicas
+from clutrr_jax.streaming import Streaming
 from generator.errors import InputError
 
 # How people are told apart (Sinha et al. 2019, appendix 1.5): each story keeps the entities that
@@ -82,7 +83,13 @@ def parameter_count(params: Any) -> int:
 
 
 def build(
-    spec: Spec, config: Any, train: Any, sizes: Sizes, stories: Stories, replicas: Replicas
+    spec: Spec,
+    config: Any,
+    train: Any,
+    sizes: Sizes,
+    stories: Stories,
+    replicas: Replicas,
+    fresh: Streaming | None = None,
 ) -> Programs:
     """The programs that train `spec` on `stories`.
 
@@ -95,6 +102,8 @@ def build(
       sizes: of the data.
       stories: train stories.
       replicas: how many, and where.
+      fresh: the train stories of every epoch, where they are drawn anew; `stories` are then those
+        that the dev rows are taken from.
     """
     if train.entities not in ENTITY_POLICIES:
         raise InputError(
@@ -102,8 +111,13 @@ def build(
         )
     parts_of = partial(split, learn_entities=train.entities == "learned")
     batch_size = min(train.batch, len(stories.target))
-    shapes, buckets = plan_shapes(spec.kind, stories, batch_size)
-    own = split_rows(buckets, replicas.seeds, train.dev)
+    if fresh:
+        shapes = fresh.shapes
+        own = split_rows(fresh.first_rows, replicas.seeds, train.dev)
+        own = own._replace(train=[np.tile(r, (len(replicas.seeds), 1)) for r in fresh.rows])
+    else:
+        shapes, buckets = plan_shapes(spec.kind, stories, batch_size)
+        own = split_rows(buckets, replicas.seeds, train.dev)
     steps_total = sum(-(-rows.shape[1] // batch_size) for rows in own.train)
     optimizer = optax.chain(optax.clip_by_global_norm(train.clip), optax.adam(train.learning_rate))
 
@@ -160,7 +174,7 @@ def build(
         return relation[:-1], probability[:-1]
 
     def epoch_one(shared, state, key, train_rows, dev_rows) -> tuple[State, Metrics]:
-        stories, steps, number = shared
+        stories, dev_stories, steps, number = shared
         key = jax.random.fold_in(key, number)
         seen = stories
         if train.entities == "redrawn":
@@ -191,8 +205,8 @@ def build(
         (params, other, opt_state, average, _), losses = jax.lax.scan(
             step, carry, (rows[steps], jnp.asarray(bucket)[steps])
         )
-        relation, _ = predict_one(shapes, (stories, dev_rows), average, other)
-        right = [(relation[c] == stories.target[c]) & (c >= 0) for c in dev_rows]
+        relation, _ = predict_one(shapes, (dev_stories, dev_rows), average, other)
+        right = [(relation[c] == dev_stories.target[c]) & (c >= 0) for c in dev_rows]
         total = sum((c >= 0).sum() for c in dev_rows)
         accuracy = sum(r.sum() for r in right) / jnp.maximum(total, 1)
         # Of epochs that are equally good the last: a model goes on learning after its dev rows
@@ -232,7 +246,8 @@ def build(
     def epoch(state: State, number: int) -> tuple[State, Metrics]:
         # The order of the shapes is the same for all replicas, so that it is one branch for all.
         order = jax.random.permutation(jax.random.key(number), steps_total)
-        return epoch_all(replicas.share((shared, order, jnp.array(number))), state, *fixed)
+        now = replicas.share(fresh(number)) if fresh else shared
+        return epoch_all(replicas.share((now, shared, order, jnp.array(number))), state, *fixed)
 
     @cache
     def predict_in(shapes: tuple[Shape, ...]) -> Callable[..., Any]:

@@ -156,8 +156,8 @@ def tell(stories: Stories, bank: Bank, rng: np.random.Generator) -> Told:
     # Three random numbers per paraphrase: how many facts, which of the texts, which place.
     chances = rng.random((b, 3 * facts + 1))
     used = np.zeros(b, np.int64)
-    found = []
-    for walk, (nodes, relations) in enumerate(zip(stories.nodes, stories.relations, strict=True)):
+    found: list[tuple[np.ndarray, ...]] = []
+    for w, (nodes, relations) in enumerate(zip(stories.nodes, stories.relations, strict=True)):
         reach = _reach(nodes)
         relations = np.pad(relations, [(0, 0), (0, MAX_PIECE - 1)])
         nodes = np.pad(nodes, [(0, 0), (0, MAX_PIECE - 1)])
@@ -173,7 +173,7 @@ def tell(stories: Stories, bank: Bank, rng: np.random.Generator) -> Told:
                 reach[row, at],
                 chance[:, :2],
             )
-            found.append((row, np.full(len(row), walk), template, people, chance[:, 2]))
+            found.append((row, np.full(len(row), w), template, people, chance[:, 2]))
             used[row] += 3
             at = at + told
             left = at < reach.shape[1]
