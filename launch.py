@@ -21,7 +21,8 @@ and of a grid:
 
   --config.scale=S           how much of it: paper, laptop or smoke
   --config.data=DIR          the folder with the released data sets, data_*.zip, or one of them
-                             (empty: stories are generated, for each replica its own)
+                             (empty: stories are generated, for each replica its own; generate:
+                             the same, and new train stories in every epoch)
   --config.only=A,B          these runs alone, by names such as supporting/gat, with * for any
                              letters; none: nothing is run, the report is drawn from what is there
   --launcher=slurm           its runs are jobs of a Slurm cluster (local: they run here); needs
@@ -56,6 +57,7 @@ from clutrr_jax.prepare import prepare
 from clutrr_jax.report import curve, page, results
 from clutrr_jax.run import device_name, run_model
 from experiments import grid, grid_report, slurm
+from experiments.base import GENERATE
 from experiments.measured import is_finished
 from generator.config import Config
 from generator.errors import InputError, at
@@ -65,8 +67,6 @@ __doc__ = __doc__.replace("{models}", ", ".join(MODELS))
 __doc__ = __doc__.replace(
     "{slurm}", fill(", ".join(slurm.settings()), 70).replace("\n", "\n" + 29 * " ")
 )
-
-GENERATE = "generate"  # instead of a data set
 
 _CONFIG = config_flags.DEFINE_config_file("config", None, "The experiment: a file of settings.")
 _WORKDIR = flags.DEFINE_string("workdir", None, "The run's folder.")

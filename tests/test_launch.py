@@ -148,6 +148,7 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(finished, small_folder, tmp
         (["--config.data=nowhere.zip"], "nowhere.zip"),
         (["--config.data=tests"], "no data in it"),
         (["--config.gat.node=16", "--config.generate.train_rows=20"], "multiple of heads 10"),
+        (["--config.data=generate", "--config.models=gat,bert"], "states of a frozen BERT"),
         (["--nonsense"], "nonsense"),
     ],
 )
