@@ -21,7 +21,7 @@ from generator.config import Config
 from generator.write import write_dataset
 
 # A busy machine is no fault.
-settings.register_profile("tests")
+settings.register_profile("tests", deadline=None)
 settings.load_profile("tests")
 
 # As launch.py does; also where the tests of replicas on several devices need them.
