@@ -91,6 +91,11 @@ def run(config, workdir: Path, write=grid.write_stories) -> None:
                 f'data "{GENERATE}": model "{name}" reads the states of a frozen BERT, which are '
                 "computed once for all epochs; expected --config.data= or a data set"
             )
+    if config.data == GENERATE and config.generate.dev_rows not in (0, "0"):
+        raise InputError(
+            f'data "{GENERATE}": generate.dev_rows is {config.generate.dev_rows}, expected 0: the '
+            "dev rows are a share of the first train stories, train.dev"
+        )
     print(f"Runs on {device_name()}.", flush=True)
     preemption.heed()
     with alone(workdir):
