@@ -7,7 +7,8 @@ An experiment is a file of settings: of one run, or of a grid of runs, which is 
 of the papers. Every setting can be given on the command line instead:
 
   --config.data=FILE         a CLUTRR data set: .zip, folder, .csv or .parquet
-                             (empty: stories are generated, as --config.generate.* says)
+                             (empty: stories are generated, as --config.generate.* says;
+                             generate: the same, and new train stories in every epoch)
   --config.models=A,B        which models, of: {models}
   --config.seed=N            seed of the first replica; the others have the next numbers
   --config.train.replicas=N  how many seeds are trained at once
@@ -20,7 +21,8 @@ and of a grid:
 
   --config.scale=S           how much of it: paper, laptop or smoke
   --config.data=DIR          the folder with the released data sets, data_*.zip, or one of them
-                             (empty: stories are generated, for each replica its own)
+                             (empty: stories are generated, for each replica its own; generate:
+                             the same, and new train stories in every epoch)
   --config.only=A,B          these runs alone, by names such as supporting/gat, with * for any
                              letters; none: nothing is run, the report is drawn from what is there
   --launcher=slurm           its runs are jobs of a Slurm cluster (local: they run here); needs
@@ -63,7 +65,9 @@ from clutrr_jax.prepare import Prepared, prepare
 from clutrr_jax.report import curve, page, results
 from clutrr_jax.run import device_name, run_model
 from experiments import grid, grid_report, slurm
+from experiments.base import GENERATE
 from experiments.measured import is_finished
+from generator.config import Config
 from generator.errors import InputError, at
 from generator.files import read_json
 
@@ -93,6 +97,16 @@ def run(config, workdir: Path, write=grid.write_stories) -> None:
     for name in models:
         if name not in MODELS:
             raise InputError(f'no model "{name}", expected some of {", ".join(MODELS)}')
+        if config.data == GENERATE and MODELS[name].kind == "states":
+            raise InputError(
+                f'data "{GENERATE}": model "{name}" reads the states of a frozen BERT, which are '
+                "computed once for all epochs; expected --config.data= or a data set"
+            )
+    if config.data == GENERATE and config.generate.dev_rows not in (0, "0"):
+        raise InputError(
+            f'data "{GENERATE}": generate.dev_rows is {config.generate.dev_rows}, expected 0: the '
+            "dev rows are a share of the first train stories, train.dev"
+        )
     say(f"Runs on {device_name()}.")
     preemption.heed()
     if hosts.first():
@@ -105,7 +119,7 @@ def run(config, workdir: Path, write=grid.write_stories) -> None:
 
 def _run(config, models: list[str], workdir: Path, write) -> None:
     claim(workdir / "config.json", identity(config))
-    if not config.data:
+    if config.data in ("", GENERATE):
         say(f"Generating stories in {workdir / 'data'}.")
     data = _train_and_test(config, models, workdir, workdir / "data", write)
     found = results.collect(models, config.to_dict(), data, workdir, device_name())
@@ -118,11 +132,15 @@ def _run(config, models: list[str], workdir: Path, write) -> None:
 def _train_and_test(config, models: list[str], workdir: Path, stories: Path, write) -> Prepared:
     """On every host; each of them reads the data, or generates the same to the folder `stories`,
     and the first one alone knows the run's folder."""
-    if not config.data:
+    if config.data in ("", GENERATE):
         write(config.generate.to_dict(), stories)
-    data = prepare(config.data or stories)
-    if not config.data:
-        data = replace(data, name="generated stories")
+    if config.data == GENERATE:
+        data = prepare(stories, Config.from_json(config.generate.to_dict()))
+        data = replace(data, name="generated stories, those to train on new in each epoch")
+    elif config.data:
+        data = prepare(config.data)
+    else:
+        data = replace(prepare(stories), name="generated stories")
     say(f"Read {len(data.train):,} train and {len(data.test):,} test stories.")
     if hosts.first():
         claim(workdir / "data.json", {"stories": data.fingerprint})

@@ -16,6 +16,7 @@ from clutrr_jax import hosts
 from generator.errors import InputError, at
 
 DIGEST = "digest"  # among the arrays of a checkpoint
+NOTE = "files.sha256"  # among its files
 
 
 def _is_key(leaf: Any) -> bool:
@@ -39,11 +40,21 @@ def _digest(arrays: dict[str, np.ndarray]) -> np.ndarray:
     return np.frombuffer(digest.digest(), np.uint8)
 
 
+def _note(folder: Path) -> str:
+    """Tells whether a byte of a file was changed. Orbax is not to read what is damaged: where an
+    array fails, the reads of the others go on behind its back, and complain on stderr."""
+    files = sorted(f for f in folder.rglob("*") if f.is_file() and not f.name.startswith(NOTE))
+    return "".join(
+        f"{hashlib.sha256(f.read_bytes()).hexdigest()}  {f.relative_to(folder)}\n" for f in files
+    )
+
+
 class Checkpoints:
     """The checkpoints of one run in one folder, by epoch."""
 
     def __init__(self, folder: Path):
-        logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax tells of every file it writes
+        # Orbax tells of every file it writes, and of damage, which is dealt with below.
+        logging.getLogger("absl").setLevel(logging.CRITICAL)
         self.folder = folder
         options = ocp.CheckpointManagerOptions(
             max_to_keep=2,
@@ -72,6 +83,11 @@ class Checkpoints:
                 self.manager.delete(epoch)
             saved = ocp.args.StandardSave(arrays | {DIGEST: _digest(arrays)})
             self.manager.save(epoch, args=saved)
+            if jax.process_index() == 0:
+                note = self.folder / str(epoch) / NOTE
+                part = note.with_suffix(note.suffix + ".part")
+                part.write_text(_note(note.parent))
+                part.replace(note)
         except Exception as error:  # whatever a full disk provokes in the libraries below
             raise InputError(
                 f"{at(self.folder / str(epoch))}: cannot be written ({_first_line(error)}); the "
@@ -109,7 +125,11 @@ class Checkpoints:
         """
         problem = ""
         for epoch in sorted(self.manager.all_steps(), reverse=True):
+            note = self.folder / str(epoch) / NOTE  # not there if the run was killed in between
             try:
+                if note.exists() and note.read_text(errors="replace") != _note(note.parent):
+                    problem = problem or "it is not what was written"
+                    continue
                 saved = self.manager.restore(epoch, args=ocp.args.StandardRestore())
             except Exception as error:  # whatever a damaged file provokes in the libraries below
                 problem = problem or _first_line(error)

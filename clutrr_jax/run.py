@@ -9,6 +9,7 @@ import json
 import platform
 import sys
 import time
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ from clutrr_jax.evaluation import Predictions, write_predictions
 from clutrr_jax.models import MODELS
 from clutrr_jax.prepare import Prepared
 from clutrr_jax.replicas import Replicas
+from clutrr_jax.streaming import Streaming
 from clutrr_jax.tensorboard import Scalars
-from clutrr_jax.training import Metrics, Programs, State, build, parameter_count
+from clutrr_jax.training import Metrics, Programs, State, build, parameter_count, part_size
 from generator.errors import InputError, at
 from generator.files import check_shape
 
@@ -82,11 +84,19 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
     if hosts.first():
         folder.mkdir(parents=True, exist_ok=True)
     replicas = Replicas(train.replicas, config.seed, train.batch_parts)
-    programs = build(spec, config[model], train, data.sizes, data.train_stories, replicas)
-    trained = int(len(data.train) * (1 - train.dev)) * train.replicas  # stories in an epoch
-    state, seconds = _train(
-        model, train, trained, programs, replicas, folder, tensorboard=config.tensorboard
-    )
+    with ExitStack() as stack:
+        fresh, stories = None, data.train_stories
+        trained = int(len(data.train) * (1 - train.dev)) * train.replicas  # stories in an epoch
+        if data.fresh:
+            part, pool = part_size(train, len(data.train)), data.sizes.entities
+            fresh = stack.enter_context(
+                closing(Streaming(spec.kind, data.fresh, stories, pool, part))
+            )
+            trained = len(data.train) * train.replicas
+        programs = build(spec, config[model], train, data.sizes, stories, replicas, fresh)
+        state, seconds = _train(
+            model, train, trained, programs, replicas, folder, fresh, config.tensorboard
+        )
 
     best, probability = programs.predict(state.best_params, state.other, data.test_stories)
     last, _ = programs.predict(state.average, state.other, data.test_stories)
@@ -122,6 +132,7 @@ def _train(
     programs: Programs,
     replicas: Replicas,
     folder: Path,
+    fresh: Streaming | None,
     tensorboard: bool,
 ) -> tuple[State, list[float]]:
     """All epochs that are left; the state after the last, and the seconds that each epoch took,
@@ -150,6 +161,8 @@ def _train(
         start = time.perf_counter()
         state, metrics = programs.epoch(state, epoch)
         line = _epoch_line(epoch, metrics, replicas, start)
+        if fresh:
+            line["waited"] = round(fresh.waited, 4)  # for the stories
         history.append(line)
         if writes:
             with metrics_file.open("a") as file:
@@ -159,6 +172,7 @@ def _train(
             loss=f"{np.mean([x for x in line['loss'] if x is not None] or np.nan):.3f}",
             dev=f"{np.mean(line['dev_accuracy']):.3f}",
             stories=f"{speed:,.0f}/s",
+            **({"waited": f"{line['waited'] / line['seconds']:.1%}"} if fresh else {}),
         )
         for replica in np.flatnonzero((replicas.keep(state.stopped) == epoch) & writes):
             tqdm.write(f"{model}: in epoch {epoch} the loss of replica {replica} was no number; it "

@@ -21,6 +21,7 @@ from clutrr_jax.models import Spec
 from clutrr_jax.models.common import split
 from clutrr_jax.models.products import rounded
 from clutrr_jax.replicas import Replicas
+from clutrr_jax.streaming import Streaming
 from generator.errors import InputError
 
 # How people are told apart (Sinha et al. 2019, appendix 1.5): each story keeps the entities that
@@ -80,13 +81,34 @@ def split_rows(buckets: list[np.ndarray], seeds: np.ndarray, dev: float) -> Spli
     return Split(train_parts, dev_parts)
 
 
+def part_size(train: Any, count: int) -> int:
+    """How many of a batch's stories are packed together: of `count` there are, a part of each of
+    train.batch.
+
+    Raises:
+      InputError: the parts would not be alike.
+    """
+    if train.batch_parts < 1 or train.batch % train.batch_parts:
+        raise InputError(
+            f"train.batch_parts {train.batch_parts}: expected a divisor of train.batch, "
+            f"{train.batch}"
+        )
+    return min(train.batch, count + -count % train.batch_parts) // train.batch_parts
+
+
 def parameter_count(params: Any) -> int:
     """How many numbers one replica learns. The arrays have a leading replica axis."""
     return sum(int(np.prod(p.shape[1:])) for p in jax.tree.leaves(params))
 
 
 def build(
-    spec: Spec, config: Any, train: Any, sizes: Sizes, stories: Stories, replicas: Replicas
+    spec: Spec,
+    config: Any,
+    train: Any,
+    sizes: Sizes,
+    stories: Stories,
+    replicas: Replicas,
+    fresh: Streaming | None = None,
 ) -> Programs:
     """The programs that train `spec` on `stories`.
 
@@ -100,6 +122,8 @@ def build(
       sizes: of the data.
       stories: train stories.
       replicas: how many, and where.
+      fresh: the train stories of every epoch, where they are drawn anew; `stories` are then those
+        that the dev rows are taken from.
     """
     if train.entities not in ENTITY_POLICIES:
         raise InputError(
@@ -110,16 +134,15 @@ def build(
         raise InputError(
             f'train.products "{train.products}": expected one of {", ".join(PRODUCTS)}'
         )
-    if train.batch_parts < 1 or train.batch % train.batch_parts:
-        raise InputError(
-            f"train.batch_parts {train.batch_parts}: expected a divisor of train.batch, "
-            f"{train.batch}"
-        )
-    part_size = min(train.batch, len(stories.target) + -len(stories.target) % train.batch_parts)
-    part_size //= train.batch_parts
-    batch_size = part_size * train.batch_parts
-    shapes, buckets = plan_shapes(spec.kind, stories, part_size)
-    own = split_rows(buckets, replicas.seeds, train.dev)
+    part = part_size(train, len(stories.target))
+    batch_size = part * train.batch_parts
+    if fresh:
+        shapes = fresh.shapes
+        own = split_rows(fresh.first_rows, replicas.seeds, train.dev)
+        own = own._replace(train=[np.tile(r, (len(replicas.seeds), 1)) for r in fresh.rows])
+    else:
+        shapes, buckets = plan_shapes(spec.kind, stories, part)
+        own = split_rows(buckets, replicas.seeds, train.dev)
     steps_total = sum(-(-rows.shape[1] // batch_size) for rows in own.train)
     optimizer = optax.chain(optax.clip_by_global_norm(train.clip), optax.adam(train.learning_rate))
 
@@ -173,7 +196,7 @@ def build(
                 return (value, grads), after
 
             numbers = jnp.arange(train.batch_parts)
-            parts = rows.reshape(train.batch_parts, part_size)
+            parts = rows.reshape(train.batch_parts, part)
             sums, after = replicas.all(of_part, replicas.own(numbers), replicas.own(parts))
             value, grads = replicas.add(jax.tree.map(lambda x: x.sum(axis=0), sums))
             # Of the parts the keys alone differ, and keys stay as they are.
@@ -205,7 +228,7 @@ def build(
         return replicas.add((relation[:-1], probability[:-1]))
 
     def epoch_one(shared, state, key, train_rows, dev_rows) -> tuple[State, Metrics]:
-        stories, steps, number = shared
+        stories, dev_stories, steps, number = shared
         key = jax.random.fold_in(key, number)
         seen = stories
         if train.entities == "redrawn":
@@ -236,8 +259,8 @@ def build(
         (params, other, opt_state, average, _), losses = jax.lax.scan(
             step, carry, (rows[steps], jnp.asarray(bucket)[steps])
         )
-        relation, _ = predict_one(shapes, (stories, dev_rows), average, other)
-        right = [(relation[c] == stories.target[c]) & (c >= 0) for c in dev_rows]
+        relation, _ = predict_one(shapes, (dev_stories, dev_rows), average, other)
+        right = [(relation[c] == dev_stories.target[c]) & (c >= 0) for c in dev_rows]
         total = sum((c >= 0).sum() for c in dev_rows)
         accuracy = sum(r.sum() for r in right) / jnp.maximum(total, 1)
         # Of epochs that are equally good the last: a model goes on learning after its dev rows
@@ -269,7 +292,7 @@ def build(
         (
             keys,
             own.train,
-            [np.stack([chunk(r, part_size, replicas.sharing) for r in rows]) for rows in own.dev],
+            [np.stack([chunk(r, part, replicas.sharing) for r in rows]) for rows in own.dev],
         )
     )
     shared = replicas.share(stories)
@@ -277,7 +300,8 @@ def build(
     def epoch(state: State, number: int) -> tuple[State, Metrics]:
         # The order of the shapes is the same for all replicas, so that it is one branch for all.
         order = jax.random.permutation(jax.random.key(number), steps_total)
-        return epoch_all(replicas.share((shared, order, jnp.array(number))), state, *fixed)
+        now = replicas.share(fresh(number)) if fresh else shared
+        return epoch_all(replicas.share((now, shared, order, jnp.array(number))), state, *fixed)
 
     @cache
     def predict_in(shapes: tuple[Shape, ...]) -> Callable[..., Any]:
