@@ -118,7 +118,8 @@ def build(
       train: epochs, batch, batch_parts (see Replicas), products (see PRODUCTS), learning_rate,
         clip (global norm), average (decay of the average of the parameters, per step), entities
         (see ENTITY_POLICIES), reorder (share of the stories whose sentences are put in a new
-        order, each epoch), dev (share of the train rows).
+        order, each epoch), curriculum (epochs at first that see the shortest clauses alone), dev
+        (share of the train rows).
       sizes: of the data.
       stories: train stories.
       replicas: how many, and where.
@@ -143,6 +144,7 @@ def build(
     else:
         shapes, buckets = plan_shapes(spec.kind, stories, part)
         own = split_rows(buckets, replicas.seeds, train.dev)
+    shortest = np.asarray(stories.clause_length).min()
     steps_total = sum(-(-rows.shape[1] // batch_size) for rows in own.train)
     optimizer = optax.chain(optax.clip_by_global_norm(train.clip), optax.adam(train.learning_rate))
 
@@ -186,7 +188,7 @@ def build(
             return differentiate(params, other, batch, count)
 
         def gradient(stories, rows, params, other):
-            count = (rows >= 0).sum()
+            count = jnp.maximum((rows >= 0).sum(), 1)
             if train.batch_parts == 1:
                 return gradient_of(stories, params, other, count, rows)
 
@@ -241,6 +243,8 @@ def build(
             for b, rows in enumerate(train_rows)
         ]
         rows = jnp.concatenate(parts)  # [steps, B]
+        longer = stories.clause_length[rows] > shortest
+        rows = jnp.where((number <= train.curriculum) & longer, -1, rows)
         bucket = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
 
         def step(carry, now):

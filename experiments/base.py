@@ -33,6 +33,7 @@ def base(name: str, models: str) -> ConfigDict:
         "clip": 5.0,  # largest norm of the gradient
         "average": 0.999,  # decay per step of the parameters' moving average, which is tested
         "reorder": 0.5,  # share of the stories whose sentences are put in a new order, each epoch
+        "curriculum": 0,  # epochs at first that see the shortest clauses alone
         "dev": 0.2,  # share of the train stories that selects the epoch to be tested
         "checkpoint_minutes": 1.0,  # and always after the last epoch
     })  # fmt: skip

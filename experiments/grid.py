@@ -37,6 +37,7 @@ class Training:
     settings: Mapping[str, Any]  # by dotted name, as on the command line: of the stories, mostly
     reads: Mapping[Key, tuple[str, ...]]  # cell of the table -> tests T.K, taken together
     release: str = ""  # the released data set of the same kind, if there is one
+    epochs: Mapping[str, int] = field(default_factory=dict)  # of a model, instead of the scale's
 
 
 def write_stories(settings: dict[str, Any], folder: Path) -> None:
@@ -130,6 +131,8 @@ def cells(config: ConfigDict) -> list[Cell]:
             own, amount = config[model].train, amounts.get(model, min(amounts.values()))
             replicas = own.replicas or config.train.replicas or amount[0]
             one.train.epochs = config.train.epochs or amount[1]
+            if model in training.epochs and config.scale != "smoke" and not config.train.epochs:
+                one[model].train.epochs = training.epochs[model]
             reads = {_with_model(key, model): tests for key, tests in training.reads.items()}
             for seed in [config.seed] if data else range(config.seed, config.seed + replicas):
                 name = f"{training.name}/{model}" + ("" if data else f"/{seed}")
