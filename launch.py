@@ -7,7 +7,8 @@ An experiment is a file of settings: of one run, or of a grid of runs, which is 
 of the papers. Every setting can be given on the command line instead:
 
   --config.data=FILE         a CLUTRR data set: .zip, folder, .csv or .parquet
-                             (empty: stories are generated, as --config.generate.* says)
+                             (empty: stories are generated, as --config.generate.* says;
+                             generate: the same, and new train stories in every epoch)
   --config.models=A,B        which models, of: {models}
   --config.seed=N            seed of the first replica; the others have the next numbers
   --config.train.replicas=N  how many seeds are trained at once
@@ -20,7 +21,8 @@ and of a grid:
 
   --config.scale=S           how much of it: paper, laptop or smoke
   --config.data=DIR          the folder with the released data sets, data_*.zip, or one of them
-                             (empty: stories are generated, for each replica its own)
+                             (empty: stories are generated, for each replica its own; generate:
+                             the same, and new train stories in every epoch)
   --config.only=A,B          these runs alone, by names such as supporting/gat, with * for any
                              letters; none: nothing is run, the report is drawn from what is there
   --launcher=slurm           its runs are jobs of a Slurm cluster (local: they run here); needs
@@ -28,6 +30,13 @@ and of a grid:
   --slurm.partition=P        what a job asks for, by sbatch's names, time in minutes; of:
                              {slurm}.
                              Others as sbatch's environment variables, such as SBATCH_RESERVATION
+
+and of many hosts, each of which runs the same command (see clutrr_jax/hosts.py):
+
+  --hosts=auto               Slurm, Cloud TPU, GKE or MPI tell which hosts there are
+  --hosts=HOST:PORT          of the first host, where they meet; with these two:
+  --host_count=N             how many there are
+  --host_number=I            which one this is, from 0: the first one reads and writes --workdir
 
 All settings stand in experiments/base.py and at the top of each file in clutrr_jax/models/.
 
@@ -42,20 +51,23 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import fill
 
 import jax
 from absl import app, flags, logging
 from ml_collections import config_flags
 
-from clutrr_jax import preemption
+from clutrr_jax import hosts, preemption
 from clutrr_jax.command import Busy, alone
 from clutrr_jax.models import MODELS
-from clutrr_jax.prepare import prepare
+from clutrr_jax.prepare import Prepared, prepare
 from clutrr_jax.report import curve, page, results
 from clutrr_jax.run import device_name, run_model
 from experiments import grid, grid_report, slurm
+from experiments.base import GENERATE
 from experiments.measured import is_finished
+from generator.config import Config
 from generator.errors import InputError, at
 from generator.files import read_json
 
@@ -68,6 +80,9 @@ _CONFIG = config_flags.DEFINE_config_file("config", None, "The experiment: a fil
 _WORKDIR = flags.DEFINE_string("workdir", None, "The run's folder.")
 # job: one run of a grid, by a job of the cluster while others run; nothing is written but its own.
 _LAUNCHER = flags.DEFINE_enum("launcher", "local", ["local", "slurm", "job"], "Where runs run.")
+_HOSTS = flags.DEFINE_string("hosts", None, "Where the hosts meet: auto or HOST:PORT.")
+_HOST_COUNT = flags.DEFINE_integer("host_count", None, "How many hosts.")
+_HOST_NUMBER = flags.DEFINE_integer("host_number", None, "Which host this is, from 0.")
 
 
 def run(config, workdir: Path, write=grid.write_stories) -> None:
@@ -82,29 +97,65 @@ def run(config, workdir: Path, write=grid.write_stories) -> None:
     for name in models:
         if name not in MODELS:
             raise InputError(f'no model "{name}", expected some of {", ".join(MODELS)}')
-    print(f"Runs on {device_name()}.", flush=True)
+        if config.data == GENERATE and MODELS[name].kind == "states":
+            raise InputError(
+                f'data "{GENERATE}": model "{name}" reads the states of a frozen BERT, which are '
+                "computed once for all epochs; expected --config.data= or a data set"
+            )
+    if config.data == GENERATE and config.generate.dev_rows not in (0, "0"):
+        raise InputError(
+            f'data "{GENERATE}": generate.dev_rows is {config.generate.dev_rows}, expected 0: the '
+            "dev rows are a share of the first train stories, train.dev"
+        )
+    say(f"Runs on {device_name()}.")
     preemption.heed()
-    with alone(workdir):
-        _run(config, models, workdir, write)
+    if hosts.first():
+        with alone(workdir):
+            _run(config, models, workdir, write)
+    else:
+        with TemporaryDirectory() as folder:
+            _train_and_test(config, models, workdir, Path(folder), write)
 
 
 def _run(config, models: list[str], workdir: Path, write) -> None:
     claim(workdir / "config.json", identity(config))
-    if not config.data:
-        print(f"Generating stories in {workdir / 'data'}.", flush=True)
-        write(config.generate.to_dict(), workdir / "data")
-    data = prepare(config.data or workdir / "data")
-    if not config.data:
-        data = replace(data, name="generated stories")
-    print(f"Read {len(data.train):,} train and {len(data.test):,} test stories.", flush=True)
-    claim(workdir / "data.json", {"stories": data.fingerprint})
-    for name in models:
-        run_model(name, config, data, workdir / name)
+    if config.data in ("", GENERATE):
+        say(f"Generating stories in {workdir / 'data'}.")
+    data = _train_and_test(config, models, workdir, workdir / "data", write)
     found = results.collect(models, config.to_dict(), data, workdir, device_name())
     results.write(found, workdir)
     curve.draw(found, workdir / "curve.png")
     page.write(found, data.test, workdir)
     print(f"\n{results.plain_text(results.table(found))}\n\nThe report: {workdir / 'report.html'}")
+
+
+def _train_and_test(config, models: list[str], workdir: Path, stories: Path, write) -> Prepared:
+    """On every host; each of them reads the data, or generates the same to the folder `stories`,
+    and the first one alone knows the run's folder."""
+    if config.data in ("", GENERATE):
+        write(config.generate.to_dict(), stories)
+    if config.data == GENERATE:
+        data = prepare(stories, Config.from_json(config.generate.to_dict()))
+        data = replace(data, name="generated stories, those to train on new in each epoch")
+    elif config.data:
+        data = prepare(config.data)
+    else:
+        data = replace(prepare(stories), name="generated stories")
+    say(f"Read {len(data.train):,} train and {len(data.test):,} test stories.")
+    if hosts.first():
+        claim(workdir / "data.json", {"stories": data.fingerprint})
+    hosts.meet("data")
+    hosts.check(identity(config) | {"data": data.fingerprint})
+    for name in models:
+        run_model(name, config, data, workdir / name)
+        hosts.meet(f"end of {name}")
+    return data
+
+
+def say(text: str) -> None:
+    """To the user, once for all hosts."""
+    if hosts.first():
+        print(text, flush=True)
 
 
 def run_grid(config, workdir: Path) -> int:
@@ -221,6 +272,13 @@ def main(_) -> int:
         name = getattr(flags.FLAGS["config"], "config_filename", "--config")
         raise InputError(f"{at(name)}: no such file, expected an experiment") from None
     workdir = Path(_WORKDIR.value)
+    if _HOSTS.value:
+        if "grid" in config:
+            raise InputError(
+                f"--hosts={_HOSTS.value}: {config.name} is a grid, expected a single run; the runs "
+                "of a grid are spread over hosts by --launcher=slurm"
+            )
+        hosts.start(_HOSTS.value, _HOST_COUNT.value, _HOST_NUMBER.value)
     if "counts" in config:
         print(grid_report.write_counts(config.name, config.counts, workdir))
         return 0
@@ -270,10 +328,11 @@ if __name__ == "__main__":
     try:
         app.run(main, flags_parser=parse_flags)
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+        hosts.leave(str(error))
     except OSError as error:  # a full disk, most likely
         where = f"{error.filename}: " if error.filename else ""
         again = "once that is mended, the same command goes on"
-        print(f"error: {where}{error.strerror or error}; {again}", file=sys.stderr)
-        sys.exit(2)
+        hosts.leave(f"{where}{error.strerror or error}; {again}")
+    except (Exception, KeyboardInterrupt) as error:
+        hosts.fail(error)
+        raise

@@ -91,7 +91,7 @@ def first_replica(spec: Spec, config: Any, data: Prepared, state: State) -> Any:
     """
     model = spec.model(config, data.sizes, rngs=nnx.Rngs(0))
     for part in (state.best_params, state.other):
-        nnx.update(model, jax.tree.map(lambda array: jax.device_get(array)[0], part))
+        nnx.update(model, jax.tree.map(lambda array: array.addressable_data(0)[0], part))
     model.eval()
     return model
 

@@ -1,4 +1,7 @@
-"""Checkpoints of a training state, with Orbax. The last two are kept."""
+"""Checkpoints of a training state, with Orbax. The last two are kept.
+
+Of several hosts the first one writes and reads, and gives the others what it has read.
+"""
 
 import hashlib
 import logging
@@ -6,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 
+from clutrr_jax import hosts
 from generator.errors import InputError, at
 
 DIGEST = "digest"  # among the arrays of a checkpoint
+NOTE = "files.sha256"  # among its files
 
 
 def _is_key(leaf: Any) -> bool:
@@ -22,7 +26,7 @@ def _is_key(leaf: Any) -> bool:
 def _named(state: Any) -> dict[str, np.ndarray]:
     """Every array of the state under the name of its place in it; random keys as their numbers."""
     return {
-        jax.tree_util.keystr(path): np.asarray(jax.random.key_data(x) if _is_key(x) else x)
+        jax.tree_util.keystr(path): hosts.gather(jax.random.key_data(x) if _is_key(x) else x)
         for path, x in jax.tree_util.tree_leaves_with_path(state)
     }
 
@@ -36,16 +40,34 @@ def _digest(arrays: dict[str, np.ndarray]) -> np.ndarray:
     return np.frombuffer(digest.digest(), np.uint8)
 
 
+def _note(folder: Path) -> str:
+    """Tells whether a byte of a file was changed. Orbax is not to read what is damaged: where an
+    array fails, the reads of the others go on behind its back, and complain on stderr."""
+    files = sorted(f for f in folder.rglob("*") if f.is_file() and not f.name.startswith(NOTE))
+    return "".join(
+        f"{hashlib.sha256(f.read_bytes()).hexdigest()}  {f.relative_to(folder)}\n" for f in files
+    )
+
+
 class Checkpoints:
     """The checkpoints of one run in one folder, by epoch."""
 
     def __init__(self, folder: Path):
-        logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax tells of every file it writes
+        # Orbax tells of every file it writes, and of damage, which is dealt with below.
+        logging.getLogger("absl").setLevel(logging.CRITICAL)
         self.folder = folder
         options = ocp.CheckpointManagerOptions(
-            max_to_keep=2, enable_async_checkpointing=False, cleanup_tmp_directories=True
+            max_to_keep=2,
+            enable_async_checkpointing=False,
+            cleanup_tmp_directories=True,
+            create=False,
+            multiprocessing_options=ocp.options.MultiprocessingOptions(
+                primary_host=0, active_processes={0}
+            ),
         )
-        self.manager = ocp.CheckpointManager(folder.absolute(), options=options)
+        if hosts.first():
+            folder.mkdir(parents=True, exist_ok=True)
+            self.manager = ocp.CheckpointManager(folder.absolute(), options=options)
 
     def save(self, epoch: int, state: Any) -> None:
         """Writes the state after `epoch`; nothing is lost when killed meanwhile.
@@ -54,11 +76,18 @@ class Checkpoints:
           InputError: it cannot be written; the one before is still there.
         """
         arrays = _named(state)
+        if not hosts.first():
+            return
         try:
             if epoch in self.manager.all_steps():  # a damaged one, or it would have been restored
                 self.manager.delete(epoch)
             saved = ocp.args.StandardSave(arrays | {DIGEST: _digest(arrays)})
             self.manager.save(epoch, args=saved)
+            if jax.process_index() == 0:
+                note = self.folder / str(epoch) / NOTE
+                part = note.with_suffix(note.suffix + ".part")
+                part.write_text(_note(note.parent))
+                part.replace(note)
         except Exception as error:  # whatever a full disk provokes in the libraries below
             raise InputError(
                 f"{at(self.folder / str(epoch))}: cannot be written ({_first_line(error)}); the "
@@ -73,18 +102,19 @@ class Checkpoints:
         Raises:
           InputError: checkpoints are there but none can be used.
         """
-        newest = self.newest()
-        if newest is None:
+        epoch, saved = (self.newest() if hosts.first() else None) or (0, {})
+        epoch = int(hosts.from_first(np.array(epoch)))
+        if not epoch:
             return None
-        epoch, saved = newest
-        if {n: x.shape for n, x in saved.items()} != {
-            n: x.shape for n, x in _named(template).items()
+        arrays = _named(template)
+        if hosts.first() and {n: x.shape for n, x in saved.items()} != {
+            n: x.shape for n, x in arrays.items()
         }:
             raise InputError(
                 f"{at(self.folder / str(epoch))}: a checkpoint of another configuration, "
                 "expected the same model, sizes and number of replicas"
             )
-        return epoch, _like(template, saved)
+        return epoch, _like(template, hosts.from_first(saved if hosts.first() else arrays))
 
     def newest(self) -> tuple[int, dict[str, np.ndarray]] | None:
         """Epoch and arrays, by name, of the newest checkpoint that can be read, or None where
@@ -95,7 +125,11 @@ class Checkpoints:
         """
         problem = ""
         for epoch in sorted(self.manager.all_steps(), reverse=True):
+            note = self.folder / str(epoch) / NOTE  # not there if the run was killed in between
             try:
+                if note.exists() and note.read_text(errors="replace") != _note(note.parent):
+                    problem = problem or "it is not what was written"
+                    continue
                 saved = self.manager.restore(epoch, args=ocp.args.StandardRestore())
             except Exception as error:  # whatever a damaged file provokes in the libraries below
                 problem = problem or _first_line(error)
@@ -121,8 +155,7 @@ def _like(template: Any, saved: dict[str, np.ndarray]) -> Any:
     """The saved arrays in the structure and on the devices of the template."""
 
     def restore(path: Any, leaf: jax.Array) -> jax.Array:
-        values = saved[jax.tree_util.keystr(path)]
-        array = jax.random.wrap_key_data(jnp.asarray(values)) if _is_key(leaf) else values
-        return jax.device_put(array, leaf.sharding)
+        array = hosts.place(saved[jax.tree_util.keystr(path)], leaf.sharding)
+        return jax.random.wrap_key_data(array) if _is_key(leaf) else array
 
     return jax.tree_util.tree_map_with_path(restore, template)

@@ -9,6 +9,7 @@ import json
 import platform
 import sys
 import time
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
-from clutrr_jax import preemption
+from clutrr_jax import hosts, preemption
 from clutrr_jax.attention import write_attention
 from clutrr_jax.bert.features import with_states
 from clutrr_jax.checkpoint import Checkpoints
@@ -25,8 +26,9 @@ from clutrr_jax.extraction import write_extracted
 from clutrr_jax.models import MODELS
 from clutrr_jax.prepare import Prepared
 from clutrr_jax.replicas import Replicas
+from clutrr_jax.streaming import Streaming
 from clutrr_jax.tensorboard import Scalars
-from clutrr_jax.training import Metrics, Programs, State, build, parameter_count
+from clutrr_jax.training import Metrics, Programs, State, build, parameter_count, part_size
 from generator.errors import InputError, at
 from generator.files import check_shape
 
@@ -40,14 +42,17 @@ _EPOCH = {
 
 def device_name() -> str:
     """What JAX found to run on, in words."""
-    devices = jax.devices()
+    devices = jax.local_devices()
+    count = jax.process_count()
+    of_hosts = f", on each of {count} hosts" if count > 1 else ""
     if devices[0].platform != "cpu":
-        return f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform.upper()})"
+        kind = f"{devices[0].device_kind} ({devices[0].platform.upper()})"
+        return f"{len(devices)} x {kind}{of_hosts}"
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     cores = f"{len(devices)} core{'s' if len(devices) > 1 else ''}"
-    return f"{cores} of {names[0] if names else platform.machine()} (CPU)"
+    return f"{cores} of {names[0] if names else platform.machine()} (CPU){of_hosts}"
 
 
 def settings(config: Any, model: str) -> Any:
@@ -60,7 +65,8 @@ def settings(config: Any, model: str) -> Any:
 
 
 def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
-    """Trains and tests one model of the registry; does nothing when that has been done.
+    """Trains and tests one model of the registry; does nothing when that has been done. Of several
+    hosts all train and test, and the first one alone reads and writes the folder.
 
     Args:
       model: its name.
@@ -69,28 +75,44 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
       folder: the model's own.
     """
     done = folder / "model.json"
-    if done.exists():
+    if hosts.any_of(hosts.first() and done.exists()):
         return
-    if preemption.asked():
+    if hosts.any_of(preemption.asked()):
         preemption.leave()
     spec, train = MODELS[model], settings(config, model)
     if spec.kind == "states":
         data = with_states(data, config[model])
-    folder.mkdir(parents=True, exist_ok=True)
-    replicas = Replicas(train.replicas, config.seed)
-    programs = build(spec, config[model], train, data.sizes, data.train_stories, replicas)
-    trained = int(len(data.train) * (1 - train.dev)) * train.replicas  # stories in an epoch
-    state, seconds = _train(
-        model, train, trained, programs, replicas, folder, tensorboard=config.tensorboard
-    )
+    if hosts.first():
+        folder.mkdir(parents=True, exist_ok=True)
+    replicas = Replicas(train.replicas, config.seed, train.batch_parts)
+    with ExitStack() as stack:
+        fresh, stories = None, data.train_stories
+        trained = int(len(data.train) * (1 - train.dev)) * train.replicas  # stories in an epoch
+        if data.fresh:
+            part, pool = part_size(train, len(data.train)), data.sizes.entities
+            fresh = stack.enter_context(
+                closing(Streaming(spec.kind, data.fresh, stories, pool, part))
+            )
+            trained = len(data.train) * train.replicas
+        programs = build(spec, config[model], train, data.sizes, stories, replicas, fresh)
+        state, seconds = _train(
+            model, train, trained, programs, replicas, folder, fresh, config.tensorboard
+        )
 
+    said = {}
     for variant in ("", *spec.variants):
         if variant:
             other = spec._replace(model=spec.variants[variant])
             programs = build(other, config[model], train, data.sizes, data.train_stories, replicas)
         best, probability = programs.predict(state.best_params, state.other, data.test_stories)
         last, _ = programs.predict(state.average, state.other, data.test_stories)
-        predictions = Predictions(*map(replicas.keep, (best, last, probability)))
+        said[variant] = Predictions(*map(replicas.keep, (best, last, probability)))
+    best_epochs, stopped, accuracy = map(
+        replicas.keep, (state.best_epoch, state.stopped, state.best_accuracy)
+    )
+    if not hosts.first():
+        return
+    for variant, predictions in said.items():
         write_predictions(folder / prediction_file(variant), predictions, data.test)
     write_attention(folder, spec, config[model], data, state)
     write_extracted(folder, spec, config[model], data, state)
@@ -98,9 +120,9 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
         "parameters": parameter_count(state.params),
         "epochs": train.epochs,
         "replicas": train.replicas,
-        "best_epochs": replicas.keep(state.best_epoch).tolist(),
-        "stopped_epochs": replicas.keep(state.stopped).tolist(),
-        "dev_accuracy": replicas.keep(state.best_accuracy).round(4).tolist(),
+        "best_epochs": best_epochs.tolist(),
+        "stopped_epochs": stopped.tolist(),
+        "dev_accuracy": accuracy.round(4).tolist(),
         "seconds": round(sum(seconds), 2),
         # Of the median epoch: the first one is mostly compilation.
         "stories_per_second": round(trained / float(np.median(seconds))),
@@ -118,6 +140,7 @@ def _train(
     programs: Programs,
     replicas: Replicas,
     folder: Path,
+    fresh: Streaming | None,
     tensorboard: bool,
 ) -> tuple[State, list[float]]:
     """All epochs that are left; the state after the last, and the seconds that each epoch took,
@@ -129,8 +152,9 @@ def _train(
     if restored:
         first, state = restored[0] + 1, restored[1]
     metrics_file = folder / "metrics.jsonl"
-    history = _keep_epochs(metrics_file, before=first)
-    scalars = Scalars(folder / "tensorboard", first) if tensorboard else None
+    writes = hosts.first()
+    history = _keep_epochs(metrics_file, before=first) if writes else []
+    scalars = Scalars(folder / "tensorboard", first) if tensorboard and writes else None
     saved_at = time.monotonic()
     bar = tqdm(
         range(first, train.epochs + 1),
@@ -139,31 +163,36 @@ def _train(
         total=train.epochs,
         unit="epoch",
         file=sys.stderr,
-        disable=first > train.epochs,
+        disable=first > train.epochs or not writes,
     )
     for epoch in bar:
         start = time.perf_counter()
         state, metrics = programs.epoch(state, epoch)
         line = _epoch_line(epoch, metrics, replicas, start)
+        if fresh:
+            line["waited"] = round(fresh.waited, 4)  # for the stories
         history.append(line)
-        with metrics_file.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        if writes:
+            with metrics_file.open("a") as file:
+                file.write(json.dumps(line) + "\n")
         speed = trained / line["seconds"]
         bar.set_postfix(
             loss=f"{np.mean([x for x in line['loss'] if x is not None] or np.nan):.3f}",
             dev=f"{np.mean(line['dev_accuracy']):.3f}",
             stories=f"{speed:,.0f}/s",
+            **({"waited": f"{line['waited'] / line['seconds']:.1%}"} if fresh else {}),
         )
-        for replica in np.flatnonzero(replicas.keep(state.stopped) == epoch):
+        for replica in np.flatnonzero((replicas.keep(state.stopped) == epoch) & writes):
             tqdm.write(f"{model}: in epoch {epoch} the loss of replica {replica} was no number; it "
                        "stays as it was before", file=sys.stderr)  # fmt: skip
         if scalars:
             scalars.write(line, train.learning_rate, speed)
         due = time.monotonic() - saved_at > 60 * train.checkpoint_minutes
-        if epoch == train.epochs or due or preemption.asked():
+        stop = hosts.any_of(preemption.asked())
+        if epoch == train.epochs or stop or hosts.any_of(due and writes):
             checkpoints.save(epoch, state)
             saved_at = time.monotonic()
-        if preemption.asked():
+        if stop:
             preemption.leave()
     if scalars:
         scalars.close()

@@ -19,13 +19,18 @@ from clutrr_jax.data.batches import TEST_BATCH, Shape, chunk, pack, plan_shapes,
 from clutrr_jax.data.stories import Sizes, Stories, redraw_entities, reorder_sentences
 from clutrr_jax.models import Spec
 from clutrr_jax.models.common import split
+from clutrr_jax.models.products import rounded
 from clutrr_jax.replicas import Replicas
+from clutrr_jax.streaming import Streaming
 from generator.errors import InputError
 
 # How people are told apart (Sinha et al. 2019, appendix 1.5): each story keeps the entities that
 # were drawn for it, with random vectors (fixed) or trained ones (learned); or its entities, and so
 # their vectors, are drawn anew each epoch (redrawn).
 ENTITY_POLICIES = ("fixed", "redrawn", "learned")
+
+# To what the inputs of all matrix products are rounded in training; not where a model is tested.
+PRODUCTS = ("float32", "bfloat16")
 
 
 class State(NamedTuple):
@@ -76,34 +81,70 @@ def split_rows(buckets: list[np.ndarray], seeds: np.ndarray, dev: float) -> Spli
     return Split(train_parts, dev_parts)
 
 
+def part_size(train: Any, count: int) -> int:
+    """How many of a batch's stories are packed together: of `count` there are, a part of each of
+    train.batch.
+
+    Raises:
+      InputError: the parts would not be alike.
+    """
+    if train.batch_parts < 1 or train.batch % train.batch_parts:
+        raise InputError(
+            f"train.batch_parts {train.batch_parts}: expected a divisor of train.batch, "
+            f"{train.batch}"
+        )
+    return min(train.batch, count + -count % train.batch_parts) // train.batch_parts
+
+
 def parameter_count(params: Any) -> int:
     """How many numbers one replica learns. The arrays have a leading replica axis."""
     return sum(int(np.prod(p.shape[1:])) for p in jax.tree.leaves(params))
 
 
 def build(
-    spec: Spec, config: Any, train: Any, sizes: Sizes, stories: Stories, replicas: Replicas
+    spec: Spec,
+    config: Any,
+    train: Any,
+    sizes: Sizes,
+    stories: Stories,
+    replicas: Replicas,
+    fresh: Streaming | None = None,
 ) -> Programs:
     """The programs that train `spec` on `stories`.
 
     Args:
       spec: the model, from the registry.
       config: the model's settings.
-      train: epochs, batch, learning_rate, clip (global norm), average (decay of the average of
-        the parameters, per step), entities (see ENTITY_POLICIES), reorder (share of the stories
-        whose sentences are put in a new order, each epoch), dev (share of the train rows).
+      train: epochs, batch, batch_parts (see Replicas), products (see PRODUCTS), learning_rate,
+        clip (global norm), average (decay of the average of the parameters, per step), entities
+        (see ENTITY_POLICIES), reorder (share of the stories whose sentences are put in a new
+        order, each epoch), curriculum (epochs at first that see the shortest clauses alone), dev
+        (share of the train rows).
       sizes: of the data.
       stories: train stories.
       replicas: how many, and where.
+      fresh: the train stories of every epoch, where they are drawn anew; `stories` are then those
+        that the dev rows are taken from.
     """
     if train.entities not in ENTITY_POLICIES:
         raise InputError(
             f'train.entities "{train.entities}": expected one of {", ".join(ENTITY_POLICIES)}'
         )
     parts_of = partial(split, learn_entities=train.entities == "learned")
-    batch_size = min(train.batch, len(stories.target))
-    shapes, buckets = plan_shapes(spec.kind, stories, batch_size)
-    own = split_rows(buckets, replicas.seeds, train.dev)
+    if train.products not in PRODUCTS:
+        raise InputError(
+            f'train.products "{train.products}": expected one of {", ".join(PRODUCTS)}'
+        )
+    part = part_size(train, len(stories.target))
+    batch_size = part * train.batch_parts
+    if fresh:
+        shapes = fresh.shapes
+        own = split_rows(fresh.first_rows, replicas.seeds, train.dev)
+        own = own._replace(train=[np.tile(r, (len(replicas.seeds), 1)) for r in fresh.rows])
+    else:
+        shapes, buckets = plan_shapes(spec.kind, stories, part)
+        own = split_rows(buckets, replicas.seeds, train.dev)
+    shortest = np.asarray(stories.clause_length).min()
     steps_total = sum(-(-rows.shape[1] // batch_size) for rows in own.train)
     optimizer = optax.chain(optax.clip_by_global_norm(train.clip), optax.adam(train.learning_rate))
 
@@ -124,7 +165,7 @@ def build(
             params, other, optimizer.init(params), params, params, jnp.float32(-1), none, none
         )
 
-    def loss(params: Any, other: Any, batch: Any) -> tuple[jax.Array, Any]:
+    def loss(params: Any, other: Any, batch: Any, count: jax.Array) -> tuple[jax.Array, Any]:
         model = nnx.merge(train_graph, params, other, copy=True)
         target, mask = targets(batch)
         if hasattr(model, "loss"):
@@ -132,12 +173,37 @@ def build(
         else:
             losses = optax.softmax_cross_entropy_with_integer_labels(model(batch), target)
         other = parts_of(model)[2]
-        return (losses * mask).sum() / mask.sum(), other
+        return (losses * mask).sum() / count, other
+
+    differentiate: Callable[..., Any] = jax.value_and_grad(loss, has_aux=True)
+    if train.products == "bfloat16":
+        differentiate = rounded(differentiate)
 
     def gradient_in(shape: Shape):
-        def gradient(stories, rows, params, other):
+        """Loss, what is not trained, and gradient of a batch `rows` [B]; each part of the batch
+        has its own random numbers."""
+
+        def gradient_of(stories, params, other, count, rows):
             batch = pack(stories, rows, shape)
-            return jax.value_and_grad(loss, has_aux=True)(params, other, batch)
+            return differentiate(params, other, batch, count)
+
+        def gradient(stories, rows, params, other):
+            count = jnp.maximum((rows >= 0).sum(), 1)
+            if train.batch_parts == 1:
+                return gradient_of(stories, params, other, count, rows)
+
+            def of_part(number, rows):
+                own = jax.tree.map(lambda x: _fold(x, number), other)
+                (value, after), grads = gradient_of(stories, params, own, count, rows)
+                return (value, grads), after
+
+            numbers = jnp.arange(train.batch_parts)
+            parts = rows.reshape(train.batch_parts, part)
+            sums, after = replicas.all(of_part, replicas.own(numbers), replicas.own(parts))
+            value, grads = replicas.add(jax.tree.map(lambda x: x.sum(axis=0), sums))
+            # Of the parts the keys alone differ, and keys stay as they are.
+            other = jax.tree.map(lambda b, a: b if _is_key(b) else a[0], other, after)
+            return (value, other), grads
 
         return gradient
 
@@ -145,12 +211,13 @@ def build(
 
     def predict_one(shapes, shared, params, other) -> tuple[jax.Array, jax.Array]:
         """Predicted relation and its probability for each of the `rows` [chunks, B] of each shape,
-        at the place of its story [S]; 0 for the other stories."""
+        at the place of its story [S]; 0 for the other stories. Devices that share batches share
+        the chunks."""
         stories, rows = shared
         model = nnx.merge(test_graph, params, other, copy=True)
         relation = jnp.zeros(len(stories.target) + 1, jnp.int32)
         probability = jnp.zeros(len(stories.target) + 1)
-        for shape, chunks in zip(shapes, rows, strict=True):
+        for shape, chunks in zip(shapes, map(replicas.own, rows), strict=True):
 
             def one(chunk_rows, shape=shape):
                 p = nnx.softmax(model(pack(stories, chunk_rows, shape)))  # [B, relations]
@@ -160,10 +227,10 @@ def build(
             place = jnp.where(chunks < 0, len(stories.target), chunks)
             relation = relation.at[place].set(found)
             probability = probability.at[place].set(p)
-        return relation[:-1], probability[:-1]
+        return replicas.add((relation[:-1], probability[:-1]))
 
     def epoch_one(shared, state, key, train_rows, dev_rows) -> tuple[State, Metrics]:
-        stories, steps, number = shared
+        stories, dev_stories, steps, number = shared
         key = jax.random.fold_in(key, number)
         seen = stories
         if train.entities == "redrawn":
@@ -176,6 +243,8 @@ def build(
             for b, rows in enumerate(train_rows)
         ]
         rows = jnp.concatenate(parts)  # [steps, B]
+        longer = stories.clause_length[rows] > shortest
+        rows = jnp.where((number <= train.curriculum) & longer, -1, rows)
         bucket = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
 
         def step(carry, now):
@@ -194,8 +263,8 @@ def build(
         (params, other, opt_state, average, _), losses = jax.lax.scan(
             step, carry, (rows[steps], jnp.asarray(bucket)[steps])
         )
-        relation, _ = predict_one(shapes, (stories, dev_rows), average, other)
-        right = [(relation[c] == stories.target[c]) & (c >= 0) for c in dev_rows]
+        relation, _ = predict_one(shapes, (dev_stories, dev_rows), average, other)
+        right = [(relation[c] == dev_stories.target[c]) & (c >= 0) for c in dev_rows]
         total = sum((c >= 0).sum() for c in dev_rows)
         accuracy = sum(r.sum() for r in right) / jnp.maximum(total, 1)
         # Of epochs that are equally good the last: a model goes on learning after its dev rows
@@ -227,7 +296,7 @@ def build(
         (
             keys,
             own.train,
-            [np.stack([chunk(r, batch_size) for r in rows]) for rows in own.dev],
+            [np.stack([chunk(r, part, replicas.sharing) for r in rows]) for rows in own.dev],
         )
     )
     shared = replicas.share(stories)
@@ -235,7 +304,8 @@ def build(
     def epoch(state: State, number: int) -> tuple[State, Metrics]:
         # The order of the shapes is the same for all replicas, so that it is one branch for all.
         order = jax.random.permutation(jax.random.key(number), steps_total)
-        return epoch_all(replicas.share((shared, order, jnp.array(number))), state, *fixed)
+        now = replicas.share(fresh(number)) if fresh else shared
+        return epoch_all(replicas.share((now, shared, order, jnp.array(number))), state, *fixed)
 
     @cache
     def predict_in(shapes: tuple[Shape, ...]) -> Callable[..., Any]:
@@ -244,13 +314,22 @@ def build(
     def predict(params: Any, other: Any, test: Stories) -> tuple[jax.Array, jax.Array]:
         test_shapes, test_buckets = plan_shapes(spec.kind, test, min(TEST_BATCH, len(test.target)))
         chunks = [
-            chunk(rows, shape.stories)
+            chunk(rows, shape.stories, replicas.sharing)
             for rows, shape in zip(test_buckets, test_shapes, strict=True)
         ]
         program = predict_in(tuple(test_shapes))
         return program(replicas.share((test, chunks)), params, other)
 
     return Programs(lambda: init_all(None, keys), epoch, predict)
+
+
+def _is_key(x: jax.Array) -> bool:
+    return jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
+
+
+def _fold(x: jax.Array, number: jax.Array) -> jax.Array:
+    """A random key with the number folded in; anything else as it is."""
+    return jax.random.fold_in(x, number) if _is_key(x) else x
 
 
 def _shuffled(key: jax.Array, rows: jax.Array, size: int) -> jax.Array:

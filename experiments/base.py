@@ -5,6 +5,8 @@ from ml_collections import ConfigDict, config_dict
 from clutrr_jax.models import MODELS
 from generator.config import Config
 
+GENERATE = "generate"
+
 
 def base(name: str, models: str) -> ConfigDict:
     """The settings of the run `name` with these models, comma-separated. An experiment changes
@@ -16,6 +18,7 @@ def base(name: str, models: str) -> ConfigDict:
     config.seed = 0  # of the first replica; the next have the next numbers
 
     # A data set: .zip, folder, .csv or .parquet. Empty: generated anew, as `generate` says.
+    # GENERATE: the same, and the train stories anew in every epoch.
     config.data = ""
     config.generate = ConfigDict(Config().to_json())
 
@@ -24,10 +27,13 @@ def base(name: str, models: str) -> ConfigDict:
         "epochs": 100,
         "entities": "redrawn",  # each epoch, or fixed or learned; the paper's: fixed
         "batch": 100,  # stories per step
+        "batch_parts": 1,  # of each batch, for as many devices to share it
+        "products": "float32",  # or bfloat16: inputs of all matrix products in training
         "learning_rate": 1e-3,  # of Adam
         "clip": 5.0,  # largest norm of the gradient
         "average": 0.999,  # decay per step of the parameters' moving average, which is tested
         "reorder": 0.5,  # share of the stories whose sentences are put in a new order, each epoch
+        "curriculum": 0,  # epochs at first that see the shortest clauses alone
         "dev": 0.2,  # share of the train stories that selects the epoch to be tested
         "checkpoint_minutes": 1.0,  # and always after the last epoch
     })  # fmt: skip

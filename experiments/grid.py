@@ -14,7 +14,7 @@ from typing import Any
 from ml_collections import ConfigDict, config_dict
 
 from clutrr_jax.models import MODELS
-from experiments.base import base
+from experiments.base import GENERATE, base
 from experiments.claims import Claim
 from experiments.measured import Key, variant_test
 from experiments.published import Share
@@ -37,6 +37,7 @@ class Training:
     settings: Mapping[str, Any]  # by dotted name, as on the command line: of the stories, mostly
     reads: Mapping[Key, tuple[str, ...]]  # cell of the table -> tests T.K, taken together
     release: str = ""  # the released data set of the same kind, if there is one
+    epochs: Mapping[str, int] = field(default_factory=dict)  # of a model, instead of the scale's
 
 
 def write_stories(settings: dict[str, Any], folder: Path) -> None:
@@ -118,15 +119,22 @@ def cells(config: ConfigDict) -> list[Cell]:
     }[config.scale]
     models = [name.strip() for name in config.models.split(",")] if config.models else list(amounts)
     found = []
-    for training, data in _with_data(config.data, grid.trainings):
+    fresh = config.data == GENERATE
+    if fresh and grid.write is not write_stories:
+        raise InputError(
+            f'data "{GENERATE}": {config.name} has a generator of its own; expected --config.data='
+        )
+    for training, data in _with_data("" if fresh else config.data, grid.trainings):
         for model in models:
             if model not in MODELS:
                 raise InputError(f'no model "{model}", expected some of {", ".join(MODELS)}')
             one = _one_model(config, model, training)
-            one.data = data
+            one.data = config.data if fresh else data
             own, amount = config[model].train, amounts.get(model, min(amounts.values()))
             replicas = own.replicas or config.train.replicas or amount[0]
             one.train.epochs = config.train.epochs or amount[1]
+            if model in training.epochs and config.scale != "smoke" and not config.train.epochs:
+                one[model].train.epochs = training.epochs[model]
             reads = _reads(training, model, MODELS[model].variants if grid.variants else ())
             for seed in [config.seed] if data else range(config.seed, config.seed + replicas):
                 name = f"{training.name}/{model}" + ("" if data else f"/{seed}")

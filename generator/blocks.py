@@ -1,8 +1,8 @@
 """The stories of a task, block by block, with as many of each kind as wanted.
 
 A task is an endless sequence of stories in blocks of `BLOCK`; each block has its own source of
-chance, made of the seed, the split, the task and the number of the block. So the same seed gives
-the same stories however many are asked for, and whoever computes which block.
+chance, made of the seed, the split, the task, the number of the block and that of the draw. So the
+same seed gives the same stories however many are asked for, and whoever computes which block.
 
 What is not allowed (held out, ambiguous, there already) is drawn again with the same target
 relation, so that the relations stay uniform.
@@ -32,17 +32,23 @@ _TRIES_CLAUSE = 1 << 18  # the same where clauses are wanted: the rarest are one
 
 
 def block(
-    config: Config, split: str, task: Task, index: int, tellable: np.ndarray = _ALL_PREDICATES
+    config: Config,
+    split: str,
+    task: Task,
+    index: int,
+    tellable: np.ndarray = _ALL_PREDICATES,
+    draw: int = 0,
 ) -> tuple[Stories, np.random.Generator]:
     """Block `index` of a task, and the source of chance for its text.
 
     All blocks have BLOCK stories, but for the last one where no clause may come twice. Noise facts
-    are of the `tellable` predicates, bool [11].
+    are of the `tellable` predicates, bool [11]. Files hold draw 0; any other is as many stories
+    anew, of which the same is held out.
 
     Raises:
       InputError: the settings allow no such stories, or not as many.
     """
-    rng = _chance(config, split, task, index)
+    rng = _chance(config, split, task, index, *([draw] if draw else []))
     graph = kinship_graph(config.shape, _FAMILIES, rng)
     order = _order(config, split, task, graph, index, rng)
     stories = candidates(config, split, task, graph, tellable, order.relation[:0], rng)

@@ -134,6 +134,18 @@ class Config:
         rows = {"train": self.train_rows, "test": self.test_rows, "dev": self.dev_rows}[split]
         return rows if isinstance(rows, int) else rows[self.tasks(split).index(task)]
 
+    def most(self, task: Task) -> tuple[int, int]:
+        """Most people and most facts of a story of a task."""
+        people, facts = task.k + 1, task.k
+        for kind, length, new in (
+            (SUPPORTING, self.supporting_length, self.supporting_length - 1),
+            (IRRELEVANT, self.irrelevant_length, self.irrelevant_length),
+            (DISCONNECTED, self.disconnected_length, self.disconnected_length + 1),
+        ):
+            if task.noise in (kind, ALL_NOISE):
+                people, facts = people + new, facts + length
+        return people, facts + (task.noise in (MEMORY, MIXED))
+
     def holds_out_clauses(self, k: int) -> bool:
         """Whether part of the clauses of k facts is kept for the tests.
 

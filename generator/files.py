@@ -17,6 +17,7 @@ from types import UnionType
 from typing import Any, BinaryIO, NamedTuple
 
 from generator.errors import InputError, at
+from generator.parquet import pages
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 # What is compressed may unpack to this much. The released data unpack to 5 times their size.
@@ -173,10 +174,8 @@ def _parquet(name: str, file: BinaryIO, most: int) -> Iterator[list[str]]:
     total = 0
     try:
         with pq.ParquetFile(content) as parquet:
-            groups = range(parquet.num_row_groups)
-            stored = [parquet.metadata.row_group(group).total_byte_size for group in groups]
+            _check_size(name, _parquet_size(content.getvalue(), parquet.metadata), most)
             fields = list(parquet.schema_arrow)
-        _check_size(name, sum(stored), most)
         texts = [field.name for field in fields if is_text(field.type)]
         header = [f.name for f in fields if f.name in texts or pa.types.is_primitive(f.type)]
         if len(set(header)) < len(header):
@@ -191,6 +190,23 @@ def _parquet(name: str, file: BinaryIO, most: int) -> Iterator[list[str]]:
                 yield from ([cell or "" for cell in row] for row in zip(*columns, strict=True))
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         raise InputError(f"{at(name)}: damaged, not a readable Parquet file ({error})") from None
+
+
+def _parquet_size(content: bytes, metadata: Any) -> int:
+    """To how many bytes a Parquet file unpacks, by what it says of itself; pyarrow takes as much
+    memory. Raises ValueError for what cannot be."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    unpacked = 0
+    for column in (group.column(number) for group in groups for number in range(group.num_columns)):
+        first = column.data_page_offset
+        if column.has_dictionary_page and 0 < (column.dictionary_page_offset or 0) < first:
+            first = column.dictionary_page_offset
+        for page in pages(content, first, column.total_compressed_size):
+            # A value of a dictionary takes a byte at least; other pages are read as far as needed.
+            if page.values > (page.unpacked if page.is_dictionary else column.num_values):
+                raise ValueError("a page has more values than it can")
+            unpacked += page.unpacked
+    return max(unpacked, sum(group.total_byte_size for group in groups))
 
 
 def read_json(path: Path, shape: Any = None) -> dict[str, Any]:

@@ -37,12 +37,17 @@ class Generated:
 
 
 def generate(
-    config: Config, split: str = "train", rows: int | None = None, first: int = 0, text: bool = True
+    config: Config,
+    split: str = "train",
+    rows: int | None = None,
+    first: int = 0,
+    text: bool = True,
+    draw: int = 0,
 ) -> Generated:
     """Draws the stories of a split, all tasks one after the other.
 
     Each task is an endless sequence of stories; files hold its start. A training that wants fresh
-    stories in epoch e of n rows takes `first = e * n`: what is held out stays the same.
+    stories in each epoch takes the epoch's number as `draw`: what is held out stays the same.
 
     Args:
       config: the settings.
@@ -50,6 +55,7 @@ def generate(
       rows: stories per task, by default those of the settings.
       first: position of the first story of each task in its sequence.
       text: whether to write the text too, which takes most of the time.
+      draw: which of endlessly many sequences; files hold those of draw 0.
     Raises:
       InputError: the settings cannot be met.
     """
@@ -61,7 +67,7 @@ def generate(
     for task in config.tasks(split):
         last = first + (config.rows(split, task) if rows is None else rows)
         for index in range(first // BLOCK, -(-last // BLOCK) if last > first else 0):
-            part, rng = block(config, split, task, index, tellable)
+            part, rng = block(config, split, task, index, tellable, draw)
             wanted = slice(max(first - index * BLOCK, 0), last - index * BLOCK)
             if text:
                 people = bracketed(part.gender, part.name)

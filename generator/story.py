@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from generator.errors import InputError
 from generator.kinship import (
     GENDERS,
     NUM_PREDICATES,
+    NUM_RELATIONS,
     PREDICATE_ID,
     RELATION_OF,
     RELATIONS,
@@ -81,9 +83,9 @@ class Bank:
         return [key for key in keys if not self.templates.get(key)]
 
     @cached_property
-    def covers(self) -> "_Cover":
-        """Paraphrases by the facts that follow, for quick look-up."""
-        return _Cover(self)
+    def pools(self) -> "_Pools":
+        """The paraphrases by the facts that follow, for quick look-up."""
+        return _Pools(self)
 
 
 def clause_name(key: ClauseKey) -> str:
@@ -91,31 +93,117 @@ def clause_name(key: ClauseKey) -> str:
     return f"{GENDERS[key[0]]}:{'-'.join(RELATIONS[r] for r in key[1])}"
 
 
-class _Cover(dict):
-    """(gender, relations of the next up to three facts) -> the templates for 1, 2, 3 of them.
-
-    Relations are bytes; an entry lists (number of facts, templates) for each number there are
-    templates for. Entries are made when first asked for.
-    """
+class _Pools:
+    """The templates of a bank by number, and which ones tell the facts that follow."""
 
     def __init__(self, bank: Bank) -> None:
-        self.bank = bank
+        self.name = bank.name
+        self.texts: list[str] = []  # by number of the template
+        self.start: list[int] = []  # of each pool, the number of its first template
+        self.size: list[int] = []
+        # [3, gender, relations of the next three facts]: the pool that tells 1, 2, 3 of them, or -1
+        self.pool = np.full((MAX_PIECE, 2, *[NUM_RELATIONS] * MAX_PIECE), -1)
+        for (gender, relations), pool in bank.templates.items():
+            if pool and len(relations) <= MAX_PIECE:
+                self.pool[len(relations) - 1, gender][relations] = len(self.start)
+                self.start.append(len(self.texts))
+                self.size.append(len(pool))
+                self.texts += pool
 
-    def __missing__(self, key: tuple[int, bytes]) -> list[tuple[int, tuple[str, ...]]]:
-        gender, relations = key
-        templates = self.bank.templates
-        found = [
-            (length, pool)
-            for length in range(1, len(relations) + 1)
-            if (pool := templates.get((gender, tuple(relations[:length]))))
-        ]
-        if not found:
+    def draw(
+        self, gender: np.ndarray, relations: np.ndarray, reach: np.ndarray, chance: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """How many of the next facts are told at once, and by which template, [P] each.
+
+        Args:
+          gender: [P] of the person with whom the facts begin.
+          relations: [P, 3] of the next facts; anything where there are fewer.
+          reach: [P] how many of them may be told at once.
+          chance: [P, 2] random numbers.
+        """
+        pools = self.pool[:, gender, *relations.T]  # [3, P]
+        fits = (pools >= 0) & (np.arange(MAX_PIECE)[:, None] < reach)
+        options = np.cumsum(fits, axis=0)
+        if (options[-1] == 0).any():
+            row = int((options[-1] == 0).argmax())
             raise InputError(
-                f'bank "{self.bank.name}" has no paraphrase for clause '
-                f"{clause_name((gender, (relations[0],)))}; a bank needs one for each single fact"
+                f'bank "{self.name}" has no paraphrase for clause '
+                f"{clause_name((int(gender[row]), (int(relations[row, 0]),)))}; a bank needs one "
+                "for each single fact"
             )
-        self[key] = found
-        return found
+        drawn = (options > (chance[:, 0] * options[-1]).astype(int)).argmax(axis=0)  # [P]
+        pool = pools[drawn, np.arange(len(gender))]
+        size = np.array(self.size)[pool]
+        return drawn + 1, np.array(self.start)[pool] + (chance[:, 1] * size).astype(int)
+
+
+class Told(NamedTuple):
+    """What tells B stories: P paraphrases, those of a story one after the other, along its walks,
+    the path first."""
+
+    start: np.ndarray  # [B + 1] the first paraphrase of each story
+    of_path: np.ndarray  # [B] how many tell the path
+    template: np.ndarray  # [P] number in Bank.pools
+    people: np.ndarray  # [P, 4] those who its placeholders stand for; anything where there is none
+    order: np.ndarray  # [P] the paraphrases in the order of the text, story by story
+    chance: np.ndarray  # [B] a random number that is left
+
+
+def tell(stories: Stories, bank: Bank, rng: np.random.Generator) -> Told:
+    """Draws the paraphrases of B stories from a bank."""
+    b = len(stories)
+    facts = sum(relations.shape[1] for relations in stories.relations)
+    # Three random numbers per paraphrase: how many facts, which of the texts, which place.
+    chances = rng.random((b, 3 * facts + 1))
+    used = np.zeros(b, np.int64)
+    found: list[tuple[np.ndarray, ...]] = []
+    for w, (nodes, relations) in enumerate(zip(stories.nodes, stories.relations, strict=True)):
+        reach = _reach(nodes)
+        relations = np.pad(relations, [(0, 0), (0, MAX_PIECE - 1)])
+        nodes = np.pad(nodes, [(0, 0), (0, MAX_PIECE - 1)])
+        row = np.flatnonzero(relations[:, 0] >= 0)
+        at = np.zeros(len(row), np.int64)
+        while len(row):
+            follow = at[:, None] + np.arange(MAX_PIECE + 1)
+            people = nodes[row[:, None], follow]
+            chance = chances[row[:, None], used[row, None] + np.arange(3)]
+            told, template = bank.pools.draw(
+                stories.gender[row, people[:, 0]],
+                relations[row[:, None], follow[:, :-1]],
+                reach[row, at],
+                chance[:, :2],
+            )
+            found.append((row, np.full(len(row), w), template, people, chance[:, 2]))
+            used[row] += 3
+            at = at + told
+            left = at < reach.shape[1]
+            row, at = row[left], at[left]
+    row, walk, template, people, place = (np.concatenate(part) for part in zip(*found, strict=True))
+    along = np.argsort(row, kind="stable")
+    row, walk, template, people, place = (a[along] for a in (row, walk, template, people, place))
+    return Told(
+        start=np.searchsorted(row, np.arange(b + 1)),
+        of_path=np.bincount(row[walk == 0], minlength=b),
+        template=template,
+        people=people,
+        order=np.lexsort((place, row)),
+        chance=chances[np.arange(b), used],
+    )
+
+
+def _reach(nodes: np.ndarray) -> np.ndarray:
+    """How many facts from each on meet nobody twice, up to three, for walks over the people `nodes`
+    [B, L + 1]: what one paraphrase may state. [B, L]"""
+    length = nodes.shape[1] - 1
+    reach = np.empty((len(nodes), length), np.int64)
+    for start in range(length):
+        reach[:, start] = min(MAX_PIECE, length - start)
+        for stop in range(start + MAX_PIECE, start + 1, -1):
+            for other in range(start, stop):
+                if stop <= length:
+                    again = nodes[:, stop] == nodes[:, other]
+                    reach[again, start] = np.minimum(reach[again, start], stop - start - 1)
+    return reach
 
 
 def texts(
@@ -132,76 +220,22 @@ def texts(
       For each story: its text in random order of the paraphrases, the text of the path alone in
       the order of the path, and a sentence that states the answer.
     """
-    covers = bank.covers
-    b = len(stories)
-    walks = [
-        _Walks(nodes, relations, stories.gender)
-        for nodes, relations in zip(stories.nodes, stories.relations, strict=True)
-    ]
-    facts = sum(walk.length for walk in walks)
-    # Three random numbers per paraphrase: how many facts, which of the texts, which place.
-    chances = rng.random((b, 3 * facts + 1)).tolist()
+    told = tell(stories, bank, rng)
+    text_of = bank.pools.texts
+    template, of_piece = told.template.tolist(), told.people.tolist()
+    order, start = told.order.tolist(), told.start.tolist()
     answer_gender = stories.gender[:, 0].tolist()
-    answer = stories.target.tolist()
-    for row in range(b):
-        chance = iter(chances[row])
-        names = people[row]
-        pieces: list[tuple[float, str]] = []
-        clean = ""
-        for walk in walks:
-            told = walk.tell(row, names, covers, chance)
-            if walk is walks[0]:
-                clean = " ".join([text for _, text in told])
-            pieces += told
-        if len(pieces) > 1:
-            pieces.sort()
-            story = " ".join([text for _, text in pieces])
-        else:
-            story = clean
+    last = stories.nodes[0][:, -1].tolist()
+    rows = zip(people, told.of_path.tolist(), stories.target.tolist(), told.chance, strict=True)
+    for row, (names, of_path, answer, chance) in enumerate(rows):
+        first, end = start[row], start[row + 1]
+        pieces = [
+            text_of[template[piece]].format(*[names[i] for i in of_piece[piece]])
+            for piece in range(first, end)
+        ]
+        clean = " ".join(pieces[:of_path])
+        story = " ".join([pieces[piece - first] for piece in order[first:end]])
         stated = []
-        if pool := bank.templates.get((answer_gender[row], (answer[row],))):
-            text = pool[int(next(chance) * len(pool))]
-            stated = [text.format(names[0], names[walks[0].last[row]])]
+        if pool := bank.templates.get((answer_gender[row], (answer,))):
+            stated = [pool[int(chance * len(pool))].format(names[0], names[last[row]])]
         yield story, clean, stated
-
-
-class _Walks:
-    """Walk w of all stories, as plain lists."""
-
-    def __init__(self, nodes: np.ndarray, relations: np.ndarray, gender: np.ndarray) -> None:
-        self.length = length = relations.shape[1]
-        self.nodes = nodes.tolist()
-        self.last = nodes[:, -1].tolist()
-        self.present = (relations[:, 0] >= 0).tolist()
-        self.relations = relations.astype(np.uint8).tobytes()
-        self.gender = np.take_along_axis(gender, nodes[:, :-1].clip(0), 1).tolist()
-        # How many facts from here on meet nobody twice, up to three: what one paraphrase may state.
-        reach = np.empty((len(nodes), length), np.int64)
-        for start in range(length):
-            reach[:, start] = min(MAX_PIECE, length - start)
-            for stop in range(start + MAX_PIECE, start + 1, -1):
-                for other in range(start, stop):
-                    if stop <= length:
-                        again = nodes[:, stop] == nodes[:, other]
-                        reach[again, start] = np.minimum(reach[again, start], stop - start - 1)
-        self.reach = reach.tolist()
-
-    def tell(
-        self, row: int, names: list[str], covers: _Cover, chance: Iterator[float]
-    ) -> list[tuple[float, str]]:
-        """The paraphrases of one story's walk in its order, each with a random place."""
-        if not self.present[row]:
-            return []
-        people = [names[i] for i in self.nodes[row]]
-        gender, reach = self.gender[row], self.reach[row]
-        offset = row * self.length
-        told = []
-        at = 0
-        while at < self.length:
-            start = offset + at
-            options = covers[gender[at], self.relations[start : start + reach[at]]]
-            facts, pool = options[int(next(chance) * len(options))]
-            text = pool[int(next(chance) * len(pool))]
-            told.append((next(chance), text.format(*people[at : at + facts + 1])))
-            at += facts
-        return told

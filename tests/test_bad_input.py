@@ -177,6 +177,32 @@ def cell_parquet(path: Path) -> None:
     pq.write_table(pa.table(cells), path, compression="zstd", write_statistics=False)
 
 
+def page_parquet(path: Path, unpacked: int = 2**31 - 2, values: int = 1) -> None:
+    """The page of a column claims to unpack to 2 GB, and holds next to nothing."""
+
+    def number(value: int, size: int) -> bytes:
+        """As Thrift has it, in so many bytes at least."""
+        value = 2 * value if value >= 0 else -2 * value - 1
+        found = []
+        while value or len(found) < size:
+            found.append(value & 127 | 128)
+            value >>= 7
+        return bytes([*found[:-1], found[-1] & 127])
+
+    pq.write_table(pa.table({name: [cell] for name, cell in ROW.items()}), path,
+                   compression="zstd", use_dictionary=False)  # fmt: skip
+    whole = path.read_bytes()
+    column = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    start, end = column.data_page_offset, column.data_page_offset + column.total_compressed_size
+    packed = whole.index(b"\x28\xb5\x2f\xfd", start)  # where zstd begins
+    head = b"\x15\x00\x15" + number(unpacked, 5) + b"\x15" + number(end - packed, 1)
+    head += b"\x2c\x15" + number(values, 5) + b"\x15\x00\x15\x06\x15"
+    room = packed - start - len(head) - 2  # what the statistics took
+    assert room > 0
+    head += number(3, room) + b"\x00\x00"
+    path.write_bytes(whole[:start] + head + whole[packed:])
+
+
 def people_csv(path: Path) -> None:
     crowd = ",".join(f"N{i}:male" for i in range(20_000))
     path.write_bytes(table({"genders": f"{ROW['genders']},{crowd}"}))
@@ -190,6 +216,7 @@ BOMBS = {
     "rows_train.csv.gz": (rows_gzip, "or more, expected at most"),
     "rows_train.parquet": (rows_parquet, "or more, expected at most"),
     "cell_train.parquet": (cell_parquet, "or more, expected at most"),
+    "page_train.parquet": (page_parquet, "unpacks to 2,147,4"),
     "people_train.csv": (people_csv, "20,003 people, expected at most 150"),
 }
 READ_ALL = """
@@ -234,6 +261,19 @@ def test_bombs_are_refused_without_the_memory(tmp_path: Path) -> None:
         if number % 2 == 0:
             assert BOMBS[name][1] in said, said
         assert grown < 1 << 30, (name, grown)
+
+
+@pytest.mark.parametrize(
+    ("unpacked", "values", "message"),
+    [
+        (1, 1, "damaged, not a readable Parquet file"),
+        (len(ROW["story"]) + 4 + 6, 10**9, "a page has more values than it can"),
+        (0, -1, "a page does not tell its size"),
+    ],
+)
+def test_pages_that_lie(unpacked: int, values: int, message: str, tmp_path: Path) -> None:
+    page_parquet(tmp_path / "x_train.parquet", unpacked, values)
+    refused(load, tmp_path / "x_train.parquet", message)
 
 
 def test_attention_of_another_size_is_not_read(small, tmp_path: Path) -> None:

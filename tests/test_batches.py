@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clutrr_jax.data.batches import GRAPHS, Shape, best_lengths, chunk, pack, plan_shapes
+from clutrr_jax.data.batches import (
+    GRAPHS,
+    Shape,
+    best_lengths,
+    chunk,
+    count_names,
+    pack,
+    plan_shapes,
+)
 from clutrr_jax.data.records import parse
 from clutrr_jax.data.stories import redraw_entities, reorder_sentences
 from clutrr_jax.data.text import (
@@ -47,7 +55,7 @@ def test_words_of_the_tests_alone_are_unknown() -> None:
 
 def test_entities_of_a_story_are_distinct(small) -> None:
     records = small.train
-    entities = draw_entities(records, 20, seed=3)
+    entities = draw_entities(np.diff(records.node_start), 20, seed=3)
     for s in range(len(records)):
         mine = entities[records.node_start[s] : records.node_start[s + 1]]
         assert len(set(mine)) == len(mine) and mine.max() < 20
@@ -167,13 +175,31 @@ def test_a_token_batch_holds_its_stories(small, data) -> None:
     rows = data.draw(st.lists(st.integers(-1, 119), min_size=1, max_size=12))
     stories = small.train_stories
     longest = int(stories.n_token.max())
-    batch = pack(stories, jnp.array(rows), Shape(len(rows), tokens=longest))
+    # Unknown words, too, which are no names.
+    rare = (stories.tokens >= FIRST_ENTITY + small.sizes.entities) & (stories.tokens % 7 == 0)
+    stories = stories._replace(tokens=jnp.where(rare, UNKNOWN, stories.tokens))
+    shape = Shape(len(rows), tokens=longest, people=9, facts=8, names=int(longest))
+    batch = pack(stories, jnp.array(rows), shape)
     for b, row in enumerate(rows):
         tokens, mask = np.asarray(batch.tokens[b]), np.asarray(batch.mask[b])
         assert bool(batch.row_mask[b]) == (row >= 0)
         if row < 0:
             assert (tokens == PAD).all() and not mask.any() and not batch.mentions[b].any()
+            assert (batch.people[b] == -1).all() and (batch.facts[b] == -1).all()
+            assert (batch.named[b] == longest).all()
             continue
+        first, people = int(stories.node_start[row]), int(stories.n_node[row])
+        entities = np.asarray(stories.entity[first : first + people])
+        np.testing.assert_array_equal(batch.people[b, :people], entities)
+        assert (batch.people[b, people:] == -1).all()
+        found = np.asarray(batch.named[b])
+        named = np.flatnonzero(np.isin(tokens, entities + FIRST_ENTITY))
+        np.testing.assert_array_equal(found[found < longest], named)
+        assert len(named) == count_names(stories)[row]
+        first, facts = int(stories.edge_start[row]), int(stories.n_edge[row])
+        for x, part in enumerate((stories.senders, stories.receivers, stories.relation)):
+            np.testing.assert_array_equal(batch.facts[b, :facts, x], part[first : first + facts])
+        assert (batch.facts[b, facts:] == -1).all()
         start, count = int(stories.token_start[row]), int(stories.n_token[row])
         np.testing.assert_array_equal(tokens[:count], stories.tokens[start : start + count])
         assert (tokens[count:] == PAD).all() and mask.sum() == count

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from clutrr_jax.checkpoint import Checkpoints
+from clutrr_jax.checkpoint import NOTE, Checkpoints
 from generator.errors import InputError
 
 
@@ -31,10 +31,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "c"
 
 
-def test_no_flipped_bit_is_believed(folder: Path) -> None:
-    """One that matters is noticed, and the checkpoint before is taken."""
+@pytest.mark.parametrize("noted", [True, False])
+def test_no_flipped_bit_is_believed(noted: bool, folder: Path, capfd) -> None:
+    """It is noticed, and the checkpoint before is taken. Without the note, which a run may have
+    been killed before, one that matters is noticed."""
     rng, taken = random.Random(0), set()
-    for file in [f for f in (folder / "2" / "default").rglob("*") if f.is_file()]:
+    if not noted:
+        (folder / "2" / NOTE).unlink()
+    for file in [
+        f for f in (folder / "2").rglob("*") if f.is_file() and (noted or "default" in f.parts)
+    ]:
         whole = file.read_bytes()
         for _ in range(3):
             damaged = bytearray(whole)
@@ -46,7 +52,9 @@ def test_no_flipped_bit_is_believed(folder: Path) -> None:
                 np.testing.assert_array_equal(a, b)
             taken.add(found[0])
         file.write_bytes(whole)
-    assert taken == {1, 2}
+    assert taken == ({1} if noted else {1, 2})
+    if noted:
+        assert capfd.readouterr() == ("", "")
 
 
 def test_a_damaged_checkpoint_is_written_anew(folder: Path) -> None:

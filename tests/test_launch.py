@@ -148,6 +148,8 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(finished, small_folder, tmp
         (["--config.data=nowhere.zip"], "nowhere.zip"),
         (["--config.data=tests"], "no data in it"),
         (["--config.gat.node=16", "--config.generate.train_rows=20"], "multiple of heads 10"),
+        (["--config.data=generate", "--config.models=gat,bert"], "states of a frozen BERT"),
+        (["--config.data=generate", "--config.generate.dev_rows=9"], "dev_rows is 9, expected 0"),
         (["--nonsense"], "nonsense"),
     ],
 )
@@ -174,6 +176,21 @@ def test_replicas_that_diverge_are_told_of(small_folder, tmp_path) -> None:
     assert "Replica 1 of gat stopped in epoch 1" in (tmp_path / "results.md").read_text()
     lines = (tmp_path / "gat" / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["loss"] for line in lines] == [[None, None]] * 2
+
+
+def test_new_stories_in_every_epoch(tmp_path) -> None:
+    done = launch(
+        *TINY, "--config.models=gat", "--config.data=generate", "--config.generate.train=1.2",
+        "--config.generate.test=1.2,1.3", "--config.generate.train_rows=60",
+        "--config.generate.test_rows=10", f"--workdir={tmp_path}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "gat" / "metrics.jsonl").read_text().splitlines()
+    for line in map(json.loads, lines):
+        assert 0 < line["waited"] < line["seconds"]
+    assert len(lines) == 2
+    assert "60 train and 20 test stories" in (tmp_path / "results.md").read_text()
+    assert "those to train on new in each epoch" in (tmp_path / "results.md").read_text()
 
 
 def test_another_configuration_in_the_same_folder_is_refused(finished, small_folder) -> None:

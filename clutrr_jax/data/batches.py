@@ -182,7 +182,9 @@ def _pack_graphs(stories: Stories, rows: jax.Array, shape: Shape) -> jraph.Graph
         n_node=jnp.append(n_node, shape.nodes - n_node.sum()),
         n_edge=jnp.append(n_edge, shape.edges - n_edge.sum()),
         globals={
-            "query": jnp.where(mask[:, None], stories.query[row], 0) + first_node[:, None],
+            "query": jnp.where(
+                mask[:, None], stories.query[row] + first_node[:, None], shape.nodes - 1
+            ),
             "target": stories.target[row],
             "mask": mask,
             "people": jnp.where(
@@ -211,7 +213,8 @@ def _pack_tokens(stories: Stories, rows: jax.Array, shape: Shape) -> TokenBatch:
     is_person = (person < stories.n_node[row][:, None]) & real[:, None]  # [B, P]
     node = jnp.where(is_person, stories.node_start[row][:, None] + person, 0)
     people = jnp.where(is_person, stories.entity[node], -1)
-    is_name = (tokens[:, :, None] == people[:, None] + FIRST_ENTITY).any(-1) & mask  # [B, T]
+    is_name = tokens[:, :, None] == people[:, None] + FIRST_ENTITY  # [B, T, P]
+    is_name = (is_name & is_person[:, None]).any(axis=-1)
     fact = jnp.arange(shape.facts)
     is_fact = (fact < stories.n_edge[row][:, None]) & real[:, None]  # [B, F]
     edge = jnp.where(is_fact, stories.edge_start[row][:, None] + fact, 0)
@@ -244,9 +247,9 @@ def targets(batch: Any) -> tuple[jax.Array, jax.Array]:
     return batch.globals["target"][:-1], batch.globals["mask"][:-1]
 
 
-def chunk(rows: Sequence[int] | np.ndarray, size: int) -> np.ndarray:
-    """Rows -> [chunks, size], the last chunk filled up with -1."""
-    chunks = -(-len(rows) // size)
+def chunk(rows: Sequence[int] | np.ndarray, size: int, multiple: int = 1) -> np.ndarray:
+    """Rows -> [chunks, size], the last of them filled up with -1, their number a `multiple`."""
+    chunks = -(-len(rows) // (size * multiple)) * multiple
     padded = np.full(chunks * size, -1, np.int32)
     padded[: len(rows)] = rows
     return padded.reshape(chunks, size)

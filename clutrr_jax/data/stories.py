@@ -54,7 +54,7 @@ def entity_pool(*parts: Records) -> int:
 
 def build_stories(records: Records, vocabulary: Vocabulary, seed: int) -> Stories:
     """Records -> arrays ready for a model. `seed` draws the entities of each story."""
-    entities = draw_entities(records, vocabulary.entities, seed)
+    entities = draw_entities(np.diff(records.node_start), vocabulary.entities, seed)
     tokens, token_start = encode(records, vocabulary, entities)
 
     def spans(start: np.ndarray) -> tuple[jax.Array, jax.Array]:

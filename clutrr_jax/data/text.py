@@ -5,7 +5,7 @@ train split in order of first appearance (case folded).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,15 +28,35 @@ class Vocabulary:
     def num_tokens(self) -> int:
         return FIRST_ENTITY + self.entities + len(self.words)
 
+    def numbers(self) -> dict[str, int]:
+        """The token of each word."""
+        first = FIRST_ENTITY + self.entities
+        return {word: first + w for w, word in enumerate(self.words)}
+
 
 def build_vocabulary(train: Records, entities: int) -> Vocabulary:
     """The vocabulary of the train split alone, so that nothing is known of the tests' words."""
+    return Vocabulary(words_of(train.stories), entities)
+
+
+def words_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """All words of the texts, in order of first appearance; names in brackets are none."""
     words: dict[str, None] = {}
-    for story in train.stories:
-        for token in _TOKEN.findall(story):
+    for text in texts:
+        for token in _TOKEN.findall(text):
             if token[0] != "[":
                 words.setdefault(token.lower())
-    return Vocabulary(tuple(words), entities)
+    return tuple(words)
+
+
+def tokens_of(text: str, number: Mapping[str, int], names: Mapping[str, int]) -> list[int]:
+    """The tokens of a text, given those of its words, in small letters, and of names."""
+    return [
+        names.get(token[1:-1], UNKNOWN)
+        if token[0] == "[" and len(token) > 1
+        else number.get(token.lower(), UNKNOWN)
+        for token in _TOKEN.findall(text)
+    ]
 
 
 def spans(story: str) -> list[tuple[int, int]]:
@@ -44,10 +64,15 @@ def spans(story: str) -> list[tuple[int, int]]:
     return [match.span() for match in _TOKEN.finditer(story)]
 
 
-def draw_entities(records: Records, pool: int, seed: int) -> np.ndarray:
-    """A number below `pool` for each person, drawn without replacement anew for each story. [N]"""
-    sizes = np.diff(records.node_start)
-    draws = np.random.default_rng(seed).random((len(records), pool)).argsort(axis=1)
+def draw_entities(sizes: np.ndarray, pool: int, seed: int | Sequence[int]) -> np.ndarray:
+    """A number below `pool` for each person, drawn without replacement anew for each story. [N]
+
+    Args:
+      sizes: [S] how many people each story has.
+      pool: how many numbers there are.
+      seed: of the draw.
+    """
+    draws = np.random.default_rng(seed).random((len(sizes), pool)).argsort(axis=1)
     return draws[np.arange(pool) < sizes[:, None]].astype(np.int32)
 
 
@@ -59,8 +84,7 @@ def encode(
     `[Name]` becomes the entity token that `entities` [N] gives the person; a name in brackets that
     is none of the story's people is an unknown word.
     """
-    first_word = FIRST_ENTITY + vocabulary.entities
-    number = {word: first_word + w for w, word in enumerate(vocabulary.words)}
+    number = vocabulary.numbers()
     entity_tokens: Sequence[int] = (entities + FIRST_ENTITY).tolist()
     node_start = records.node_start.tolist()
     flat: list[int] = []
@@ -68,10 +92,6 @@ def encode(
     for s, story in enumerate(records.stories):
         people = slice(node_start[s], node_start[s + 1])
         names = dict(zip(records.names[people], entity_tokens[people], strict=True))
-        for token in _TOKEN.findall(story):
-            if token[0] == "[" and len(token) > 1:
-                flat.append(names.get(token[1:-1], UNKNOWN))
-            else:
-                flat.append(number.get(token.lower(), UNKNOWN))
+        flat += tokens_of(story, number, names)
         start.append(len(flat))
     return np.array(flat, np.int32), np.array(start)

@@ -1,10 +1,13 @@
 """Matrix products whose inputs may be rounded to bfloat16."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
+from jax.extend.core import ClosedJaxpr, Literal
 
 
 class RoundedLinear(nnx.Module):
@@ -28,9 +31,9 @@ def product(x: jax.Array, kernel: jax.Array, dtype: str) -> jax.Array:
     return _dot(x, kernel, ((x.ndim - 1,), (0,)), dtype)
 
 
-def _dot(a: jax.Array, b: jax.Array, over: tuple, dtype: str) -> jax.Array:
+def _dot(a: jax.Array, b: jax.Array, over: tuple, dtype: str, batch: tuple = ((), ())) -> jax.Array:
     return jax.lax.dot_general(
-        a.astype(dtype), b.astype(dtype), (over, ((), ())), preferred_element_type=jnp.float32
+        a.astype(dtype), b.astype(dtype), (over, batch), preferred_element_type=jnp.float32
     )
 
 
@@ -48,3 +51,52 @@ def _product_backward(dtype, saved, gradient):
 
 
 product.defvjp(_product_forward, _product_backward)
+
+
+def rounded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function of arrays, all of its matrix products with inputs rounded to bfloat16 and
+    sums in float32, those within loops, branches and calls too. What JAX itself offers for it,
+    `jax.default_matmul_precision`, does nothing on a CPU.
+
+    It is meant for a function that is not differentiated any more, such as a gradient.
+    """
+
+    def call(*args: Any) -> Any:
+        closed, shape = jax.make_jaxpr(function, return_shape=True)(*args)
+        leaves = _run_rounded(closed, *jax.tree.leaves(args))
+        return jax.tree.unflatten(jax.tree.structure(shape), leaves)
+
+    return call
+
+
+def _run_rounded(traced: ClosedJaxpr, *args: jax.Array) -> list[jax.Array]:
+    """Step by step what was traced; calls are run in place, the insides of loops replaced."""
+    steps = traced.jaxpr
+    values = dict(zip([*steps.constvars, *steps.invars], [*traced.consts, *args], strict=True))
+
+    def read(name: Any) -> Any:
+        return name.val if isinstance(name, Literal) else values[name]
+
+    for step in steps.eqns:
+        inputs, params = [read(name) for name in step.invars], step.params
+        inner = params.get("jaxpr" if step.primitive.name == "jit" else "call_jaxpr")
+        if step.primitive.name == "dot_general" and inputs[0].dtype == jnp.float32:
+            over, batch = params["dimension_numbers"]
+            out: Any = _dot(inputs[0], inputs[1], over, "bfloat16", batch)
+        elif isinstance(inner, ClosedJaxpr):
+            out = _run_rounded(inner, *inputs)
+        else:
+            params = {name: _round_inside(value) for name, value in params.items()}
+            out = step.primitive.bind(*inputs, **params)
+        several = isinstance(out, (list, tuple))
+        values.update(zip(step.outvars, out if several else [out], strict=True))
+    return [read(name) for name in steps.outvars]
+
+
+def _round_inside(value: Any) -> Any:
+    """A parameter of a loop or a branch; what it runs is traced anew, rounded."""
+    if isinstance(value, ClosedJaxpr):
+        return jax.make_jaxpr(partial(_run_rounded, value))(*value.in_avals)
+    if type(value) is tuple:
+        return tuple(_round_inside(part) for part in value)
+    return value
