@@ -4,6 +4,7 @@ A model that has attention to look at has a method `attention(batch)`: the weigh
 each story [B, F], or of its tokens [B, T], in the order of the story; anything for padding.
 """
 
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ FILE = "attention.npz"
 # What NumPy and zipfile raise for files that are not what they seem.
 _DAMAGED = (
     OSError, ValueError, KeyError, EOFError, TypeError, MemoryError, RuntimeError, SyntaxError,
-    zipfile.BadZipFile, zlib.error,
+    zipfile.BadZipFile, zlib.error, tokenize.TokenError,
 )  # fmt: skip
 
 
