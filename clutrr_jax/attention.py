@@ -75,7 +75,8 @@ def write_attention(folder: Path, spec: Spec, config: Any, data: Prepared, state
     """
     if not hasattr(spec.model, "attention"):
         return
-    model = spec.model(config, data.sizes, rngs=nnx.Rngs(0))
+    # Not drawn, since all of it is replaced: that would compile a program for every shape.
+    model = nnx.eval_shape(lambda: spec.model(config, data.sizes, rngs=nnx.Rngs(0)))
     for part in (state.best_params, state.other):
         nnx.update(model, jax.tree.map(lambda array: array.addressable_data(0)[0], part))
     model.eval()
