@@ -90,7 +90,8 @@ def first_replica(spec: Spec, config: Any, data: Prepared, state: State) -> Any:
       data: that it was trained on.
       state: after training.
     """
-    model = spec.model(config, data.sizes, rngs=nnx.Rngs(0))
+    # Not drawn, since all of it is replaced: that would compile a program for every shape.
+    model = nnx.eval_shape(lambda: spec.model(config, data.sizes, rngs=nnx.Rngs(0)))
     for part in (state.best_params, state.other):
         nnx.update(model, jax.tree.map(lambda array: array.addressable_data(0)[0], part))
     model.eval()
