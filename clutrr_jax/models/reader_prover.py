@@ -28,6 +28,7 @@ _PROVER = _own(prover.CONFIG) | {"floor": 0.02, "scale": 45.0}
 CONFIG = pair_reader.CONFIG | {
     "reasoner": "prover",  # or rules (the 16 of the benchmark, given), epignn, edge_transformer
     "gold": 0.0,  # weight of the loss of what is read against the stated facts
+    "price": 2e-3,  # of each rule that the prover learns, to a story that is answered well
     "prover": _PROVER,
     "rules": _PROVER,
     "epignn": _own(epignn.CONFIG),
@@ -70,6 +71,7 @@ class ReaderProver(nnx.Module):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.gold = config.gold
+        self.price = config.price if config.reasoner == "prover" else 0.0
         self.reader = pair_reader.PairReader(config, sizes, rngs=rngs)
         if config.reasoner not in REASONERS:
             raise InputError(
@@ -91,6 +93,11 @@ class ReaderProver(nnx.Module):
         read = self.read(batch)
         answer = self.answer(batch, read)
         losses = optax.softmax_cross_entropy_with_integer_labels(answer, batch.target)
+        if self.price:
+            # Rules that explain what was misread are not worth it. At first nothing is answered
+            # well, and no rule is too dear.
+            right = jax.lax.stop_gradient(jnp.exp(-losses))
+            losses += self.price * right * self.reasoner.rules().sum()
         if self.gold:
             losses += self.gold * stated_loss(batch, read)
         return losses
