@@ -254,6 +254,8 @@ def test_however_a_run_ends_its_process_ends(end: str, tmp_path) -> None:
         "opened = stream('tokens', data)\n"
         "opened(1)\n"
         "print(opened._process.pid, flush=True)\n"
+        # What is started in the background may have been told to ignore Ctrl-C.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"os.kill(os.getpid(), {end})\n"
     )
     done = subprocess.run(
