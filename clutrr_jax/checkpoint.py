@@ -83,11 +83,10 @@ class Checkpoints:
                 self.manager.delete(epoch)
             saved = ocp.args.StandardSave(arrays | {DIGEST: _digest(arrays)})
             self.manager.save(epoch, args=saved)
-            if jax.process_index() == 0:
-                note = self.folder / str(epoch) / NOTE
-                part = note.with_suffix(note.suffix + ".part")
-                part.write_text(_note(note.parent))
-                part.replace(note)
+            note = self.folder / str(epoch) / NOTE
+            part = note.with_suffix(note.suffix + ".part")
+            part.write_text(_note(note.parent))
+            part.replace(note)
         except Exception as error:  # whatever a full disk provokes in the libraries below
             raise InputError(
                 f"{at(self.folder / str(epoch))}: cannot be written ({_first_line(error)}); the "

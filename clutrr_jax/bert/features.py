@@ -36,7 +36,7 @@ from clutrr_jax.data.stories import Stories
 from clutrr_jax.data.text import FIRST_ENTITY, UNKNOWN
 from clutrr_jax.prepare import Prepared
 from generator.errors import InputError, at
-from generator.kinship import NUM_RELATIONS, RELATIONS
+from generator.kinship import RELATIONS
 
 PEOPLE = ("numbers", "hidden")
 PIECES = 1024  # that the encoder reads at once; more of them leave the cache of a core
@@ -61,13 +61,13 @@ def with_states(data: Prepared, config: Any) -> Prepared:
     identity = _fingerprint(folder)
     # The pieces that are a relation's name are the only words that keep a number.
     first_word = FIRST_ENTITY + data.sizes.entities
-    relation_of = {
-        tokenizer.vocabulary[name]: r
-        for r, name in enumerate(RELATIONS)
-        if name in tokenizer.vocabulary
-    }
+    relation_words = [
+        first_word + r if name in tokenizer.vocabulary else -1 for r, name in enumerate(RELATIONS)
+    ]
     token_of = np.full(max(tokenizer.vocabulary.values()) + 1, UNKNOWN)
-    token_of[list(relation_of)] = first_word + np.array(list(relation_of.values()), int)
+    for name, token in zip(RELATIONS, relation_words, strict=True):
+        if token >= 0:
+            token_of[tokenizer.vocabulary[name]] = token
 
     def read(records: Records, stories: Stories) -> Stories:
         entities = np.asarray(stories.entity)
@@ -94,9 +94,7 @@ def with_states(data: Prepared, config: Any) -> Prepared:
         sizes=replace(
             data.sizes,
             states=encoder.config.hidden_size,
-            relation_words=tuple(
-                first_word + r if r in relation_of.values() else -1 for r in range(NUM_RELATIONS)
-            ),
+            relation_words=tuple(relation_words),
         ),
     )
 
