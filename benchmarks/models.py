@@ -4,9 +4,10 @@
     python -m benchmarks models --cores 1 --data path/to/data_089907f8.zip --json today.json
     python -m benchmarks models --cores 1 --data path/to/data_089907f8.zip --compare today.json
 
-A training step is what an epoch is made of: packing a batch, the gradient, and the optimizer. FLOP
-are those of the matrix products in training. Memory is the most that the process had at once while
-it was busy with the model; on an accelerator, what had been in use there at once until then.
+A training step is what an epoch is made of: packing a batch, the gradient, and the optimizer; a
+test predicts all test stories. FLOP are those of the matrix products, padding included. Memory is
+the most that the process had at once while it was busy with the model; on an accelerator, what had
+been in use there at once until then.
 """
 
 import argparse
@@ -38,6 +39,7 @@ def main(argv: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--data", help="a CLUTRR data set; default: 10,000 generated stories")
+    parser.add_argument("--stories", type=int, help="train and test stories at most; default: all")
     parser.add_argument("--models", default="", help="comma-separated; default: all")
     parser.add_argument("--cores", type=int, default=os.cpu_count(), help="CPU cores to use")
     parser.add_argument(
@@ -60,17 +62,22 @@ def main(argv: list[str]) -> int:
     print(f"{device_name()}, {arguments.cores} core(s), median of {arguments.repeats}")
     peak = matmul_rate(arguments.repeats)
     print(f"matmul [2048, 2048] x [2048, 2048], float32: {peak / 1e9:.0f} GFLOP/s")
-    head = ["train/s", "test/s", "GFLOP/s", "of matmul", "compile s", "GB"]
-    print(("{:18}" + "{:>9}" * 2 + "{:>11}" * 6).format("model", "replicas", "batch", *head))
+    of_each = ["stories/s", "GFLOP/s", "of matmul"]
+    head = ["train " + of_each[0], *of_each[1:], "test " + of_each[0], *of_each[1:]]
+    head += ["compile s", "GB"]
+    line = "{:18}{:>9}{:>6}" + "{:>16}{:>9}{:>10}" * 2 + "{:>10}{:>7}"
+    print(line.format("model", "replicas", "batch", *head))
     rows = []
     for row in measure(arguments):
         rows.append(row)
-        train, test = statistics.median(row["train"]), statistics.median(row["test"])
-        rate = row["flops"] * train
+        cells = []
+        for part, flops in (("train", "flops"), ("test", "test_flops")):
+            speed = statistics.median(row[part])
+            rate = row[flops] * speed
+            cells += [f"{speed:,.0f}", f"{rate / 1e9:.1f}", f"{rate / peak:.0%}"]
+        cells += [f"{row['compile']:.1f}", f"{row['memory']:.2f}"]
         print(
-            f"{row['model']:18}{row['replicas']:9}{row['batch']:9}"
-            f"{train:11,.0f}{test:11,.0f}{rate / 1e9:11.1f}{rate / peak:10.0%} "
-            f"{row['compile']:11.1f}{row['memory']:11.2f}" + _change(row, before),
+            line.format(row["model"], row["replicas"], row["batch"], *cells) + _change(row, before),
             flush=True,
         )
         if arguments.json:
@@ -134,32 +141,47 @@ def matmul_rate(repeats: int) -> float:
     return 2 * n**3 / statistics.median(seconds(lambda: square(x), repeats))
 
 
-def gradient_flops(spec: Any, settings: Any, data: Any, shape: Any) -> int:
-    """Operations in the matrix products of one gradient, padding included."""
+def flops_per_story(
+    spec: Any, settings: Any, data: Any, stories: Any, batch: int, train: bool
+) -> float:
+    """Operations in the matrix products of a gradient, or of a prediction, padding included; over
+    the shapes that `stories` are packed to, by how many of them each has."""
     import optax
     from flax import nnx
 
-    from clutrr_jax.data.batches import pack, targets
+    from clutrr_jax.data.batches import pack, plan_shapes, targets
     from clutrr_jax.models.common import split
 
     model = spec.model(settings, data.sizes, rngs=nnx.Rngs(0))
+    if train:
+        model.train()
+    else:
+        model.eval()
     graph, params, other = split(model)
-    batch = pack(data.train_stories, jnp.arange(shape.stories), shape)
+    total = 0.0
+    for shape, rows in zip(*plan_shapes(spec.kind, stories, batch), strict=True):
+        packed = pack(stories, jnp.arange(shape.stories), shape)
 
-    def loss(params: Any) -> jax.Array:
-        logits = nnx.merge(graph, params, other, copy=True)(batch)
-        return optax.softmax_cross_entropy_with_integer_labels(logits, targets(batch)[0]).mean()
+        def answer(params: Any, packed: Any = packed) -> jax.Array:
+            return nnx.merge(graph, params, other, copy=True)(packed)
 
-    return matmul_flops(jax.grad(loss), params)
+        def loss(params: Any, packed: Any = packed) -> jax.Array:
+            logits, target = answer(params, packed), targets(packed)[0]
+            return optax.softmax_cross_entropy_with_integer_labels(logits, target).mean()
+
+        flops = matmul_flops(jax.grad(loss) if train else answer, params)
+        total += flops / shape.stories * len(rows)
+    return total / len(stories.target)
 
 
 def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """For each model, number of replicas and batch: train and test stories per second in each
-    epoch, FLOP per train story, the seconds until the first epoch is done, and memory in GB."""
+    epoch, FLOP per train and test story, the seconds that compiling adds to the first epoch, and
+    memory in GB."""
     from ml_collections import ConfigDict
 
     from clutrr_jax.bert.features import with_states
-    from clutrr_jax.data.batches import plan_shapes
+    from clutrr_jax.data.batches import TEST_BATCH
     from clutrr_jax.models import MODELS
     from clutrr_jax.prepare import prepare
     from clutrr_jax.replicas import Replicas
@@ -175,7 +197,7 @@ def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         if not arguments.data:
             write_dataset(Config(), Path(folder))
-        words = prepare(arguments.data or folder)
+        words = prepare(arguments.data or folder, most=arguments.stories)
     for name, count, batch in product(names, arguments.replicas, arguments.batch):
         peak_memory()
         train = base("benchmarks", "").train
@@ -194,16 +216,16 @@ def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
             epochs.append(time.perf_counter() - start)
         test = partial(programs.predict, state.params, state.other, data.test_stories)
         tests = seconds(test, arguments.repeats)
-        shapes, buckets = plan_shapes(spec.kind, data.train_stories, batch)
-        flops = [gradient_flops(spec, settings, data, shape) for shape in shapes]
-        shares = np.array([len(rows) for rows in buckets]) / len(data.train)
+        flops = partial(flops_per_story, spec, settings, data)
+        test_batch = min(TEST_BATCH, len(data.test))
         yield {
             "model": name,
             "replicas": count,
             "batch": batch,
             "train": [count * len(words.train) / s for s in epochs],
             "test": [count * len(words.test) / s for s in tests],
-            "flops": float(np.dot(flops, shares)) / batch,
+            "flops": flops(data.train_stories, batch, train=True),
+            "test_flops": flops(data.test_stories, test_batch, train=False),
             "compile": first - statistics.median(epochs),
             "memory": peak_memory(),
         }

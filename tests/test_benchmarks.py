@@ -58,8 +58,9 @@ def test_figures_are_written_and_compared(small_folder, tmp_path) -> None:
         ("prover", 1, 20), ("prover", 1, 50),
     ]  # fmt: skip
     assert all(min(*row["train"], *row["test"], row["flops"], row["memory"]) > 0 for row in rows)
+    assert all(row["test_flops"] > 0 for row in rows)
     # One epoch of each: nothing to tell noise by.
-    line = models("--batch=50", f"--compare={file}").stdout.splitlines()[-1]
+    line = models("--batch=50", "--stories=60", f"--compare={file}").stdout.splitlines()[-1]
     assert line.startswith("prover") and line.endswith("% (epochs differ by 0%)")
     done = models(f"--compare={tmp_path / 'nothing.json'}")
     assert done.returncode == 2 and "nothing.json: expected what --json has written" in done.stderr
