@@ -12,7 +12,7 @@ of the papers. Every setting can be given on the command line instead:
   --config.models=A,B        which models, of: {models}
   --config.seed=N            seed of the first replica; the others have the next numbers
   --config.train.replicas=N  how many seeds are trained at once
-  --config.train.epochs=N    passes over the train stories
+  --config.train.epochs=N    passes over the train stories, where a model has no number of its own
   --config.gat.dropout=X     any setting of a model, by its name
   --config.gat.train.epochs=N  a train setting for one model alone
   --config.tensorboard=True  TensorBoard event files beside the metrics (needs tensorboardX)
@@ -61,11 +61,10 @@ from ml_collections import config_flags
 from clutrr_jax import hosts, preemption
 from clutrr_jax.command import Busy, alone
 from clutrr_jax.models import MODELS
-from clutrr_jax.prepare import Prepared, prepare
+from clutrr_jax.prepare import GENERATE, Prepared, prepare
 from clutrr_jax.report import curve, page, results
 from clutrr_jax.run import device_name, run_model
 from experiments import grid, grid_report, slurm
-from experiments.base import GENERATE
 from experiments.measured import is_finished
 from generator.config import Config
 from generator.errors import InputError, at

@@ -79,8 +79,9 @@ class Checkpoints:
         if not hosts.first():
             return
         try:
-            if epoch in self.manager.all_steps():  # a damaged one, or it would have been restored
-                self.manager.delete(epoch)
+            for later in self.manager.all_steps():
+                if later >= epoch:  # a damaged one, or it would have been restored
+                    self.manager.delete(later)
             saved = ocp.args.StandardSave(arrays | {DIGEST: _digest(arrays)})
             self.manager.save(epoch, args=saved)
             note = self.folder / str(epoch) / NOTE

@@ -4,7 +4,8 @@ stated facts.
 A model that extracts one has a method `read(batch)`: the chance of each fact, [B, P, P, R], for the
 ordered pairs of the story's people, at most 1 in all for each pair; and a method `answer(batch,
 read)`: the relation logits from any such graph. What it reads of the asked pair is no part of the
-graph, as its reasoner does not see it.
+graph, as its reasoner does not see it. Of a model whose `reasoner` has `rules()` these are kept,
+too.
 """
 
 from pathlib import Path
@@ -56,7 +57,7 @@ def write_extracted(folder: Path, spec: Spec, config: Any, data: Prepared, state
     if not hasattr(spec.model, "answer"):
         return
     model = first_replica(spec, config, data, state)
-    reasoner = model.reasoner
+    reasoner: Any = getattr(model, "reasoner", None)
     rules = np.asarray(reasoner.rules()) if hasattr(reasoner, "rules") else np.zeros(0)
     people = np.diff(data.test.node_start)
     relation: list[Any] = [None] * len(people)

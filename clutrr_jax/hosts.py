@@ -189,6 +189,7 @@ def _part() -> None:
     """All hosts end together, and are not looked for any more."""
     meet("end")
     _over.set()
+    _let_go()
 
 
 def _hold_back() -> None:

@@ -16,6 +16,8 @@ from generator.config import Config
 from generator.errors import InputError, at
 from generator.kinship import RELATIONS
 
+GENERATE = "generate"  # in a data set's place: train stories that are drawn anew in every epoch
+
 
 @dataclass(frozen=True)
 class Prepared:

@@ -22,7 +22,7 @@ from clutrr_jax.data.stories import Stories
 from generator.config import Config
 from generator.errors import InputError
 
-AHEAD = 2  # epochs that are asked for before they are needed
+AHEAD = 1  # epochs that are asked for before they are needed; the pipe holds no more
 _SLACK = 4.0  # standard deviations of a number of long stories that a bucket has room for beside
 _LONGEST = 1.1  # how much longer than the longest of the first draw a story may be
 _MOST_NAMES = 1.5  # times those of the story that names people most, in the first draw
@@ -58,7 +58,7 @@ class Streaming:
         people, facts = np.repeat(
             [most for most, _ in rows], [count for _, count in rows], axis=0
         ).T
-        layout = Layout(int(people.sum()), int(facts.sum()), 1, None)
+        layout = Layout(int(people.sum()), int(facts.sum()), 1, None, 0)
         if kind in GRAPHS:
             bounds = first._replace(n_node=people, n_edge=facts)  # type: ignore[arg-type]
             self.shapes, self.first_rows = plan_shapes(kind, bounds, batch_size)
@@ -79,7 +79,7 @@ class Streaming:
             ends = np.cumsum(counts)
             self.rows = [np.arange(e - c, e) for e, c in zip(ends, counts, strict=True)]
             limits = np.repeat([shape.tokens for shape in self.shapes], counts).tolist()
-            layout = layout._replace(tokens=sum(limits), limits=limits)
+            layout = layout._replace(tokens=sum(limits), limits=limits, names=self.shapes[0].names)
         self.waited = 0.0
         self._asked: deque[int] = deque()
         self._process = subprocess.Popen(
@@ -122,7 +122,8 @@ class Streaming:
     def _receive(self, epoch: int) -> Stories:
         answers = self._process.stdout
         assert answers is not None
-        shapes = json.loads(answers.readline() or "null")
+        line = answers.readline()
+        shapes = json.loads(line) if line.endswith(b"\n") else None
         if shapes and "error" in shapes:
             raise InputError(f"epoch {epoch}: no stories can be generated: {shapes['error']}")
         arrays: dict[str, Any] = {}

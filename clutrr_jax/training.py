@@ -260,8 +260,9 @@ def build(
 
         done = (number - 1) * len(steps)
         carry = (state.params, state.other, state.optimizer, state.average, done)
+        rows = rows[steps]
         (params, other, opt_state, average, _), losses = jax.lax.scan(
-            step, carry, (rows[steps], jnp.asarray(bucket)[steps])
+            step, carry, (rows, jnp.asarray(bucket)[steps])
         )
         relation, _ = predict_one(shapes, (dev_stories, dev_rows), average, other)
         right = [(relation[c] == dev_stories.target[c]) & (c >= 0) for c in dev_rows]
@@ -286,7 +287,8 @@ def build(
         goes_on = jnp.stack(numbers).all() & (state.stopped == 0)
         stopped = jnp.where(goes_on | (state.stopped > 0), state.stopped, number)
         state = jax.tree.map(lambda a, b: jnp.where(goes_on, a, b), after, state)
-        loss = jnp.where(goes_on, losses.mean(), jnp.nan)
+        counts = (rows >= 0).sum(axis=1)
+        loss = jnp.where(goes_on, (losses * counts).sum() / counts.sum(), jnp.nan)
         return state._replace(stopped=stopped), Metrics(loss, accuracy)
 
     init_all = replicas.map(init_one)

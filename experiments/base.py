@@ -5,8 +5,6 @@ from ml_collections import ConfigDict, config_dict
 from clutrr_jax.models import MODELS
 from generator.config import Config
 
-GENERATE = "generate"
-
 
 def base(name: str, models: str) -> ConfigDict:
     """The settings of the run `name` with these models, comma-separated. An experiment changes
@@ -18,7 +16,7 @@ def base(name: str, models: str) -> ConfigDict:
     config.seed = 0  # of the first replica; the next have the next numbers
 
     # A data set: .zip, folder, .csv or .parquet. Empty: generated anew, as `generate` says.
-    # GENERATE: the same, and the train stories anew in every epoch.
+    # prepare.GENERATE: the same, and the train stories anew in every epoch.
     config.data = ""
     config.generate = ConfigDict(Config().to_json())
 

@@ -14,7 +14,8 @@ from typing import Any
 from ml_collections import ConfigDict, config_dict
 
 from clutrr_jax.models import MODELS
-from experiments.base import GENERATE, base
+from clutrr_jax.prepare import GENERATE
+from experiments.base import base
 from experiments.claims import Claim
 from experiments.measured import Key, variant_test
 from experiments.published import Share
@@ -133,7 +134,9 @@ def cells(config: ConfigDict) -> list[Cell]:
             own, amount = config[model].train, amounts.get(model, min(amounts.values()))
             replicas = own.replicas or config.train.replicas or amount[0]
             one.train.epochs = config.train.epochs or amount[1]
-            if model in training.epochs and config.scale != "smoke" and not config.train.epochs:
+            default = MODELS[model].config.get("train", {}).get("epochs")
+            asked = config.train.epochs or own.epochs != default
+            if model in training.epochs and config.scale != "smoke" and not asked:
                 one[model].train.epochs = training.epochs[model]
             reads = _reads(training, model, MODELS[model].variants if grid.variants else ())
             for seed in [config.seed] if data else range(config.seed, config.seed + replicas):

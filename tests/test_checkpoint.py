@@ -57,16 +57,20 @@ def test_no_flipped_bit_is_believed(noted: bool, folder: Path, capfd) -> None:
         assert capfd.readouterr() == ("", "")
 
 
-def test_a_damaged_checkpoint_is_written_anew(folder: Path) -> None:
-    for file in (folder / "2" / "default").rglob("*"):
+@pytest.mark.parametrize("epoch", [3, 5])
+def test_a_damaged_checkpoint_is_in_nobodys_way(folder: Path, epoch: int) -> None:
+    Checkpoints(folder).save(5, state(5))  # 2 and 5 are left
+    for file in (folder / "5" / "default").rglob("*"):
         if file.is_file():
             file.write_bytes(b"")
     checkpoints = Checkpoints(folder)
     found = checkpoints.restore(state(0))
-    assert found is not None and found[0] == 1
-    checkpoints.save(2, state(2))
-    found = Checkpoints(folder).restore(state(0))
     assert found is not None and found[0] == 2
+    checkpoints.save(epoch, state(epoch))
+    found = Checkpoints(folder).restore(state(0))
+    assert found is not None and found[0] == epoch
+    for a, b in zip(numbers(found[1]), numbers(state(epoch)), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_a_full_disk_is_one_line_and_the_last_good_checkpoint_stays(folder: Path) -> None:

@@ -191,6 +191,11 @@ def test_new_stories_in_every_epoch(tmp_path) -> None:
     assert len(lines) == 2
     assert "60 train and 20 test stories" in (tmp_path / "results.md").read_text()
     assert "those to train on new in each epoch" in (tmp_path / "results.md").read_text()
+    (tmp_path / "report.html").unlink()
+    command = [sys.executable, "-m", "clutrr_jax.report", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "report.html").exists()
 
 
 def test_another_configuration_in_the_same_folder_is_refused(finished, small_folder) -> None:

@@ -61,9 +61,9 @@ def streaming(request, data) -> Iterator[tuple[InputKind, Streaming]]:
         yield request.param, opened
 
 
-def epochs(limits: list[int] | None) -> Epochs:
+def epochs(limits: list[int] | None, names: int = 99) -> Epochs:
     """Those of `CONFIG`, with more room than is needed."""
-    return Epochs(CONFIG, 20, Layout(1000, 1000, 40_000, limits))
+    return Epochs(CONFIG, 20, Layout(1000, 1000, 40_000, limits, names))
 
 
 def told(stories: Stories, count: int) -> list[tuple]:
@@ -212,8 +212,20 @@ def test_a_story_that_is_too_long_is_told_in_other_words() -> None:
         assert len(set(ours) & set(theirs)) > 60  # the others are as they were
 
 
+def test_a_story_of_too_many_names_is_told_in_other_words() -> None:
+    def most_names(arrays: dict[str, np.ndarray]) -> int:
+        is_name = (arrays["tokens"] >= FIRST_ENTITY) & (arrays["tokens"] < FIRST_ENTITY + 20)
+        starts = zip(arrays["token_start"][:-1], arrays["n_token"][:-1], strict=True)
+        return max(is_name[start : start + size].sum() for start, size in starts)
+
+    free = epochs([250] * 160)
+    most = most_names(free(1))
+    assert most_names(epochs([250] * 160, names=most)(1)) == most
+    assert most_names(epochs([250] * 160, names=most - 1)(1)) == most - 1
+
+
 def test_stories_that_never_fit_are_one_line() -> None:
-    with pytest.raises(InputError, match="epoch 1: 160 stories are longer than any"):
+    with pytest.raises(InputError, match="epoch 1: 160 stories are longer, or name"):
         epochs([3] * 160)(1)
 
 

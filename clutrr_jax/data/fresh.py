@@ -29,6 +29,7 @@ class Layout(NamedTuple):
     facts: int
     tokens: int
     limits: list[int] | None  # [S] most tokens of the shortest story, the next, ...; None: no text
+    names: int  # most names of people in a story
 
 
 class _Pieces(NamedTuple):
@@ -69,13 +70,15 @@ class Epochs:
         # Of all templates one after the other; -1 - i stands for person i of the template.
         self.tokens = np.array([token for template in templates for token in template])
         self.size = np.array([len(template) for template in templates])
+        self.names = np.array([sum(token < 0 for token in template) for template in templates])
 
     def __call__(self, number: int) -> dict[str, np.ndarray]:
         """The arrays of `clutrr_jax.data.stories.Stories`, int32.
 
         They are of S + 1 stories: those of the epoch, in order of their tasks or, where they have
         text, of their lengths; and one that owns what is left of the flat arrays. A story too long
-        for the limits of the layout, which are ample, is told in other words.
+        for the limits of the layout, which are ample, or with too many names, is told in other
+        words.
         """
         parts: list[Part] = []
         pieces: list[_Pieces] = []
@@ -143,7 +146,9 @@ class Epochs:
         for attempt in range(_ATTEMPTS):
             n_token = np.bincount(told.story, self.size[told.template], len(limits)).astype(int)
             order = np.argsort(n_token, kind="stable")
-            late = np.sort(order[n_token[order] > limits])
+            n_name = np.bincount(told.story, self.names[told.template], len(limits))
+            too_many = np.flatnonzero(n_name > self.layout.names)
+            late = np.union1d(order[n_token[order] > limits], too_many)
             if not len(late):
                 return told, n_token
             rng = np.random.default_rng([self.config.seed, number, attempt])
@@ -155,8 +160,8 @@ class Epochs:
                     again.append(self._tell(part.select(own - begin), own, rng))
             told = _joined(again)
         raise InputError(
-            f"epoch {number}: {len(late)} stories are longer than any of the first draw; expected "
-            "more --config.generate.train_rows, which it is measured by"
+            f"epoch {number}: {len(late)} stories are longer, or name people more often, than any "
+            "of the first draw; expected more --config.generate.train_rows, which it is measured by"
         )
 
     def _written(self, told: _Pieces, entity: np.ndarray, node_start: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ CONFIG = {
     "layers": 1,
     "pair": 128,  # hidden dimension of what two names are read by
     "dropout": 0.3,
-    "unknown": 0.1,  # share of the words made unknown in training
+    "unknown": 0.1,  # share of the words made unknown in training; not of a frozen BERT's
     "reach": 2,  # names that are further apart say nothing; with 2, .998 of the facts are in reach
     "nothing": 2.0,  # logit of "says nothing" at the start
     "names": 2.0,  # what the word "daughter" adds to the logit of daughter at the start

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jax.extend.core import ClosedJaxpr, Literal
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 
 class RoundedLinear(nnx.Module):
@@ -97,6 +97,10 @@ def _round_inside(value: Any) -> Any:
     """A parameter of a loop or a branch; what it runs is traced anew, rounded."""
     if isinstance(value, ClosedJaxpr):
         return jax.make_jaxpr(partial(_run_rounded, value))(*value.in_avals)
+    if isinstance(value, Jaxpr):  # of `jax.checkpoint`, which hands everything in
+        inside = _round_inside(ClosedJaxpr(value, ()))
+        assert not inside.consts
+        return inside.jaxpr
     if type(value) is tuple:
         return tuple(_round_inside(part) for part in value)
     return value

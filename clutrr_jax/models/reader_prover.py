@@ -65,8 +65,8 @@ class ReaderProver(nnx.Module):
     """Reads the facts off the text, then composes them, as one differentiable program that is
     trained from answers; with `gold`, from the stated facts too.
 
-    What the text seems to say of the asked pair itself is not used: a story never states the
-    answer, and a reader that guesses it would not need to read the rest.
+    What the text seems to say of the asked pair itself is not used: but in tasks 6 and 7 no story
+    states the answer, and a reader that guesses it would not need to read the rest.
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):

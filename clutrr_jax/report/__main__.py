@@ -9,9 +9,10 @@ from pathlib import Path
 
 from clutrr_jax.command import run
 from clutrr_jax.data.records import tasks
-from clutrr_jax.prepare import prepare
+from clutrr_jax.prepare import GENERATE, prepare
 from clutrr_jax.report import page
 from clutrr_jax.report.results import BASELINES, RESULTS, prediction_files
+from generator.config import Config
 from generator.errors import InputError, at
 from generator.files import read_json
 
@@ -31,8 +32,12 @@ def main(arguments: list[str]) -> None:
             raise InputError(
                 f"{at(folder / model)}: no predictions.csv, expected one for each model"
             )
-    source = config["data"] or folder / "data"
-    data = prepare(source)
+    own, fresh = config["data"] in ("", GENERATE), None
+    source = folder / "data" if own else config["data"]
+    if config["data"] == GENERATE:
+        wanted = {"config": {"generate": dict}}
+        fresh = Config.from_json(read_json(folder / "results.json", wanted)["config"]["generate"])
+    data = prepare(source, fresh)
     if data.fingerprint != results["data"]["fingerprint"]:
         raise InputError(f"{at(source)}: not the data that the run was trained and tested on")
     found = [(row["model"], row["task"]) for row in results["rows"]]
