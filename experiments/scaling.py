@@ -18,7 +18,7 @@ TESTS = (4, 7, 10)
 EPOCHS = {
     "prover": (20, 6, 2, 1),
     "gat": (120, 40, 12, 3),
-    "reader_prover": (90, 30, 8, 1),
+    "reader_prover": (90, 30, 10, 1),
     "bilstm_attention": (24, 8, 3, 1),
 }
 
