@@ -1,7 +1,5 @@
 """Laws of the model that reads a graph off the text and reasons over it."""
 
-from dataclasses import replace
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -151,16 +149,3 @@ def test_gold_facts_are_learned_where_they_are_asked_for(small) -> None:
     for _ in range(40):
         last = float(step(model))
     assert last > first + 0.2
-
-
-def test_a_relation_that_no_story_names_is_never_read(small_words) -> None:
-    words = small_words.sizes.relation_words
-    unnamed = max(r for r, word in enumerate(words) if word >= 0)
-    sizes = replace(small_words.sizes, relation_words=(*words[:unnamed], -1, *words[unnamed + 1 :]))
-    spec = MODELS["reader_prover"]
-    shapes, _ = plan_shapes(spec.kind, small_words.train_stories, 16)
-    batch = pack(small_words.train_stories, jnp.arange(16), shapes[-1])
-    for known, expected in ((small_words.sizes, True), (sizes, False)):
-        read = spec.model(ConfigDict(spec.config), known, rngs=nnx.Rngs(0)).read(batch)
-        assert (read[..., unnamed] > 0).any() == expected
-        assert np.isfinite(read).all()

@@ -39,15 +39,12 @@ class PairReader(nnx.Module):
     People have no identity: a name is told from others by whether its person was named just before,
     so that renaming people changes nothing. A relation whose own name stands near is likelier from
     the start. This is what ties what is read to the names of the answers: relations that were mere
-    numbers could be exchanged with each other, as far as the answers tell. One whose name no story
-    contains is never read: it would be at hand to stand for another.
+    numbers could be exchanged with each other, as far as the answers tell.
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.reach, self.relations = config.reach, sizes.relations
         self.relation_words = sizes.relation_words
-        named = [word >= 0 for word in sizes.relation_words]
-        self.told = (*(named if any(named) else [True] * len(named)), True)  # nothing can be, too
         self.first_word = FIRST_ENTITY + sizes.entities
 
         def vectors(count: int) -> nnx.Param:
@@ -113,7 +110,6 @@ class PairReader(nnx.Module):
         logits = self.out(self.dropout(nnx.relu(hidden))).reshape(*other.shape, 2, -1)
         named = jnp.einsum("zabmt,btr->zabmr", zones.astype(x.dtype), near) > 0
         logits += jnp.einsum("zabmr,zd->abmdr", named, self.name_weight[...])
-        logits = jnp.where(jnp.array(self.told), logits, -jnp.inf)
         chance = nnx.softmax(logits)[..., :-1]  # [A, B, M, 2, R]
         both = (who >= 0) & (other >= 0) & (who != other)  # [A, B, M]
         silent = jnp.log1p(-jnp.minimum(chance, 0.9999)) * both[..., None, None]
