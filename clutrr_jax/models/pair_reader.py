@@ -6,6 +6,7 @@ names, D embedding dimension, H hidden dimension of each direction, R relations.
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 
 from clutrr_jax.data.batches import TokenBatch
@@ -13,6 +14,7 @@ from clutrr_jax.data.stories import Sizes
 from clutrr_jax.data.text import FIRST_ENTITY, PAD
 from clutrr_jax.models.common import Dropout
 from clutrr_jax.models.lstm import BiLSTM
+from generator.kinship import INVERSE, PREDICATE_OF
 
 # Tuned on data_089907f8.
 CONFIG = {
@@ -38,8 +40,9 @@ class PairReader(nnx.Module):
 
     People have no identity: a name is told from others by whether its person was named just before,
     so that renaming people changes nothing. A relation whose own name stands near is likelier from
-    the start. This is what ties what is read to the names of the answers: relations that were mere
-    numbers could be exchanged with each other, as far as the answers tell.
+    the start, and so are, the other way round, its inverses: the parents, for "daughter". This is
+    what ties what is read to the names of the answers: relations that were mere numbers could be
+    exchanged with each other, or stand for "father or mother", as far as the answers tell.
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
@@ -69,9 +72,8 @@ class PairReader(nnx.Module):
         self.distance = nnx.Param(jnp.zeros((config.reach, config.pair)))
         bias = jnp.zeros((2, sizes.relations + 1)).at[:, -1].set(config.nothing).reshape(-1)
         self.out = nnx.Linear(config.pair, len(bias), bias_init=lambda *_: bias, rngs=rngs)
-        # Before, between and after two names; what the second of them is to the first, and back. A
-        # word in between ("his wife") is of the second more often: without the difference husband
-        # and wife, which are each other's way back, are exchanged in some replicas.
+        # Before, between and after two names; whether the word tells what the second of them is to
+        # the first, as "his wife" in between more often does, or what the first is to the second.
         start = jnp.array([[0.3, 0.3], [1.0, 0.25], [0.3, 0.3]])
         self.name_weight = nnx.Param(config.names * start)
 
@@ -109,7 +111,10 @@ class PairReader(nnx.Module):
         hidden += self.distance[...][:, None, None]
         logits = self.out(self.dropout(nnx.relu(hidden))).reshape(*other.shape, 2, -1)
         named = jnp.einsum("zabmt,btr->zabmr", zones.astype(x.dtype), near) > 0
-        logits += jnp.einsum("zabmr,zd->abmdr", named, self.name_weight[...])
+        weight = self.name_weight[...]
+        inverse = jnp.pad(inverses(self.relations), (0, 1))
+        logits += jnp.einsum("zabmr,zd->abmdr", named, weight)
+        logits += jnp.einsum("zabmr,zd,rs->abmds", named, weight[:, ::-1], inverse)
         chance = nnx.softmax(logits)[..., :-1]  # [A, B, M, 2, R]
         both = (who >= 0) & (other >= 0) & (who != other)  # [A, B, M]
         silent = jnp.log1p(-jnp.minimum(chance, 0.9999)) * both[..., None, None]
@@ -141,6 +146,12 @@ class PairReader(nnx.Module):
             known = (tokens >= 0) & (self.keep(jnp.ones(tokens.shape)) > 0)
             word = jnp.where(known[..., None], self.words[...][jnp.maximum(tokens, 0)], 0.0)
         return self.dropout(jnp.where(is_name[..., None], person, word)).swapaxes(0, 1)
+
+
+def inverses(relations: int) -> np.ndarray:
+    """[R, R]: 1 where the second may be what X is to Y if the first is what Y is to X."""
+    predicate = PREDICATE_OF[:relations]
+    return (INVERSE[predicate][:, None] == predicate).astype(np.float32)
 
 
 def _zones(first: jax.Array, second: jax.Array, steps: int) -> jax.Array:
