@@ -9,8 +9,9 @@ from ml_collections import ConfigDict
 
 from clutrr_jax.data.batches import TokenBatch, pack, plan_shapes
 from clutrr_jax.data.stories import redraw_entities
-from clutrr_jax.models import MODELS, reader_prover
+from clutrr_jax.models import MODELS, pair_reader, reader_prover
 from clutrr_jax.symbolic import rules_given
+from generator.kinship import RELATIONS
 
 ROWS = jnp.array([0, 70, -1, 110, 33, 64])
 TINY = {"edge_transformer": {"dim": 16, "layers": 3}}
@@ -149,3 +150,14 @@ def test_gold_facts_are_learned_where_they_are_asked_for(small) -> None:
     for _ in range(40):
         last = float(step(model))
     assert last > first + 0.2
+
+
+def test_what_speaks_for_a_relation_speaks_for_its_inverses() -> None:
+    of = pair_reader.inverses(len(RELATIONS))
+    np.testing.assert_array_equal(of, of.T)  # the way back of the way back
+    found = {name: {RELATIONS[r] for r in np.flatnonzero(of[RELATIONS.index(name)])}
+             for name in ("daughter", "husband", "aunt", "brother")}  # fmt: skip
+    assert found == {
+        "daughter": {"father", "mother"}, "husband": {"husband", "wife"},
+        "aunt": {"nephew", "niece"}, "brother": {"brother", "sister"},
+    }  # fmt: skip
