@@ -49,7 +49,6 @@ run that fails is told of, and the others go on. It runs on what JAX finds: CPU,
 import json
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import fill
@@ -61,12 +60,11 @@ from ml_collections import config_flags
 from clutrr_jax import hosts, preemption
 from clutrr_jax.command import Busy, alone
 from clutrr_jax.models import MODELS
-from clutrr_jax.prepare import GENERATE, Prepared, prepare
+from clutrr_jax.prepare import GENERATE, Prepared, prepare_run
 from clutrr_jax.report import curve, page, results
 from clutrr_jax.run import device_name, run_model
 from experiments import grid, grid_report, slurm
 from experiments.measured import is_finished
-from generator.config import Config
 from generator.errors import InputError, at
 from generator.files import read_json
 
@@ -133,13 +131,7 @@ def _train_and_test(config, models: list[str], workdir: Path, stories: Path, wri
     and the first one alone knows the run's folder."""
     if config.data in ("", GENERATE):
         write(config.generate.to_dict(), stories)
-    if config.data == GENERATE:
-        data = prepare(stories, Config.from_json(config.generate.to_dict()))
-        data = replace(data, name="generated stories, those to train on new in each epoch")
-    elif config.data:
-        data = prepare(config.data)
-    else:
-        data = replace(prepare(stories), name="generated stories")
+    data = prepare_run(config.data, config.generate.to_dict(), stories)
     say(f"Read {len(data.train):,} train and {len(data.test):,} test stories.")
     if hosts.first():
         claim(workdir / "data.json", {"stories": data.fingerprint})

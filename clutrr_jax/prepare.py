@@ -1,8 +1,9 @@
 """A data set -> everything that training and evaluation need of it, and its fingerprint."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -78,6 +79,22 @@ def prepare(path: str | Path, fresh: Config | None = None, most: int | None = No
         fingerprint=digest.hexdigest()[:16],
         fresh=fresh,
     )
+
+
+def prepare_run(data: str, generate: dict[str, Any], folder: Path) -> Prepared:
+    """What a run with the settings `data` and `generate` trains and tests on.
+
+    Args:
+      data: a data set's path; or "" or GENERATE, for stories of the run's own.
+      generate: settings of the generator.
+      folder: where it has written these.
+    Raises:
+      InputError: as `prepare` does.
+    """
+    if data == GENERATE:
+        found = prepare(folder, Config.from_json(generate))
+        return replace(found, name="generated stories, those to train on new in each epoch")
+    return prepare(data) if data else replace(prepare(folder), name="generated stories")
 
 
 def _some(records: Records, most: int | None) -> Records:

@@ -87,7 +87,9 @@ def run(small_folder, tmp_path_factory) -> Path:
         over, size = ("facts", len(data.test.relations)) if model == "gat" else ("words", words)
         np.savez(folder / model / "attention.npz", over=over, weights=rng.random(size))
     write_read(folder / "bilstm_mean", data.test)
-    found = results.collect(list(MODELS), {"name": "<b>test</b>"}, data, folder, "2 cores")
+    found = results.collect(
+        list(MODELS), {"name": "<b>test</b>", "generate": {}}, data, folder, "2 cores"
+    )
     (folder / "results.json").write_text(json.dumps(found))
     (folder / "config.json").write_text(json.dumps({"data": ""}))
     main([str(folder)])

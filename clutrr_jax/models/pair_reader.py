@@ -29,6 +29,8 @@ CONFIG = {
     "names": 4.0,  # what the word "daughter" adds to the logit of daughter at the start
     "products": "bfloat16",  # of the inputs of the LSTMs in training; tested in float32
 }
+# [R, R]: 1 where the second may be what X is to Y if the first is what Y is to X.
+INVERSES = (INVERSE[PREDICATE_OF][:, None] == PREDICATE_OF).astype(np.float32)
 AGAIN = 3  # names back that a name's person is looked for
 AROUND = 4  # tokens before and after two names in which a relation's own name is looked for
 
@@ -112,7 +114,7 @@ class PairReader(nnx.Module):
         logits = self.out(self.dropout(nnx.relu(hidden))).reshape(*other.shape, 2, -1)
         named = jnp.einsum("zabmt,btr->zabmr", zones.astype(x.dtype), near) > 0
         weight = self.name_weight[...]
-        inverse = jnp.pad(inverses(self.relations), (0, 1))
+        inverse = jnp.pad(INVERSES, (0, 1))  # of nothing there is none
         logits += jnp.einsum("zabmr,zd->abmdr", named, weight)
         logits += jnp.einsum("zabmr,zd,rs->abmds", named, weight[:, ::-1], inverse)
         chance = nnx.softmax(logits)[..., :-1]  # [A, B, M, 2, R]
@@ -146,12 +148,6 @@ class PairReader(nnx.Module):
             known = (tokens >= 0) & (self.keep(jnp.ones(tokens.shape)) > 0)
             word = jnp.where(known[..., None], self.words[...][jnp.maximum(tokens, 0)], 0.0)
         return self.dropout(jnp.where(is_name[..., None], person, word)).swapaxes(0, 1)
-
-
-def inverses(relations: int) -> np.ndarray:
-    """[R, R]: 1 where the second may be what X is to Y if the first is what Y is to X."""
-    predicate = PREDICATE_OF[:relations]
-    return (INVERSE[predicate][:, None] == predicate).astype(np.float32)
 
 
 def _zones(first: jax.Array, second: jax.Array, steps: int) -> jax.Array:

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from clutrr_jax.command import run
 from clutrr_jax.data.records import tasks
-from clutrr_jax.prepare import GENERATE, prepare
+from clutrr_jax.prepare import GENERATE, prepare_run
 from clutrr_jax.report import page
 from clutrr_jax.report.results import BASELINES, RESULTS, prediction_files
-from generator.config import Config
 from generator.errors import InputError, at
 from generator.files import read_json
 
@@ -32,13 +31,10 @@ def main(arguments: list[str]) -> None:
             raise InputError(
                 f"{at(folder / model)}: no predictions.csv, expected one for each model"
             )
-    own, fresh = config["data"] in ("", GENERATE), None
-    source = folder / "data" if own else config["data"]
-    if config["data"] == GENERATE:
-        wanted = {"config": {"generate": dict}}
-        fresh = Config.from_json(read_json(folder / "results.json", wanted)["config"]["generate"])
-    data = prepare(source, fresh)
+    own = folder / "data"
+    data = prepare_run(config["data"], results["config"]["generate"], own)
     if data.fingerprint != results["data"]["fingerprint"]:
+        source = own if config["data"] in ("", GENERATE) else config["data"]
         raise InputError(f"{at(source)}: not the data that the run was trained and tested on")
     found = [(row["model"], row["task"]) for row in results["rows"]]
     names = [name for model in results["models"] for name in prediction_files(model, folder)]

@@ -41,7 +41,7 @@ RESULTS = {
     "wall_seconds": float,
     "models": {"*": {"replicas": int}},
     "rows": [Row.__annotations__],
-    "config": {"name": str},
+    "config": {"name": str, "generate": dict},
 }
 PACKAGES = ("jax", "flax", "optax", "jraph", "numpy", "orbax-checkpoint")
 
