@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
+from jax.flatten_util import ravel_pytree
 
 from clutrr_jax.data.batches import TEST_BATCH, Shape, chunk, pack, plan_shapes, targets
 from clutrr_jax.data.stories import Sizes, Stories, redraw_entities, reorder_sentences
@@ -44,6 +45,9 @@ class State(NamedTuple):
     best_accuracy: jax.Array  # [R]
     best_epoch: jax.Array  # [R] counted from 1; 0 before the first
     stopped: jax.Array  # [R] the epoch that gave no numbers, after which nothing changes; or 0
+
+
+_TREES = ("params", "average", "best_params")  # of a State, all alike
 
 
 class Metrics(NamedTuple):
@@ -160,10 +164,8 @@ def build(
 
     def init_one(_, key: jax.Array) -> State:
         _, params, other = parts_of(make(key))
-        none = jnp.int32(0)
-        return State(
-            params, other, optimizer.init(params), params, params, jnp.float32(-1), none, none
-        )
+        none, flat = jnp.int32(0), optimizer.init(_flat(params))
+        return State(params, other, flat, params, params, jnp.float32(-1), none, none)
 
     def loss(params: Any, other: Any, batch: Any, count: jax.Array) -> tuple[jax.Array, Any]:
         model = nnx.merge(train_graph, params, other, copy=True)
@@ -230,7 +232,11 @@ def build(
         return replicas.add((relation[:-1], probability[:-1]))
 
     def epoch_one(shared, state, key, train_rows, dev_rows) -> tuple[State, Metrics]:
-        stories, dev_stories, steps, number = shared
+        stories, dev_stories, number = shared
+        # What is trained is one vector here: the optimizer is then one loop over it, not one for
+        # each array, which takes as long to run and less to compile.
+        unravel = ravel_pytree(state.params)[1]
+        state = state._replace(**{name: _flat(getattr(state, name)) for name in _TREES})
         key = jax.random.fold_in(key, number)
         seen = stories
         if train.entities == "redrawn":
@@ -246,16 +252,20 @@ def build(
         longer = stories.clause_length[rows] > shortest
         rows = jnp.where((number <= train.curriculum) & longer, -1, rows)
         bucket = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        # The order of the shapes is the same for all replicas, so that it is one branch for all.
+        steps = jax.random.permutation(jax.random.key(number), steps_total)
 
         def step(carry, now):
             params, other, opt_state, average, count = carry
             rows, bucket = now
-            (value, other), grads = jax.lax.switch(bucket, gradients, seen, rows, params, other)
-            updates, opt_state = optimizer.update(grads, opt_state, params)
+            (value, other), grads = jax.lax.switch(
+                bucket, gradients, seen, rows, unravel(params), other
+            )
+            updates, opt_state = optimizer.update(_flat(grads), opt_state, params)
             params = optax.apply_updates(params, updates)
             # Early on over the last tenth of the steps, so that it is not held back by the start.
             weight = jnp.maximum(1 - train.average, 10.0 / (10.0 + count))
-            average = jax.tree.map(lambda a, p: a + weight * (p - a), average, params)
+            average += weight * (params - average)
             return (params, other, opt_state, average, count + 1), value
 
         done = (number - 1) * len(steps)
@@ -264,31 +274,31 @@ def build(
         (params, other, opt_state, average, _), losses = jax.lax.scan(
             step, carry, (rows, jnp.asarray(bucket)[steps])
         )
-        relation, _ = predict_one(shapes, (dev_stories, dev_rows), average, other)
+        relation, _ = predict_one(shapes, (dev_stories, dev_rows), unravel(average), other)
         right = [(relation[c] == dev_stories.target[c]) & (c >= 0) for c in dev_rows]
         total = sum((c >= 0).sum() for c in dev_rows)
         accuracy = sum(r.sum() for r in right) / jnp.maximum(total, 1)
         # Of epochs that are equally good the last: a model goes on learning after its dev rows
         # are all right.
         better = accuracy >= state.best_accuracy
-        best = jax.tree.map(lambda a, b: jnp.where(better, a, b), average, state.best_params)
         after = State(
             params=params,
             other=other,
             optimizer=opt_state,
             average=average,
-            best_params=best,
+            best_params=jnp.where(better, average, state.best_params),
             best_accuracy=jnp.where(better, accuracy, state.best_accuracy),
             best_epoch=jnp.where(better, number, state.best_epoch),
             stopped=state.stopped,
         )
         # A replica whose loss or parameters are no numbers any more stays as it was before.
-        numbers = [jnp.isfinite(x).all() for x in (losses, *jax.tree.leaves((params, average)))]
+        numbers = [jnp.isfinite(x).all() for x in (losses, params, average)]
         goes_on = jnp.stack(numbers).all() & (state.stopped == 0)
         stopped = jnp.where(goes_on | (state.stopped > 0), state.stopped, number)
         state = jax.tree.map(lambda a, b: jnp.where(goes_on, a, b), after, state)
         counts = (rows >= 0).sum(axis=1)
         loss = jnp.where(goes_on, (losses * counts).sum() / counts.sum(), jnp.nan)
+        state = state._replace(**{name: unravel(getattr(state, name)) for name in _TREES})
         return state._replace(stopped=stopped), Metrics(loss, accuracy)
 
     init_all = replicas.map(init_one)
@@ -304,10 +314,8 @@ def build(
     shared = replicas.share(stories)
 
     def epoch(state: State, number: int) -> tuple[State, Metrics]:
-        # The order of the shapes is the same for all replicas, so that it is one branch for all.
-        order = jax.random.permutation(jax.random.key(number), steps_total)
         now = replicas.share(fresh(number)) if fresh else shared
-        return epoch_all(replicas.share((now, shared, order, jnp.array(number))), state, *fixed)
+        return epoch_all(replicas.share((now, shared, np.int32(number))), state, *fixed)
 
     @cache
     def predict_in(shapes: tuple[Shape, ...]) -> Callable[..., Any]:
@@ -323,6 +331,11 @@ def build(
         return program(replicas.share((test, chunks)), params, other)
 
     return Programs(lambda: init_all(None, keys), epoch, predict)
+
+
+def _flat(tree: Any) -> jax.Array:
+    """All its numbers in one vector."""
+    return ravel_pytree(tree)[0]
 
 
 def _is_key(x: jax.Array) -> bool:

@@ -138,10 +138,16 @@ def pack(stories: Stories, rows: jax.Array, shape: Shape) -> Any:
     return (_pack_tokens if shape.tokens else _pack_graphs)(stories, rows, shape)
 
 
+def _sums(sizes: jax.Array) -> jax.Array:
+    """The cumulative sums of a few numbers: as one kernel, where `jnp.cumsum` compiles to many."""
+    upto = jnp.tri(len(sizes), dtype=bool)
+    return jnp.where(upto, sizes, 0).sum(axis=1)
+
+
 def _owners(sizes: jax.Array, budget: int) -> tuple[jax.Array, jax.Array]:
     """For each of `budget` slots: the graph that owns it ([B] owners in order, then B for the
     padding), and its number within the graph."""
-    ends = jnp.cumsum(sizes)
+    ends = _sums(sizes)
     slots = jnp.arange(budget)
     owner = jnp.searchsorted(ends, slots, side="right", method="compare_all")
     return owner, slots - jnp.append(ends - sizes, ends[-1])[owner]
@@ -159,8 +165,8 @@ def _pack_graphs(stories: Stories, rows: jax.Array, shape: Shape) -> jraph.Graph
     n_node = jnp.where(real, stories.n_node[row], 0)  # [B]
     n_edge = jnp.where(real, stories.n_edge[row], 0)
     row = jnp.append(row, 0)
-    first_node = jnp.append(jnp.cumsum(n_node) - n_node, n_node.sum())  # [B + 1]
-    first_edge = jnp.append(jnp.cumsum(n_edge) - n_edge, n_edge.sum())
+    first_node = jnp.append(_sums(n_node) - n_node, n_node.sum())  # [B + 1]
+    first_edge = jnp.append(_sums(n_edge) - n_edge, n_edge.sum())
 
     owner, place = _owners(n_node, shape.nodes)  # [N]
     is_node = owner < len(rows)

@@ -57,28 +57,29 @@ def build_stories(records: Records, vocabulary: Vocabulary, seed: int) -> Storie
     entities = draw_entities(np.diff(records.node_start), vocabulary.entities, seed)
     tokens, token_start = encode(records, vocabulary, entities)
 
-    def spans(start: np.ndarray) -> tuple[jax.Array, jax.Array]:
-        return jnp.asarray(start[:-1], jnp.int32), jnp.asarray(np.diff(start), jnp.int32)
+    def spans(start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return start[:-1].astype(np.int32), np.diff(start).astype(np.int32)
 
     node_start, n_node = spans(records.node_start)
     edge_start, n_edge = spans(records.edge_start)
     first_token, n_token = spans(token_start)
-    return Stories(
+    arrays = dict(
         node_start=node_start,
         n_node=n_node,
-        entity=jnp.asarray(entities),
+        entity=entities,
         edge_start=edge_start,
         n_edge=n_edge,
-        senders=jnp.asarray(records.senders),
-        receivers=jnp.asarray(records.receivers),
-        relation=jnp.asarray(records.relations),
+        senders=records.senders,
+        receivers=records.receivers,
+        relation=records.relations,
         token_start=first_token,
         n_token=n_token,
-        tokens=jnp.asarray(tokens),
-        query=jnp.asarray(records.query),
-        target=jnp.asarray(records.target),
-        clause_length=jnp.asarray(records.clause_length),
+        tokens=tokens,
+        query=records.query,
+        target=records.target,
+        clause_length=records.clause_length,
     )
+    return Stories(**jax.device_put(arrays))
 
 
 def _owner(sizes: jax.Array, total: int) -> jax.Array:

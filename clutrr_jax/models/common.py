@@ -32,14 +32,29 @@ class Dropout(nnx.Module):
         self.rngs = rngs.dropout.fork()
         self.deterministic = False  # `nnx.Module.eval` sets it
 
-    def __call__(self, x: jax.Array) -> jax.Array:
-        """[..., D] -> [..., D]."""
+    def draw(self, count: int, *shape: int) -> jax.Array:
+        """What the next calls on arrays of a shape leave out, for calls within a loop: of each a
+        random number below 256 for each element, [count, *shape]."""
+        if self.deterministic or self.kept == 256:
+            return jnp.zeros((count, *shape), jnp.uint8)
+        stream = self.rngs
+        numbers = stream.count[...] + jnp.arange(count)
+        stream.count[...] += count
+        return jax.vmap(lambda n: _bytes(jax.random.fold_in(stream.key[...], n), shape))(numbers)
+
+    def __call__(self, x: jax.Array, drawn: jax.Array | None = None) -> jax.Array:
+        """[..., D] -> [..., D]; `drawn`: of this call, by `draw`."""
         if self.deterministic or self.kept == 256:
             return x
-        *shape, dim = x.shape
-        bits = jax.random.bits(self.rngs(), (*shape, -(-dim // 4)))  # 32 bits each
-        parts = jax.lax.bitcast_convert_type(bits, jnp.uint8).reshape(*shape, -1)[..., :dim]
-        return jnp.where(parts < self.kept, x * (256 / max(self.kept, 1)), 0.0)
+        drawn = _bytes(self.rngs(), x.shape) if drawn is None else drawn
+        return jnp.where(drawn < self.kept, x * (256 / max(self.kept, 1)), 0.0)
+
+
+def _bytes(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """Random numbers below 256."""
+    *rows, dim = shape
+    bits = jax.random.bits(key, (*rows, -(-dim // 4)))  # 32 bits each
+    return jax.lax.bitcast_convert_type(bits, jnp.uint8).reshape(*rows, -1)[..., :dim]
 
 
 class EntityEmbedding(nnx.Module):
