@@ -3,10 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
 from clutrr_jax.report.curve import COLOURS, MARKERS
@@ -22,6 +18,8 @@ def draw(grid: Grid, results: dict[str, Any], path: Path) -> None:
     Args:
       results: of `grid_report.collect`.
     """
+    from matplotlib.figure import Figure  # as in clutrr_jax/report/curve.py
+
     rows = {tuple(row[head] for head in grid.heads): row
             for row in results["rows"] + results["averages"]}  # fmt: skip
     panels, xs, series = (list(dict.fromkeys(row[head] for row in results["rows"]))
@@ -30,9 +28,8 @@ def draw(grid: Grid, results: dict[str, Any], path: Path) -> None:
     place = np.arange(len(xs), dtype=float)
     is_curve = not isinstance(xs[0], str)
     size = (1.5 + 3.4 * len(panels), 3.8)
-    figure, axes_row = plt.subplots(
-        1, len(panels), figsize=size, sharey=True, squeeze=False, layout="constrained"
-    )
+    figure = Figure(figsize=size, layout="constrained")
+    axes_row = figure.subplots(1, len(panels), sharey=True, squeeze=False)
     for panel, axes in zip(panels, axes_row[0], strict=True):
         for i, name in enumerate(series):
             style: dict[str, Any] = {
@@ -64,7 +61,6 @@ def draw(grid: Grid, results: dict[str, Any], path: Path) -> None:
             named.values(), named.keys(), fontsize=8, loc="outside right upper", frameon=False
         )
     figure.savefig(path, dpi=130)
-    plt.close(figure)
 
 
 def _measured(axes: Any, line: list[tuple[float, dict]], name: str, style: dict[str, Any]) -> None:
