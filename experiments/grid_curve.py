@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from clutrr_jax.report.curve import COLOURS, MARKERS
+from clutrr_jax.report.curve import style
 from experiments.grid import Grid
 from experiments.measured import published_interval
 from experiments.published import Share
@@ -32,14 +32,11 @@ def draw(grid: Grid, results: dict[str, Any], path: Path) -> None:
     axes_row = figure.subplots(1, len(panels), sharey=True, squeeze=False)
     for panel, axes in zip(panels, axes_row[0], strict=True):
         for i, name in enumerate(series):
-            style: dict[str, Any] = {
-                "color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)], "ms": 4,
-                "ls": "-" if is_curve else "none",
-            }  # fmt: skip
+            look = style(i) | {"ms": 4} | ({} if is_curve else {"ls": "none"})
             aside = 0 if is_curve else 0.7 * (i + 0.5) / len(series) - 0.35
             line = [(p + aside, rows[panel, x, name]) for p, x in zip(place, xs, strict=True)]
-            _measured(axes, line, name, style)
-            _published(axes, line, style)
+            _measured(axes, line, name, look)
+            _published(axes, line, look)
         for (whose, name), shares in grid.references.items():
             if whose == panel:
                 at = [p for p, x in zip(place, xs, strict=True) if x in shares]
@@ -63,7 +60,7 @@ def draw(grid: Grid, results: dict[str, Any], path: Path) -> None:
     figure.savefig(path, dpi=130)
 
 
-def _measured(axes: Any, line: list[tuple[float, dict]], name: str, style: dict[str, Any]) -> None:
+def _measured(axes: Any, line: list[tuple[float, dict]], name: str, look: dict[str, Any]) -> None:
     some = [(at, row["measured"]) for at, row in line if row["measured"]]
     if not some:
         return
@@ -71,15 +68,15 @@ def _measured(axes: Any, line: list[tuple[float, dict]], name: str, style: dict[
     mean = np.array([cell["mean"] for _, cell in some])
     if "low" in some[0][1]:
         bars = np.abs(np.array([(cell["low"], cell["high"]) for _, cell in some]).T - mean)
-        axes.errorbar(at, mean, bars, label=name, capsize=2, lw=1.2, **style)
+        axes.errorbar(at, mean, bars, label=name, capsize=2, lw=1.2, **look)
     else:
-        axes.plot(at, mean, label=name, lw=1.2, **style)
-        axes.fill_between(at, 0, mean, color=style["color"], alpha=0.15, lw=0)
+        axes.plot(at, mean, label=name, lw=1.2, **look)
+        axes.fill_between(at, 0, mean, color=look["color"], alpha=0.15, lw=0)
 
 
-def _published(axes: Any, line: list[tuple[float, dict]], style: dict[str, Any]) -> None:
+def _published(axes: Any, line: list[tuple[float, dict]], look: dict[str, Any]) -> None:
     for at, row in line:
         if row["published"]:
             share = Share(**row["published"])
-            axes.vlines(at + 0.08, *published_interval(share), color=style["color"], lw=0.6)
-            axes.plot(at + 0.08, share.mean, mfc="white", **style)
+            axes.vlines(at + 0.08, *published_interval(share), color=look["color"], lw=0.6)
+            axes.plot(at + 0.08, share.mean, mfc="white", **look)

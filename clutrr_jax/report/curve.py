@@ -11,7 +11,17 @@ from clutrr_jax.report.results import column_names
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8B6B2E",
 )  # fmt: skip
-MARKERS = "os^Dv<>PX"  # one more, so that no two of many series look the same
+MARKERS = "os^Dv<>PX"  # one more than colours: no two of many series look the same
+LINES = ("-", "--", "-.", ":")
+
+
+def style(number: int) -> dict[str, Any]:
+    """How the series of that number looks."""
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "ls": LINES[number // len(COLOURS) % len(LINES)],
+    }
 
 
 def draw(results: dict[str, Any], path: Path) -> None:
@@ -29,11 +39,11 @@ def draw(results: dict[str, Any], path: Path) -> None:
         mine = [row for row in rows if row["model"] == model]
         accuracy = np.array([row["accuracy"] for row in mine])
         stderr = np.array([row["stderr"] or 0.0 for row in mine])
-        colour = COLOURS[i % len(COLOURS)]
         replicas = mine[0]["replicas"]
         label = f"{model} ({replicas} replica{'s' if replicas > 1 else ''})"
-        axes.plot(x, accuracy, color=colour, marker=MARKERS[i % len(MARKERS)], label=label)
-        axes.fill_between(x, accuracy - stderr, accuracy + stderr, color=colour, alpha=0.2, lw=0)
+        axes.plot(x, accuracy, label=label, **style(i))
+        band = {"color": style(i)["color"], "alpha": 0.2, "lw": 0}
+        axes.fill_between(x, accuracy - stderr, accuracy + stderr, **band)
     plain = [row for row in rows if row["model"] == "majority label"]
     axes.plot(x, [r["ceiling"] for r in plain], "k--", lw=0.8, label="ceiling (ambiguous labels)")
     axes.plot(x, [r["accuracy"] for r in plain], "k:", lw=0.8, label="majority label")
