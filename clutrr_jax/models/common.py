@@ -33,8 +33,8 @@ class Dropout(nnx.Module):
         self.deterministic = False  # `nnx.Module.eval` sets it
 
     def draw(self, count: int, *shape: int) -> jax.Array:
-        """What the next calls on arrays of a shape leave out, for calls within a loop: of each a
-        random number below 256 for each element, [count, *shape]."""
+        """The random numbers, below 256, of the next `count` calls on arrays of this shape, in one
+        kernel to compile instead of one for each. [count, *shape]."""
         if self.deterministic or self.kept == 256:
             return jnp.zeros((count, *shape), jnp.uint8)
         stream = self.rngs

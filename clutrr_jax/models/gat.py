@@ -108,19 +108,13 @@ class GAT(nnx.Module):
         edges = self._edges(batch)
         x = jnp.zeros((len(entity), self.dim)) if self.entity is None else self.entity(entity)
 
-        def one_round(x: jax.Array, drawn: jax.Array) -> tuple[jax.Array, jax.Array]:
-            weights = []
-            for step, of_step in zip(self.steps, drawn, strict=True):
-                x, weight = step(self.dropout(x, of_step), self.edge_table[...], *edges)
-                x = nnx.elu(x)  # [N, H]
-                weights.append(weight.mean(axis=1))
-            return x, jnp.stack(weights)
-
-        # As a loop, so that a single round is compiled.
-        drawn = self.dropout.draw(self.rounds * len(self.steps), *x.shape)
-        drawn = drawn.reshape(self.rounds, len(self.steps), *x.shape)
-        x, weights = jax.lax.scan(one_round, x, drawn)
-        return x, weights.mean(axis=(0, 1))
+        layers = self.rounds * list(self.steps)
+        weights = []
+        for layer, drawn in zip(layers, self.dropout.draw(len(layers), *x.shape), strict=True):
+            x, weight = layer(self.dropout(x, drawn), self.edge_table[...], *edges)
+            x = nnx.elu(x)  # [N, H]
+            weights.append(weight.mean(axis=1))
+        return x, jnp.stack(weights).mean(axis=0)
 
     def _edges(self, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Senders, receivers and types of all that a message crosses: facts, their reverses, and
