@@ -283,3 +283,15 @@ def test_dropout_keeps_its_share_and_the_mean() -> None:
     assert (np.asarray(layer(jnp.ones((2000, 33)))) != out).any()
     layer.eval()
     np.testing.assert_array_equal(layer(jnp.ones((3, 5))), 1.0)
+
+
+def test_dropout_drawn_at_once_is_that_of_one_call_after_the_other() -> None:
+    """And leaves the stream of random numbers where these would."""
+    one_by_one, at_once = (Dropout(0.4, rngs=nnx.Rngs(3)) for _ in range(2))
+    x = jnp.ones((5, 7))
+    wanted = [one_by_one(x) for _ in range(4)]
+    found = [at_once(x, drawn) for drawn in at_once.draw(3, *x.shape)] + [at_once(x)]
+    np.testing.assert_array_equal(jnp.stack(found), jnp.stack(wanted))
+    assert (wanted[0] != wanted[1]).any()
+    at_once.eval()
+    np.testing.assert_array_equal(at_once(x, at_once.draw(1, *x.shape)[0]), x)
