@@ -143,7 +143,7 @@ def read_attention(folder: Path, test: Records) -> Attention | None:
     most = 8 * int(facts.sum() + words.sum())
     named, weights = read_arrays(path, ("over", "weights"), most, what)
     try:
-        over, flat = str(named), weights.astype(np.float32)
+        over, flat = str(named), weights.astype(np.float32, casting="same_kind")
         if over not in ("facts", "words") or not (np.isfinite(flat) & (flat >= 0)).all():
             raise ValueError
     except _DAMAGED:

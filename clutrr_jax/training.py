@@ -266,7 +266,10 @@ def build(
             # Early on over the last tenth of the steps, so that it is not held back by the start.
             weight = jnp.maximum(1 - train.average, 10.0 / (10.0 + count))
             average += weight * (params - average)
-            return (params, other, opt_state, average, count + 1), value
+            after = (params, other, opt_state, average, count + 1)
+            if train.curriculum:  # a batch may have no stories yet: then it is no step
+                after = jax.tree.map(partial(jnp.where, (rows >= 0).any()), after, carry)
+            return after, value
 
         done = (number - 1) * len(steps)
         carry = (state.params, state.other, state.optimizer, state.average, done)

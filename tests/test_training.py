@@ -218,3 +218,13 @@ def test_a_curriculum_starts_with_the_shortest_clauses_alone(small) -> None:
     assert any(
         (a != b).any() for a, b in zip(first[0], leaves(programs.init().params), strict=True)
     )
+
+
+def test_a_batch_that_a_curriculum_leaves_empty_is_no_step(small) -> None:
+    """With a story to a batch there are as many steps as stories that are seen."""
+    stories = small.train_stories
+    short = np.asarray(stories.clause_length) == 2
+    programs = programs_for("gat", small, Replicas(1), curriculum=1, batch=1, dev=0.0)
+    state, _ = programs.epoch(programs.init(), 1)
+    steps = [x for x in jax.tree.leaves(state.optimizer) if x.dtype == np.int32]
+    assert [int(x[0]) for x in steps] == [short.sum()] and 0 < short.sum() < len(short)
