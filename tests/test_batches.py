@@ -86,6 +86,16 @@ def test_redrawing_renames_people_and_nothing_else(small) -> None:
         ).tolist()
 
 
+def test_entities_are_redrawn_evenly(small) -> None:
+    """By the order of random numbers, one for each entity of the pool."""
+    before, pool, key = small.train_stories, small.sizes.entities, jax.random.key(2)
+    order = np.asarray(jax.random.uniform(key, (len(before.target), pool))).argsort(axis=1)
+    owner = np.repeat(np.arange(len(before.target)), np.asarray(before.n_node))
+    found = redraw_entities(before, pool, key).entity
+    np.testing.assert_array_equal(found, order[owner, np.asarray(before.entity)])
+    assert len(np.unique(found)) == pool
+
+
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_reordering_moves_whole_sentences_within_their_story(small, share) -> None:
     before, ends = small.train_stories, small.sizes.sentence_ends

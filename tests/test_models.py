@@ -286,7 +286,7 @@ def test_dropout_keeps_its_share_and_the_mean() -> None:
 
 
 def test_dropout_drawn_at_once_is_that_of_one_call_after_the_other() -> None:
-    """And leaves the stream of random numbers where these would."""
+    """And leaves the stream of random numbers where these would, where a byte does for one call."""
     one_by_one, at_once = (Dropout(0.4, rngs=nnx.Rngs(3)) for _ in range(2))
     x = jnp.ones((5, 7))
     wanted = [one_by_one(x) for _ in range(4)]
@@ -295,3 +295,13 @@ def test_dropout_drawn_at_once_is_that_of_one_call_after_the_other() -> None:
     assert (wanted[0] != wanted[1]).any()
     at_once.eval()
     np.testing.assert_array_equal(at_once(x, at_once.draw(1, *x.shape)[0]), x)
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.75, 0.25, 0.125, 1.0])
+def test_dropout_of_calls_that_share_bytes_is_drawn_for_each(rate: float) -> None:
+    layer, x = Dropout(rate, rngs=nnx.Rngs(0)), jnp.ones((4000, 9))
+    kept = np.stack([layer(x, drawn) for drawn in layer.draw(11, *x.shape)]) > 0
+    np.testing.assert_allclose(kept.mean(axis=1), 1 - rate, atol=0.04)
+    if rate < 1:  # every call and every place is drawn by itself
+        columns = kept.transpose(1, 0, 2).reshape(len(x), -1)
+        assert np.abs(np.corrcoef(columns.T) - np.eye(columns.shape[1])).max() < 0.1

@@ -24,27 +24,32 @@ def split(model: nnx.Module, learn_entities: bool = False) -> tuple[Any, Any, An
 
 
 class Dropout(nnx.Module):
-    """As `nnx.Dropout`, at a quarter of the random bits, which on a CPU cost more than the product
-    with the mask: the rate is rounded to a 256th, the scale with it."""
+    """As `nnx.Dropout`, with fewer random bits, which on a CPU cost more than the product with the
+    mask: the rate is rounded to a 256th, the scale with it."""
 
     def __init__(self, rate: float, *, rngs: nnx.Rngs):
         self.kept = round(256 * (1 - rate))
         self.rngs = rngs.dropout.fork()
         self.deterministic = False  # `nnx.Module.eval` sets it
 
-    def draw(self, count: int, *shape: int) -> jax.Array:
-        """The random numbers, below 256, of the next `count` calls on arrays of this shape, in one
-        kernel to compile instead of one for each. [count, *shape]."""
-        if self.deterministic or self.kept == 256:
-            return jnp.zeros((count, *shape), jnp.uint8)
-        stream = self.rngs
-        numbers = stream.count[...] + jnp.arange(count)
-        stream.count[...] += count
-        return jax.vmap(lambda n: _bytes(jax.random.fold_in(stream.key[...], n), shape))(numbers)
+    @property
+    def _keeps_all(self) -> bool:
+        return self.deterministic or self.kept == 256
+
+    def draw(self, count: int, *shape: int) -> list[jax.Array | None]:
+        """For each of the next `count` calls on arrays of this shape the random numbers below 256,
+        of which only as many bits are drawn as the rate has: at a half one, so that a byte does
+        for eight calls."""
+        if self._keeps_all:
+            return [None] * count
+        bits = min(8 - i for i in range(8) if self.kept % 2**i == 0)
+        per_byte = 8 // bits
+        drawn = [_bytes(self.rngs(), shape) for _ in range(-(-count // per_byte))]
+        return [drawn[call // per_byte] << (bits * (call % per_byte)) for call in range(count)]
 
     def __call__(self, x: jax.Array, drawn: jax.Array | None = None) -> jax.Array:
         """[..., D] -> [..., D]; `drawn`: of this call, by `draw`."""
-        if self.deterministic or self.kept == 256:
+        if self._keeps_all:
             return x
         drawn = _bytes(self.rngs(), x.shape) if drawn is None else drawn
         return jnp.where(drawn < self.kept, x * (256 / max(self.kept, 1)), 0.0)

@@ -1,6 +1,6 @@
 """Graph attention over the facts of a story.
 
-Shapes: N nodes, E edges (self edges included), B stories, H = node = message dimension, K heads.
+Shapes: N nodes, E edges, B stories, H = node = message dimension, K heads, T types of edge.
 """
 
 import jax
@@ -10,6 +10,7 @@ from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
 from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout, pool_people
+from clutrr_jax.models.graph_attention import attend, head_columns
 from generator.errors import InputError
 
 # Sizes: Sinha et al. 2019, appendix 2.2. Heads, the two steps of a round, dropout and the direction
@@ -42,23 +43,18 @@ class AttentionStep(nnx.Module):
         self.attend = nnx.Param(glorot(rngs.params(), (dim // heads, 3 * heads)))
         self.bias = nnx.Param(jnp.zeros(dim))
 
-    def __call__(self, x, edge_table, senders, receivers, edge_type):
-        """x [N, H], edge_table [types, edge], senders, receivers, edge_type [E] -> [N, H], and the
-        weight of each edge [E, K], which sum to 1 over those that end in a node."""
-        n = x.shape[0]
-        node = self.node(x).reshape(n, self.heads, -1)  # [N, K, H / K]
-        table = self.edge(edge_table).reshape(len(edge_table), self.heads, -1)
-        a_to, a_from, a_edge = jnp.split(self.attend[...], 3, axis=1)  # [H / K, K]
+    def weights(self, edge_table: jax.Array) -> tuple[jax.Array, ...]:
+        """[T, edge] -> what `attend` takes besides nodes and edges: the same in every round."""
+        to, start, edge = map(head_columns, jnp.split(self.attend[...], 3, axis=1))  # [H, K] each
+        node, table = self.node.kernel[...], self.edge(edge_table)
+        kernel = jnp.concatenate([node, node @ to, node @ start], axis=1)
+        return kernel, table, table @ edge, self.bias[...]
 
-        def dot(values: jax.Array, a: jax.Array) -> jax.Array:
-            return jnp.einsum("nkd,dk->nk", values, a)
 
-        score = (
-            dot(node, a_to)[receivers] + dot(node, a_from)[senders] + dot(table, a_edge)[edge_type]
-        )
-        weight = jraph.segment_softmax(nnx.leaky_relu(score, 0.2), receivers, n)  # [E, K]
-        message = (node[senders] + table[edge_type]) * weight[..., None]
-        return jraph.segment_sum(message, receivers, n).reshape(n, -1) + self.bias[...], weight
+def elu(x: jax.Array) -> jax.Array:
+    """`nnx.elu` without expm1, which takes a CPU three times as long; what it is more exact in is
+    lost in the sums that follow."""
+    return jnp.where(x > 0, x, jnp.exp(jnp.where(x > 0, 0, x)) - 1)
 
 
 class GAT(nnx.Module):
@@ -98,8 +94,7 @@ class GAT(nnx.Module):
     def attention(self, batch: jraph.GraphsTuple) -> jax.Array:
         """The weight of each fact of a story where it ends, mean over steps, heads and directions,
         [B, F]."""
-        of_facts = self._people(batch)[1][len(batch.nodes["entity"]) :]
-        of_facts = of_facts.reshape(-1, len(batch.senders)).mean(axis=0)  # [E]
+        of_facts = self._people(batch)[1].reshape(-1, len(batch.senders)).mean(axis=0)  # [E]
         return of_facts[batch.globals["facts"][:-1]]
 
     def _people(self, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array]:
@@ -108,20 +103,18 @@ class GAT(nnx.Module):
         edges = self._edges(batch)
         x = jnp.zeros((len(entity), self.dim)) if self.entity is None else self.entity(entity)
 
-        layers = self.rounds * list(self.steps)
-        weights = []
-        for layer, drawn in zip(layers, self.dropout.draw(len(layers), *x.shape), strict=True):
-            x, weight = layer(self.dropout(x, drawn), self.edge_table[...], *edges)
-            x = nnx.elu(x)  # [N, H]
-            weights.append(weight.mean(axis=1))
-        return x, jnp.stack(weights).mean(axis=0)
+        layers = self.rounds * [step.weights(self.edge_table[...]) for step in self.steps]
+        shares = []
+        for weights, drawn in zip(layers, self.dropout.draw(len(layers), *x.shape), strict=True):
+            x, share = attend(self.dropout(x, drawn), *weights, edges)
+            x = elu(x)  # [N, H]
+            shares.append(share.mean(axis=1))
+        return x, jnp.stack(shares).mean(axis=0)
 
     def _edges(self, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Senders, receivers and types of all that a message crosses: facts, their reverses, and
-        the edge from every node to itself."""
-        nodes = jnp.arange(len(batch.nodes["entity"]))
+        """Senders, receivers and types of all that a message crosses: facts and their reverses."""
         relation = batch.edges["relation"]
-        parts = [(nodes, nodes, jnp.full_like(nodes, 2 * self.edge_types))]
+        parts = []
         if self.directions in ("forward", "both"):
             parts.append((batch.senders, batch.receivers, relation))
         if self.directions in ("backward", "both"):
