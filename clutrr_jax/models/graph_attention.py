@@ -49,9 +49,9 @@ def head_columns(vectors: jax.Array) -> jax.Array:
 
 
 def _spread(weight: jax.Array, dim: int) -> jax.Array:
-    """Each head's weight at every number of its part, [.., K] -> [.., H]."""
+    """Each head's weight at every number of its part, [n, K] -> [n, H]."""
     n, heads = weight.shape
-    return jnp.broadcast_to(weight[..., None], (n, heads, dim // heads)).reshape(n, dim)
+    return jnp.broadcast_to(weight[:, :, None], (n, heads, dim // heads)).reshape(n, dim)
 
 
 def _forward(x, kernel, table, edge_score, bias, edges) -> tuple[Any, Any]:
