@@ -86,8 +86,8 @@ def test_redrawing_renames_people_and_nothing_else(small) -> None:
         ).tolist()
 
 
-def test_entities_are_redrawn_evenly(small) -> None:
-    """By the order of random numbers, one for each entity of the pool."""
+def test_entities_are_redrawn_by_the_order_of_random_numbers(small) -> None:
+    """Of one for each entity of the pool, so that each order is as likely as any."""
     before, pool, key = small.train_stories, small.sizes.entities, jax.random.key(2)
     order = np.asarray(jax.random.uniform(key, (len(before.target), pool))).argsort(axis=1)
     owner = np.repeat(np.arange(len(before.target)), np.asarray(before.n_node))
