@@ -27,7 +27,7 @@ from clutrr_jax.data.records import tasks
 from clutrr_jax.evaluation import as_dicts, majority, score
 from clutrr_jax.paired import holm, paired_p
 from clutrr_jax.report import curve
-from clutrr_jax.report.results import BASELINES, column_names, plain_text
+from clutrr_jax.report.results import BASELINES, column_names, number, plain_text
 from clutrr_jax.submission import UNMAPPED, Submission, read_submissions
 from clutrr_jax.symbolic import rules_given, rules_read
 from generator.errors import InputError, at
@@ -102,13 +102,13 @@ def table(results: dict[str, Any]) -> list[list[str]]:
             replicas = results["models"][name]["replicas"]
             label = f"{name} ({replicas} replica{'s' if replicas > 1 else ''})"
             lines += [
-                [label, *(_share(p["accuracy"]) for p in points)],
-                ["  95 % interval", *(f"{_share(p['low'])}-{_share(p['high'])}" for p in points)],
+                [label, *(number(p["accuracy"]) for p in points)],
+                ["  95 % interval", *(f"{number(p['low'])}-{number(p['high'])}" for p in points)],
                 ["  not mapped", *(str(p["unmapped"]) for p in points)],
             ]
         else:
-            lines.append([name, *(_share(p["accuracy"]) for p in points)])
-    lines.append(["ceiling", *(_share(p["ceiling"]) for p in points)])
+            lines.append([name, *(number(p["accuracy"]) for p in points)])
+    lines.append(["ceiling", *(number(p["ceiling"]) for p in points)])
     lines.append(["stories", *(str(p["count"]) for p in points)])
     return lines
 
@@ -120,17 +120,12 @@ def comparison(results: dict[str, Any], pair: dict[str, Any]) -> list[list[str]]
     points = pair["tasks"]
     return [
         [f"{a} against {b}", *columns.values()],
-        ["difference in accuracy", *(_share(p["difference"], "+") for p in points)],
+        ["difference in accuracy", *(number(p["difference"], "+") for p in points)],
         [f"stories where {a} is better", *(str(p["better"]) for p in points)],
         [f"stories where {b} is better", *(str(p["worse"]) for p in points)],
         ["p", *(_p(point["p"]) for point in points)],
         ["p, Holm over the tasks", *(_p(point["p_holm"]) for point in points)],
     ]
-
-
-def _share(value: float, sign: str = "") -> str:
-    """.87 as the papers write it, 1.00 at the top; +.07 with a sign."""
-    return f"{value:{sign}.2f}".replace("0.", ".", 1)
 
 
 def _p(value: float) -> str:

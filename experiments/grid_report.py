@@ -128,8 +128,7 @@ def _share(share: dict[str, Any] | None) -> str:
 def _difference(row: dict[str, Any]) -> str:
     if "difference" not in row:
         return ""
-    gap = row["difference"]
-    return ("+" if gap >= 0 else "-") + number(abs(gap)) + (MARK if row.get("apart") else "")
+    return number(row["difference"], "+") + (MARK if row.get("apart") else "")
 
 
 def lines(grid: Grid, results: dict[str, Any]) -> list[list[str]]:
@@ -292,4 +291,4 @@ def write_counts(name: str, counts: Counts, workdir: Path) -> str:
 
 
 def _count(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:z.4f}"

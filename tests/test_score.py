@@ -19,7 +19,7 @@ from clutrr_jax.data.files import load
 from clutrr_jax.data.ids import places, story_ids
 from clutrr_jax.evaluation import score, write_predictions
 from clutrr_jax.paired import holm, paired_p
-from clutrr_jax.report.results import BASELINES
+from clutrr_jax.report.results import BASELINES, number
 from clutrr_jax.score import collect, compare, main
 from clutrr_jax.submission import UNMAPPED, read_submissions
 from generator.errors import InputError
@@ -45,6 +45,22 @@ surfaces = st.tuples(
     ),
     st.sampled_from([str, plural, lambda name: name + "'s", lambda name: name + "\u2019s"]),
 )
+
+
+@pytest.mark.parametrize(
+    ("value", "sign", "text"),
+    [
+        (0.874, "", ".87"),
+        (0.996, "", "1.00"),
+        (0.0, "", ".00"),
+        (0.07, "+", "+.07"),
+        (-0.07, "+", "-.07"),
+        (-0.003, "+", "+.00"),
+        (-1.0, "+", "-1.00"),
+    ],
+)
+def test_a_share_is_written_as_the_papers_write_it(value, sign, text):
+    assert number(value, sign) == text
 
 
 @given(relations, surfaces, before_it, after_it)

@@ -104,9 +104,10 @@ def prediction_files(model: str, folder: Path) -> dict[str, Path]:
     return found
 
 
-def number(value: float) -> str:
-    """.87 as the papers write it; 1.00 at the top."""
-    return f"{value:.2f}".removeprefix("0")
+def number(value: float, sign: str = "") -> str:
+    """A share or, with the sign "+", a difference of shares, as the papers write it: .87, 1.00 at
+    the top; +.07, and never -.00."""
+    return f"{value:{sign}z.2f}".replace("0.", ".", 1)
 
 
 def column_names(rows: list[dict[str, Any]]) -> dict[str, str]:

@@ -14,7 +14,7 @@ const PUBLISHED = DATA.rows.some((row) => row.published);
 
 const accuracy = ({ mean, error }) => share(mean) + (error === null ? "" : ` ± ${share(error)}`);
 const difference = (row) =>
-  `${row.difference < 0 ? "-" : "+"}${share(Math.abs(row.difference))}${row.apart ? DATA.mark : ""}`;
+  `${row.difference <= -0.005 ? "-" : "+"}${share(Math.abs(row.difference))}${row.apart ? DATA.mark : ""}`;
 
 // What is known of a cell, line by line.
 function told(row) {
