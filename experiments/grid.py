@@ -98,10 +98,17 @@ def grid_config(name: str, grid: Grid) -> ConfigDict:
     config.grid = grid
     config.scale = "laptop"
     config.only = "*"  # names of cells, comma-separated, with * and ?; none: the report alone
-    for setting in ("replicas", "epochs"):
-        del config.train[setting]
-        config.train[setting] = config_dict.placeholder(int)
+    _empty(config.train, "replicas", "epochs")
+    for model in {model for training in grid.trainings for model in training.epochs}:
+        _empty(config[model].train, "epochs")
     return config
+
+
+def _empty(settings: ConfigDict, *names: str) -> None:
+    """Takes numbers away, until they are given."""
+    for name in names:
+        del settings[name]
+        settings[name] = config_dict.placeholder(int)
 
 
 def cells(config: ConfigDict) -> list[Cell]:
@@ -134,8 +141,7 @@ def cells(config: ConfigDict) -> list[Cell]:
             own, amount = config[model].train, amounts.get(model, min(amounts.values()))
             replicas = own.replicas or config.train.replicas or amount[0]
             one.train.epochs = config.train.epochs or amount[1]
-            default = MODELS[model].config.get("train", {}).get("epochs")
-            asked = config.train.epochs or own.epochs != default
+            asked = config.train.epochs or own.epochs
             if model in training.epochs and config.scale != "smoke" and not asked:
                 one[model].train.epochs = training.epochs[model]
             reads = _reads(training, model, MODELS[model].variants if grid.variants else ())

@@ -123,9 +123,10 @@ def test_what_is_given_goes_before_the_scale() -> None:
         ("gat", 7), ("prover", MODELS["prover"].config["train"]["epochs"]),
     }  # fmt: skip
     assert all(cell.config.generate.train_rows == 60 for cell in cells)
+    own = MODELS["prover"].config["train"]["epochs"]
     config = with_scale("scaling", "laptop", models="gat,prover")
-    config.gat.train.epochs = config.prover.train.epochs = 7
-    assert {settings(c.config, c.model).epochs for c in grid.cells(config)} == {7}
+    config.gat.train.epochs = config.prover.train.epochs = own
+    assert {settings(c.config, c.model).epochs for c in grid.cells(config)} == {own}
 
 
 @pytest.mark.parametrize(
