@@ -289,18 +289,18 @@ def parse_flags(argv: list[str]) -> list[str]:
     if {"--help", "-h", "-help"} & set(argv):
         print(__doc__.strip())
         sys.exit(0)
-    try:  # looks at the command line at once
-        config_flags.DEFINE_config_dict("slurm", slurm.settings(), "What a job asks for.")
-    except AttributeError as error:
-        name = str(error).strip("'\"")
-        raise InputError(f'command line: no setting "slurm.{name}"; see --help') from None
     try:
+        # Looks at the command line at once.
+        config_flags.DEFINE_config_dict("slurm", slurm.settings(), "What a job asks for.")
         return flags.FLAGS(argv)
-    except KeyError as error:
-        name = str(error).strip("'\"")
-        raise InputError(f'command line: no setting "{name}"; see --help') from None
-    except (flags.Error, OSError, AttributeError, TypeError, ValueError) as error:
-        raise InputError(f"command line: {str(error).splitlines()[0]}; see --help") from None
+    except (flags.Error, OSError, LookupError, AttributeError, TypeError, ValueError) as error:
+        wrong = (str(error).splitlines() or [""])[0]
+    given = (argument.lstrip("-").partition("=")[0] for argument in argv)
+    last = wrong.strip("'\"")  # all that is said of --config.gat.bogus=1 is "'bogus'"
+    for setting in given:
+        if setting.endswith(f".{last}"):
+            wrong = f'no setting "{setting}"'
+    raise InputError(f"command line: {wrong}; see --help")
 
 
 def cores() -> int:

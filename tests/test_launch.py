@@ -143,7 +143,8 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(finished, small_folder, tmp
     ("arguments", "expected"),
     [
         (["--config.models=gta"], 'no model "gta"'),
-        (["--config.bogus=1"], "bogus"),
+        (["--config.bogus=1"], 'command line: no setting "config.bogus"; see --help'),
+        (["--config.gat.bogus=1"], 'command line: no setting "config.gat.bogus"; see --help'),
         (["--config.train.epochs=many"], "epochs"),
         (["--config.data=nowhere.zip"], "nowhere.zip"),
         (["--config.data=tests"], "no data in it"),
