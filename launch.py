@@ -63,6 +63,7 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.prepare import GENERATE, Prepared, prepare_run
 from clutrr_jax.report import curve, page, results
 from clutrr_jax.run import device_name, run_model
+from clutrr_jax.settings import check
 from experiments import grid, grid_report, slurm
 from experiments.measured import is_finished
 from generator.errors import InputError, at
@@ -90,7 +91,7 @@ def run(config, workdir: Path, write=grid.write_stories) -> None:
       workdir: its folder.
       write: generates the stories that config.generate asks for, into a folder.
     """
-    models = [name.strip() for name in config.models.split(",")]
+    models = grid.names(config.models)
     for name in models:
         if name not in MODELS:
             raise InputError(f'no model "{name}", expected some of {", ".join(MODELS)}')
@@ -104,6 +105,7 @@ def run(config, workdir: Path, write=grid.write_stories) -> None:
             f'data "{GENERATE}": generate.dev_rows is {config.generate.dev_rows}, expected 0: the '
             "dev rows are a share of the first train stories, train.dev"
         )
+    check(config, models)
     say(f"Runs on {device_name()}.")
     preemption.heed()
     if hosts.first():
@@ -153,6 +155,8 @@ def run_grid(config, workdir: Path) -> int:
     """The runs of a grid that are not finished, and its table; how many of them failed."""
     cells = grid.cells(config)
     chosen = grid.chosen(config, cells)
+    for cell in chosen:
+        check(cell.config, [cell.model])
     if _LAUNCHER.value == "job":
         return len(run_here(chosen, workdir, config.grid.write))
     for cell in cells:
@@ -251,9 +255,11 @@ def _flat(config: dict, prefix: str = "") -> dict:
     return flat
 
 
-def main(_) -> int:
+def main(argv: list[str]) -> int:
     """The exit code."""
     logging.set_verbosity(logging.WARNING)
+    if argv[1:]:
+        raise InputError(f'command line: "{argv[1]}": expected --NAME=VALUE, with the "="')
     if flags.FLAGS["config"].value is None or _WORKDIR.value is None:
         raise InputError("--config=FILE and --workdir=DIR must be given; see --help")
     try:
@@ -263,6 +269,7 @@ def main(_) -> int:
         name = getattr(flags.FLAGS["config"], "config_filename", "--config")
         raise InputError(f"{at(name)}: no such file, expected an experiment") from None
     workdir = Path(_WORKDIR.value)
+    _check_partners()
     if _HOSTS.value:
         if "grid" in config:
             raise InputError(
@@ -282,6 +289,16 @@ def main(_) -> int:
         return 1 if run_grid(config, workdir) else 0
     run(config, workdir)
     return 0
+
+
+def _check_partners() -> None:
+    """Raises InputError if a flag is given that does nothing without another."""
+    of_slurm = [f"slurm.{n}" for n in slurm.settings() if f"slurm.{n}" in flags.FLAGS]
+    of_hosts = [n for n in ("host_count", "host_number") if flags.FLAGS[n].present]
+    if of_slurm and _LAUNCHER.value == "local":
+        raise InputError(f"--{of_slurm[0]}: expected --launcher=slurm beside it")
+    if of_hosts and not _HOSTS.value:
+        raise InputError(f"--{of_hosts[0]}: expected --hosts=HOST:PORT beside it")
 
 
 def parse_flags(argv: list[str]) -> list[str]:

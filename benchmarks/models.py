@@ -57,6 +57,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--compare", type=Path, help="such a file, to show the change since")
     arguments = parser.parse_args(argv)
     before = _read(arguments.compare) if arguments.compare else []
+    if arguments.json and not arguments.json.absolute().parent.is_dir():
+        raise InputError(f"{at(arguments.json)}: cannot be written, there is no such folder")
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.cores])
     jax.config.update("jax_num_cpu_devices", min(arguments.cores, max(arguments.replicas)))

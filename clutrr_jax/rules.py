@@ -3,17 +3,17 @@
 RUN is a folder that launch.py wrote with `prover` or `reader_prover` among its models.
 """
 
-import sys
 from collections import defaultdict
 from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 
+from clutrr_jax import command
 from clutrr_jax.checkpoint import Checkpoints
 from clutrr_jax.models.prover import learned_rules
 from clutrr_jax.symbolic import given_rules
-from generator.errors import InputError, at
+from generator.errors import InputError, Parser, at
 from generator.files import read_json
 from generator.kinship import NUM_RELATIONS, PREDICATE_OF, PREDICATES, RELATIONS
 
@@ -88,23 +88,17 @@ def compare(learned: np.ndarray) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str]) -> None:
     """Prints the rules of a run."""
-    if len(arguments) != 1 or arguments[0].startswith("-"):
-        print("usage: python -m clutrr_jax.rules RUN", file=sys.stderr)
-        return 2
-    try:
-        run = Path(arguments[0])
-        models = [name for name in PROVERS if (run / name / "model.json").exists()] or ["prover"]
-        for model in models:
-            if len(models) > 1:
-                print(f"{model}:")
-            print(compare(read_learned(run, model)))
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    parser = Parser(prog="python -m clutrr_jax.rules", description=__doc__)
+    parser.add_argument("run", metavar="RUN", type=Path, help="the folder of a run")
+    folder = parser.parse_args(arguments).run
+    models = [name for name in PROVERS if (folder / name / "model.json").exists()] or ["prover"]
+    for model in models:
+        if len(models) > 1:
+            print(f"{model}:")
+        print(compare(read_learned(folder, model)))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    command.run(main)

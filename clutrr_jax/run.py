@@ -26,6 +26,7 @@ from clutrr_jax.extraction import write_extracted
 from clutrr_jax.models import MODELS
 from clutrr_jax.prepare import Prepared
 from clutrr_jax.replicas import Replicas
+from clutrr_jax.settings import train_settings
 from clutrr_jax.streaming import Streaming
 from clutrr_jax.tensorboard import Scalars
 from clutrr_jax.training import Metrics, Programs, State, build, parameter_count, part_size
@@ -55,15 +56,6 @@ def device_name() -> str:
     return f"{cores} of {names[0] if names else platform.machine()} (CPU){of_hosts}"
 
 
-def settings(config: Any, model: str) -> Any:
-    """The train settings of a model: those of the run, where the model has none of its own."""
-    train = config.train.copy_and_resolve_references()
-    for name, value in config[model].train.items():
-        if value is not None:
-            train[name] = value
-    return train
-
-
 def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
     """Trains and tests one model of the registry; does nothing when that has been done. Of several
     hosts all train and test, and the first one alone reads and writes the folder.
@@ -79,7 +71,7 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
         return
     if hosts.any_of(preemption.asked()):
         preemption.leave()
-    spec, train = MODELS[model], settings(config, model)
+    spec, train = MODELS[model], train_settings(config, model)
     if spec.kind == "states":
         data = with_states(data, config[model])
     if hosts.first():
@@ -229,5 +221,9 @@ def _keep_epochs(path: Path, before: int) -> list[dict[str, Any]]:
             f"{at(path)}: damaged, expected a line for each epoch up to {before - 1}, that of the "
             "last checkpoint; remove the folder to train anew"
         )
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    kept = "".join(json.dumps(line) + "\n" for line in lines)
+    if path.exists() and path.read_text(errors="replace") != kept:
+        partial = path.with_suffix(".part")
+        partial.write_text(kept)
+        partial.replace(path)
     return lines

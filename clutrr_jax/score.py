@@ -90,7 +90,7 @@ def compare(a: Submission, b: Submission, data: Dataset) -> dict[str, Any]:
 
 
 def table(results: dict[str, Any]) -> list[list[str]]:
-    """Accuracy with its 95 % interval what was not mapped, baselines, ceiling; head first."""
+    """Accuracy with its 95 % interval, what was not mapped, baselines, ceiling; head first."""
     rows = results["rows"]
     columns = column_names(rows)
     of: dict[str, list[dict[str, Any]]] = {}

@@ -20,7 +20,7 @@ from clutrr_jax.data.batches import TEST_BATCH, Shape, chunk, pack, plan_shapes,
 from clutrr_jax.data.stories import Sizes, Stories, redraw_entities, reorder_sentences
 from clutrr_jax.models import Spec
 from clutrr_jax.models.common import split
-from clutrr_jax.models.products import rounded
+from clutrr_jax.models.products import PRODUCTS, rounded
 from clutrr_jax.replicas import Replicas
 from clutrr_jax.streaming import Streaming
 from generator.errors import InputError
@@ -29,9 +29,6 @@ from generator.errors import InputError
 # were drawn for it, with random vectors (fixed) or trained ones (learned); or its entities, and so
 # their vectors, are drawn anew each epoch (redrawn).
 ENTITY_POLICIES = ("fixed", "redrawn", "learned")
-
-# To what the inputs of all matrix products are rounded in training; not where a model is tested.
-PRODUCTS = ("float32", "bfloat16")
 
 
 class State(NamedTuple):
@@ -58,8 +55,7 @@ class Metrics(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Each replica's own train and dev rows, for each bucket an array [R, rows], and how many
-    train steps the bucket has."""
+    """Each replica's own train and dev rows, for each bucket an array [R, rows]."""
 
     train: list[np.ndarray]
     dev: list[np.ndarray]

@@ -70,7 +70,9 @@ class Grid:
     averages: Mapping[tuple[Any, Any], Average] = field(default_factory=dict)  # by (panel, x)
     # (panel, name) -> x -> accuracies of others, to show beside the measured ones
     references: Mapping[tuple[str, str], Mapping[Any, Share]] = field(default_factory=dict)
+    stories: Mapping[str, Any] = field(default_factory=dict)  # of `generate`, for all trainings
     write: Callable[[dict[str, Any], Path], None] = write_stories  # settings, folder
+    heeds: tuple[str, ...] = ()  # those of `generate` that `write` looks at; none: all
     variants: bool = False  # whether the variants of the models, too, are series of the table
     note: str = ""  # what must be known to read the table
 
@@ -98,17 +100,23 @@ def grid_config(name: str, grid: Grid) -> ConfigDict:
     config.grid = grid
     config.scale = "laptop"
     config.only = "*"  # names of cells, comma-separated, with * and ?; none: the report alone
+    config.generate.update(grid.stories)
     _empty(config.train, "replicas", "epochs")
     for model in {model for training in grid.trainings for model in training.epochs}:
         _empty(config[model].train, "epochs")
     return config
 
 
-def _empty(settings: ConfigDict, *names: str) -> None:
+def _empty(settings: ConfigDict, *numbers: str) -> None:
     """Takes numbers away, until they are given."""
-    for name in names:
+    for name in numbers:
         del settings[name]
         settings[name] = config_dict.placeholder(int)
+
+
+def names(models: str) -> list[str]:
+    """Comma-separated names of models, each once."""
+    return list(dict.fromkeys(name.strip() for name in models.split(",")))
 
 
 def cells(config: ConfigDict) -> list[Cell]:
@@ -125,7 +133,8 @@ def cells(config: ConfigDict) -> list[Cell]:
         "laptop": dict(grid.laptop),
         "smoke": dict.fromkeys(list(grid.laptop)[:1], SMOKE),
     }[config.scale]
-    models = [name.strip() for name in config.models.split(",")] if config.models else list(amounts)
+    models = names(config.models) if config.models else list(amounts)
+    _check_given(config)
     found = []
     fresh = config.data == GENERATE
     if fresh and grid.write is not write_stories:
@@ -153,6 +162,26 @@ def cells(config: ConfigDict) -> list[Cell]:
                 run.train.replicas = run[model].train.replicas = replicas if data else 1
                 found.append(Cell(name, model, run, reads))
     return found
+
+
+def _check_given(config: ConfigDict) -> None:
+    """Raises InputError if a setting is given that the grid itself decides."""
+    grid: Grid = config.grid
+    decided = {name for training in grid.trainings for name in training.settings}
+    decided |= {"generate.seed"} | (set(SMOKE_ROWS) if config.scale == "smoke" else set())
+    if grid.heeds:
+        decided |= {f"generate.{name}" for name in config.generate if name not in grid.heeds}
+    usual = grid_config(config.name, grid)
+    for name in sorted(decided):
+        *parents, last = name.split(".")
+        given, own = config, usual
+        for parent in parents:
+            given, own = given[parent], own[parent]
+        if given[last] != own[last]:
+            raise InputError(
+                f'{name} "{given[last]}": expected to be left as it is, "{own[last]}"; '
+                f"{config.name} itself decides it, for each of its runs"
+            )
 
 
 def _reads(training: Training, model: str, variants: Iterable[str]) -> dict[Key, tuple[str, ...]]:

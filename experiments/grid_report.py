@@ -8,8 +8,8 @@ from typing import Any
 
 from clutrr_jax.command import writing
 from clutrr_jax.report import page
-from clutrr_jax.report.results import number, plain_text
-from clutrr_jax.run import settings
+from clutrr_jax.report.results import markdown_table, number, plain_text
+from clutrr_jax.settings import train_settings
 from experiments import grid_curve
 from experiments.claims import verdicts
 from experiments.grid import Cell, Counts, Grid
@@ -96,13 +96,17 @@ def _keys(cells: list[Cell]) -> list[Key]:
     return list(dict.fromkeys(key for cell in cells for key in cell.reads))
 
 
-def _models(cells: list[Cell]) -> dict[str, dict[str, int]]:
-    """How much each model is trained."""
-    found = {}
+def _models(cells: list[Cell]) -> dict[str, dict[str, Any]]:
+    """How much each model is trained: replicas, and the number of epochs, of each training where it
+    is not the same."""
+    found: dict[str, dict[str, Any]] = {}
     for cell in cells:
-        train = settings(cell.config, cell.model)
+        train = train_settings(cell.config, cell.model)
         seeds = {c.config.seed for c in cells if c.model == cell.model}
-        found[cell.model] = {"replicas": train.replicas * len(seeds), "epochs": train.epochs}
+        amount = found.setdefault(cell.model, {"epochs": []})
+        amount["replicas"] = train.replicas * len(seeds)
+        if train.epochs not in amount["epochs"]:
+            amount["epochs"].append(train.epochs)
     return found
 
 
@@ -193,7 +197,8 @@ def summary(config: Any, results: dict[str, Any]) -> list[str]:
     states = [cell["state"] for cell in results["cells"]]
     of: defaultdict[str, list[str]] = defaultdict(list)
     for model, amount in results["models"].items():
-        of[f"replicas {amount['replicas']}, epochs {amount['epochs']}"].append(model)
+        epochs = " / ".join(map(str, amount["epochs"]))
+        of[f"replicas {amount['replicas']}, epochs {epochs}"].append(model)
     amounts = "; ".join(f"{', '.join(models)}: {amount}" for amount, models in of.items())
     of_paper = "of the paper " if config.grid.claims else ""
     missing = [model for model in config.grid.models if model not in results["models"]]
@@ -222,8 +227,6 @@ def legend(grid: Grid) -> str:
 
 def markdown(config: Any, results: dict[str, Any], table: list[list[str]]) -> str:
     """The page `results.md`."""
-    rows = ["| " + " | ".join(line) + " |" for line in table]
-    rows.insert(1, "|---" * len(table[0]) + "|")
     failed = [f"- {c['name']}: {c['error']}" for c in results["cells"] if c["state"] == "failed"]
     return "\n".join([
         f"# {results['name']}, scale {results['scale']}",
@@ -232,7 +235,7 @@ def markdown(config: Any, results: dict[str, Any], table: list[list[str]]) -> st
         *(["Failed:", "", *failed, ""] if failed else []),
         legend(config.grid),
         "",
-        *rows,
+        *markdown_table(table),
         "",
         claims_text(results["claims"]),
         "",
@@ -281,12 +284,10 @@ def write_counts(name: str, counts: Counts, workdir: Path) -> str:
     rows = counts.rows()
     head = ["", "here", "paper", "difference"]
     table = [head, *([label, _count(a), _count(b), _count(a - b)] for label, a, b in rows)]
-    cells = ["| " + " | ".join(line) + " |" for line in table]
-    cells.insert(1, "|---" * len(head) + "|")
     found = [{"name": label, "measured": a, "published": b} for label, a, b in rows]
     with writing(workdir) as place:
         (place / "results.json").write_text(json.dumps({"name": name, "rows": found}, indent=1))
-        (place / "results.md").write_text("\n".join([f"# {name}", "", *cells, ""]))
+        (place / "results.md").write_text("\n".join([f"# {name}", "", *markdown_table(table), ""]))
     return plain_text(table)
 
 

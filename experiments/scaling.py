@@ -6,8 +6,8 @@ where more data helps reading, and where it does not help reasoning. No paper ha
 
     python launch.py --config=experiments/scaling.py --workdir=runs/scaling --config.scale=laptop
 
-A replica is a run of its own, on stories of its own seed. All scales train for the same epochs: the
-fewer, the more stories there are. The laptop scale has one replica.
+A replica is a run of its own, on stories of its own seed. The laptop scale has one, and trains for
+as many epochs as that of the paper: the fewer, the more stories there are.
 """
 
 from experiments.grid import MODEL, Grid, Training, grid_config

@@ -51,7 +51,7 @@ def get_config():
         )
         for train in LENGTHS
     )
-    config = grid_config(
+    return grid_config(
         "workshop_table1",
         Grid(
             heads=("train k", "k", "model"),
@@ -61,8 +61,8 @@ def get_config():
             published=WORKSHOP_TABLE_1,
             averages={("mean", k): mean(k) for k in LENGTHS},
             claims=claims.WORKSHOP_TABLE_1,
+            stories={"train_rows": 4000, "test_rows": 1000},
             write=write,
+            heeds=("train", "test", "train_rows", "test_rows", "seed"),
         ),
     )
-    config.generate.train_rows, config.generate.test_rows = 4000, 1000
-    return config

@@ -119,9 +119,11 @@ def _description(config: Config, bank: Bank, banks: SplitBank, files: list[str])
         for k in sorted({task.k for task in config.train})
         if config.holds_out_clauses(k) and is_listable(config, k)
     }
+    settings = config.to_json()
+    settings["bank"] = Path(config.bank).name  # the folder may move, and the bank with it
     content = {
         "generator": f"clutrr-jax {VERSION}",
-        "settings": config.to_json(),
+        "settings": settings,
         "bank": {"name": bank.name, "sha256": sha256(json.dumps(words).encode()).hexdigest()},
         "files": files,
         "held_out": {"clauses": clauses, "paraphrases": banks.held_out},

@@ -356,6 +356,28 @@ def test_epochs_that_are_lost_are_told(lines: str, tmp_path: Path) -> None:
     refused(lambda path: _keep_epochs(path, before=2), path, "up to 1")
 
 
+def test_epochs_are_cut_off_whole_or_not_at_all(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "metrics.jsonl"
+    line = {"epoch": 1, "seconds": 1.0, "loss": [1.0], "dev_accuracy": [0.5]}
+    text = "".join(json.dumps(line | {"epoch": epoch}) + "\n" for epoch in (1, 2, 3))
+    path.write_text(text)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", raises(OSError(28, "No space left on device")))
+        with pytest.raises(OSError, match="No space"):
+            _keep_epochs(path, before=3)
+        assert path.read_text() == text
+        assert len(_keep_epochs(path, before=4)) == 3  # nothing to cut, so nothing is written
+    assert len(_keep_epochs(path, before=3)) == 2
+    assert path.read_text() == text[: text.rindex('{"epoch": 3')]
+
+
+def raises(error: Exception):
+    def function(*_: object) -> None:
+        raise error
+
+    return function
+
+
 def test_a_run_without_predictions_is_named(small, tmp_path: Path) -> None:
     path = tmp_path / "predictions.csv"
     path.write_text("replica,task,row,target,prediction,probability,last_prediction\n")

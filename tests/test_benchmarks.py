@@ -65,6 +65,8 @@ def test_figures_are_written_and_compared(small_folder, tmp_path) -> None:
     assert line.startswith("prover") and line.endswith("% (epochs differ by 0%)")
     done = models(f"--compare={tmp_path / 'nothing.json'}")
     assert done.returncode == 2 and "nothing.json: expected what --json has written" in done.stderr
+    done = models(f"--json={tmp_path / 'nowhere' / 'rows.json'}")
+    assert done.returncode == 2 and "there is no such folder" in done.stderr
     for wrong in ("--stories=0", "--batch=100,-1", "--cores=x", "--repeats=0"):
         done = models(wrong)
         assert done.returncode == 2 and "expected 1 or more" in done.stderr, wrong

@@ -13,7 +13,7 @@ import pytest
 from ml_collections import ConfigDict
 
 from clutrr_jax.models import MODELS
-from clutrr_jax.run import settings
+from clutrr_jax.settings import train_settings
 from experiments import claims, grid, grid_report
 from experiments.measured import Answers, Measured, Table, apart, measured, published_interval
 from experiments.published import (
@@ -62,7 +62,7 @@ def test_cells_are_runs_that_fill_the_table(name: str, scale: str) -> None:
     for cell in cells:
         assert cell.model in MODELS and cell.config.models == cell.model
         assert not {"grid", "scale", "only"} & set(cell.config)
-        train = settings(cell.config, cell.model)
+        train = train_settings(cell.config, cell.model)
         assert train.replicas == 1 and train.epochs >= 1
         tests = {test for some in cell.reads.values() for test in some}
         if name == "diagnosis":
@@ -87,7 +87,7 @@ def test_the_paper_scale_is_the_whole_table(name: str) -> None:
     for cell in cells:
         (own,) = (t for t in config.grid.trainings if cell.name.startswith(f"{t.name}/"))
         wanted = own.epochs.get(cell.model, 100)
-        assert settings(cell.config, cell.model).epochs == wanted
+        assert train_settings(cell.config, cell.model).epochs == wanted
     assert len(cells) == 10 * len(config.grid.trainings) * len(config.grid.models)
 
 
@@ -100,7 +100,7 @@ def test_released_data_are_one_run_of_all_replicas(tmp_path: Path) -> None:
     assert [cell.config.data for cell in cells] == [
         str(tmp_path / "data_089907f8.zip"), str(tmp_path / "data_db9b8f04"),
     ]  # fmt: skip
-    assert [settings(cell.config, "gat").replicas for cell in cells] == [10, 10]
+    assert [train_settings(cell.config, "gat").replicas for cell in cells] == [10, 10]
 
 
 @pytest.mark.parametrize("release", ["data_db9b8f04.zip", "data_db9b8f04"])
@@ -119,14 +119,14 @@ def test_what_is_given_goes_before_the_scale() -> None:
     cells = grid.cells(config)
     names = {"gat": 3, "prover": 2}
     assert len(cells) == 2 * sum(names.values())
-    assert {(c.model, settings(c.config, c.model).epochs) for c in cells} == {
+    assert {(c.model, train_settings(c.config, c.model).epochs) for c in cells} == {
         ("gat", 7), ("prover", MODELS["prover"].config["train"]["epochs"]),
     }  # fmt: skip
     assert all(cell.config.generate.train_rows == 60 for cell in cells)
     own = MODELS["prover"].config["train"]["epochs"]
     config = with_scale("scaling", "laptop", models="gat,prover")
     config.gat.train.epochs = config.prover.train.epochs = own
-    assert {settings(c.config, c.model).epochs for c in grid.cells(config)} == {own}
+    assert {train_settings(c.config, c.model).epochs for c in grid.cells(config)} == {own}
 
 
 @pytest.mark.parametrize(
@@ -143,6 +143,42 @@ def test_a_wrong_setting_is_told(changes: dict[str, str], expected: str) -> None
     with pytest.raises(InputError, match=expected.replace("*", r"\*")) as error:
         grid.chosen(config, grid.cells(config))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "setting", "value", "own"),
+    [
+        ("table2", "laptop", "generate.seed", 77, "0"),
+        ("table2", "laptop", "generate.test", "1.2", "1.2,1.3"),
+        ("scaling", "laptop", "generate.train_rows", 50, "5000"),
+        ("figure5", "smoke", "generate.train_rows", 500, "5000"),
+        ("workshop_table1", "smoke", "generate.train_rows", 500, "4000"),
+        ("workshop_table1", "laptop", "generate.max_child", 5, "4"),
+    ],
+)
+def test_what_the_grid_decides_is_not_taken(name, scale, setting, value, own) -> None:
+    config = with_scale(name, scale)
+    config.update_from_flattened_dict({setting: value})
+    with pytest.raises(InputError) as error:
+        grid.cells(config)
+    assert str(error.value).startswith(f'{setting} "{value}": expected to be left as it is, "{own}')
+
+
+def test_what_the_grid_leaves_open_is_taken() -> None:
+    config = with_scale("table2", "laptop", models="gat,gat")
+    config.generate.ambiguous, config.generate.train_rows = "keep", 50
+    cells = grid.cells(config)
+    assert len({cell.name for cell in cells}) == len(cells)  # a model named twice is one
+    assert {(c.config.generate.ambiguous, c.config.generate.train_rows) for c in cells} == {
+        ("keep", 50)
+    }
+
+
+def test_epochs_are_told_for_each_training() -> None:
+    config = with_scale("scaling", "laptop", models="gat,epignn")
+    said = grid_report.collect(config, grid.cells(config), Table({}), Path("nowhere"))["models"]
+    assert said["gat"] == {"replicas": 1, "epochs": [120, 40, 12, 3]}
+    assert said["epignn"] == {"replicas": 1, "epochs": [15]}
 
 
 def test_what_was_never_released_is_told(tmp_path: Path) -> None:
@@ -169,6 +205,8 @@ def test_figure6_shows_the_same_paraphrases_in_train_and_test(tmp_path: Path) ->
     whole = import_module("generator.paraphrase").bank().templates
     share = sum(map(len, fewer.values())) / sum(map(len, whole.values()))
     assert 0.15 < share < 0.25
+    moved = tmp_path.rename(tmp_path.with_name("moved"))
+    config.grid.write(values, moved)  # goes on where it ended: the folder holds the same data
 
 
 def test_a_workshop_training_has_stories_of_one_length(tmp_path: Path) -> None:

@@ -152,6 +152,11 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(finished, small_folder, tmp
         (["--config.data=generate", "--config.models=gat,bert"], "states of a frozen BERT"),
         (["--config.data=generate", "--config.generate.dev_rows=9"], "dev_rows is 9, expected 0"),
         (["--nonsense"], "nonsense"),
+        (["--config.gat.entities", "False"], '"False": expected --NAME=VALUE'),
+        (["train.epochs=3"], '"train.epochs=3": expected --NAME=VALUE'),
+        (["--slurm.partition=gpu"], "--slurm.partition: expected --launcher=slurm beside it"),
+        (["--host_count=2"], "--host_count: expected --hosts=HOST:PORT beside it"),
+        (["--config.train.dev=20"], "train.dev 20.0: expected a share"),
     ],
 )
 def test_a_mistake_is_one_line(arguments: list[str], expected: str, tmp_path: Path) -> None:

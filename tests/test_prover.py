@@ -16,6 +16,7 @@ from clutrr_jax.data.text import Vocabulary
 from clutrr_jax.models.prover import CONFIG, Prover
 from clutrr_jax.rules import compare, main, read_learned
 from clutrr_jax.symbolic import answer, given_rules, read_rules, rules_given, rules_read
+from generator.errors import InputError
 from generator.kinship import (
     COMPOSE,
     GENDER_OF,
@@ -179,14 +180,15 @@ def test_learned_rules_beside_the_16() -> None:
     assert len(lines) == 1 + len(RULES) + 3
 
 
-def test_rules_of_what_is_no_run(tmp_path, capsys) -> None:
-    assert main([str(tmp_path)]) == 2
+def test_rules_of_what_is_no_run(tmp_path) -> None:
+    with pytest.raises(InputError, match="no finished prover"):
+        main([str(tmp_path)])
     (tmp_path / "prover").mkdir()
     (tmp_path / "prover" / "model.json").write_text(json.dumps({"replicas": 1}))
     (tmp_path / "config.json").write_text("{}")
-    assert main([str(tmp_path)]) == 2
-    errors = capsys.readouterr().err.splitlines()
-    assert len(errors) == 2 and all("no finished prover" in error for error in errors)
-    assert main([]) == 2
-    with pytest.raises(Exception, match="no finished prover"):
+    with pytest.raises(InputError, match="no finished prover"):
+        main([str(tmp_path)])
+    with pytest.raises(InputError, match="required: RUN"):
+        main([])
+    with pytest.raises(InputError, match="no finished prover"):
         read_learned(tmp_path / "nowhere")

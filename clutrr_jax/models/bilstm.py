@@ -10,7 +10,7 @@ from flax import nnx
 from clutrr_jax.data.batches import TokenBatch
 from clutrr_jax.data.stories import Sizes
 from clutrr_jax.models import reader
-from clutrr_jax.models.common import Readout
+from clutrr_jax.models.common import Readout, one_of
 from clutrr_jax.models.products import RoundedLinear
 
 CONFIG = reader.CONFIG | {"readout": 200}  # Sinha et al. 2019, appendix 2.2
@@ -21,7 +21,7 @@ class BiLSTMModel(nnx.Module):
     of the states, or their mean weighted by attention that knows the asked entities."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.pooling = config.pooling
+        self.pooling = one_of(config, "pooling", "mean", "attention")
         self.reader = reader.Reader(config, sizes, rngs=rngs)
         width = self.reader.width
         if self.pooling == "attention":

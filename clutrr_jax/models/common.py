@@ -1,11 +1,29 @@
-"""What the models share: dropout, the fixed entity embedding and the readout."""
+"""What the models share: dropout, messages, the fixed entity embedding, the readout, settings."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import jraph
 from flax import nnx
+
+from generator.errors import InputError
+
+DIRECTIONS = ("forward", "backward", "both")  # of the messages
+
+
+def one_of(config, name: str, *known: str) -> str:
+    """The setting of that name. Raises InputError if it is none of the known words."""
+    if config[name] not in known:
+        raise InputError(f'{name} "{config[name]}": expected one of {", ".join(known)}')
+    return config[name]
+
+
+def per_head(config, name: str) -> int:
+    """The setting of that name for one head. Raises InputError if the heads do not divide it."""
+    if config[name] % config.heads:
+        raise InputError(f"{name} {config[name]}: expected a multiple of heads {config.heads}")
+    return config[name] // config.heads
 
 
 class Fixed(nnx.Variable):
@@ -83,6 +101,25 @@ def places(batch: jraph.GraphsTuple) -> jax.Array:
     """The place of each person within its story, [N]."""
     first = jnp.cumsum(batch.n_node) - batch.n_node
     return jnp.arange(len(batch.nodes["entity"])) - first[owners(batch)]
+
+
+class Messages(NamedTuple):
+    """Who sends to whom along what, [E] each."""
+
+    senders: jax.Array
+    receivers: jax.Array
+    types: jax.Array  # relation of the fact, plus the number of edge types along its reverse
+
+
+def messages(batch: jraph.GraphsTuple, edge_types: int, directions: str) -> Messages:
+    """Along the facts, along their reverses, or both."""
+    relation = batch.edges["relation"]
+    parts = []
+    if directions in ("forward", "both"):
+        parts.append((batch.senders, batch.receivers, relation))
+    if directions in ("backward", "both"):
+        parts.append((batch.receivers, batch.senders, relation + edge_types))
+    return Messages(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def pool_people(x: jax.Array, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array, jax.Array]:

@@ -12,8 +12,9 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.models.common import Dropout, owners, places
+from clutrr_jax.models.common import Dropout, owners, per_head, places
 from clutrr_jax.models.products import product
+from generator.errors import InputError
 
 # The authors' code for CLUTRR; its learning rate also rises and falls.
 CONFIG = {
@@ -38,6 +39,9 @@ class EdgeTransformer(nnx.Module):
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        per_head(config, "dim")
+        if config.layers < 2:
+            raise InputError(f"layers {config.layers}: expected 2 or more")
         self.layers, self.products = config.layers, config.products
         glorot = nnx.initializers.glorot_uniform()
         # One row for each edge type, and the last for pairs of which nothing is stated.

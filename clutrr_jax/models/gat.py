@@ -9,9 +9,17 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout, pool_people
+from clutrr_jax.models.common import (
+    DIRECTIONS,
+    Dropout,
+    EntityEmbedding,
+    Readout,
+    messages,
+    one_of,
+    per_head,
+    pool_people,
+)
 from clutrr_jax.models.graph_attention import attend, head_columns
-from generator.errors import InputError
 
 # Sizes: Sinha et al. 2019, appendix 2.2. Heads, the two steps of a round, dropout and the direction
 # are not in the paper: the peers' code has 3 heads, two steps per round, dropout 0.6.
@@ -62,13 +70,8 @@ class GAT(nnx.Module):
     an edge, as in Sinha et al. 2019, appendix 1.1."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        if config.node % config.heads:
-            raise InputError(f"gat.node {config.node}: expected a multiple of heads {config.heads}")
-        if config.directions not in ("forward", "backward", "both"):
-            raise InputError(
-                f'gat.directions "{config.directions}": expected forward, backward or both'
-            )
-        self.directions = config.directions
+        per_head(config, "node")
+        self.directions = one_of(config, "directions", *DIRECTIONS)
         self.rounds = config.rounds
         self.edge_types = sizes.edge_types
         self.dim = config.node
@@ -100,7 +103,7 @@ class GAT(nnx.Module):
     def _people(self, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array]:
         """The last state of each node [N, H], and the mean weight of all that a message crosses."""
         entity = batch.nodes["entity"]
-        edges = self._edges(batch)
+        edges = messages(batch, self.edge_types, self.directions)
         x = jnp.zeros((len(entity), self.dim)) if self.entity is None else self.entity(entity)
 
         layers = self.rounds * [step.weights(self.edge_table[...]) for step in self.steps]
@@ -110,14 +113,3 @@ class GAT(nnx.Module):
             x = elu(x)  # [N, H]
             shares.append(share.mean(axis=1))
         return x, jnp.stack(shares).mean(axis=0)
-
-    def _edges(self, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Senders, receivers and types of all that a message crosses: facts and their reverses."""
-        relation = batch.edges["relation"]
-        parts = []
-        if self.directions in ("forward", "both"):
-            parts.append((batch.senders, batch.receivers, relation))
-        if self.directions in ("backward", "both"):
-            parts.append((batch.receivers, batch.senders, relation + self.edge_types))
-        senders, receivers, types = (jnp.concatenate(column) for column in zip(*parts, strict=True))
-        return senders, receivers, types

@@ -3,7 +3,7 @@
 Shapes: N nodes, E messages, B stories, H = node dimension, K bases, T message types.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,16 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout, pool_people
+from clutrr_jax.models.common import (
+    DIRECTIONS,
+    Dropout,
+    EntityEmbedding,
+    Messages,
+    Readout,
+    messages,
+    one_of,
+    pool_people,
+)
 
 # Sizes and dropout as for the GAT; two layers in a round as in Minervini et al. 2020.
 CONFIG = {
@@ -28,25 +37,6 @@ RELATIONAL_CONFIG = {name: value for name, value in CONFIG.items() if name != "e
     "bases": 10,  # the matrices of which every relation's is a sum
     "directions": "both",  # Schlichtkrull et al. 2018: a relation and its reverse are two
 }
-
-
-class Messages(NamedTuple):
-    """Who sends to whom along what, [E] each."""
-
-    senders: jax.Array
-    receivers: jax.Array
-    types: jax.Array  # relation of the fact, plus the number of edge types along its reverse
-
-
-def messages(batch: jraph.GraphsTuple, edge_types: int, directions: str) -> Messages:
-    """Along the facts, along their reverses, or both."""
-    relation = batch.edges["relation"]
-    parts = []
-    if directions in ("forward", "both"):
-        parts.append((batch.senders, batch.receivers, relation))
-    if directions in ("backward", "both"):
-        parts.append((batch.receivers, batch.senders, relation + edge_types))
-    return Messages(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def count(groups: jax.Array, total: int) -> jax.Array:
@@ -109,7 +99,7 @@ class GCN(nnx.Module):
     layer: type[GCNLayer] | type[RGCNLayer] = GCNLayer
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.directions = config.directions
+        self.directions = one_of(config, "directions", *DIRECTIONS)
         self.rounds = config.rounds
         self.edge_types = sizes.edge_types
         self.entity = (

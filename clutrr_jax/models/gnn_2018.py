@@ -14,7 +14,7 @@ from flax import nnx
 from clutrr_jax.data.batches import TokenBatch
 from clutrr_jax.data.stories import Sizes
 from clutrr_jax.data.text import FIRST_ENTITY
-from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout
+from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout, one_of
 from clutrr_jax.models.lstm import TokenEmbedding
 from clutrr_jax.models.reader import is_one_of
 
@@ -131,7 +131,7 @@ class GNN2018(nnx.Module):
         self.embed = TokenEmbedding(sizes, config.embedding, config.unknown, rngs=rngs)
         self.pool = (
             AttentionPooling(config.embedding, rngs=rngs)
-            if config.pooling == "attention"
+            if one_of(config, "pooling", "max", "attention") == "attention"
             else maximum
         )
         normal = nnx.initializers.normal(config.embedding**-0.5)
@@ -142,7 +142,7 @@ class GNN2018(nnx.Module):
         self.inputs = nnx.Linear(config.embedding + 2 * position, 4 * config.node, rngs=rngs)
         orthogonal = nnx.initializers.orthogonal()
         self.weight = nnx.Param(orthogonal(rngs.params(), (config.node, 4 * config.node)))
-        self.attends = config.aggregation == "attention"
+        self.attends = one_of(config, "aggregation", "mean", "attention") == "attention"
         if self.attends:
             self.to = nnx.Linear(config.node + position, config.node, rngs=rngs)
             self.source = nnx.Linear(config.node, config.node, use_bias=False, rngs=rngs)

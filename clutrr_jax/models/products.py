@@ -9,6 +9,9 @@ import jax.numpy as jnp
 from flax import nnx
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+# To what the inputs of a product may be rounded in training; not where a model is tested.
+PRODUCTS = ("float32", "bfloat16")
+
 
 class RoundedLinear(nnx.Module):
     """A linear layer without bias whose products are rounded in training alone."""

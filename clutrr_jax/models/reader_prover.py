@@ -14,8 +14,8 @@ from flax import nnx
 from clutrr_jax.data.batches import TokenBatch
 from clutrr_jax.data.stories import Sizes
 from clutrr_jax.models import edge_transformer, epignn, pair_reader, prover
+from clutrr_jax.models.common import one_of
 from clutrr_jax.symbolic import given_rules
-from generator.errors import InputError
 
 
 def _own(config: dict) -> dict:
@@ -74,11 +74,7 @@ class ReaderProver(nnx.Module):
         self.gold = config.gold
         self.price = config.price if config.reasoner == "prover" else 0.0
         self.reader = pair_reader.PairReader(config, sizes, rngs=rngs)
-        if config.reasoner not in REASONERS:
-            raise InputError(
-                f'reasoner "{config.reasoner}": expected one of {", ".join(REASONERS)}'
-            )
-        reasoner: Any = REASONERS[config.reasoner]
+        reasoner: Any = REASONERS[one_of(config, "reasoner", *REASONERS)]
         self.reasoner = reasoner(config[config.reasoner], sizes, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
