@@ -62,5 +62,5 @@ def _check_model(of: str, given: Mapping[str, Any], default: Mapping[str, Any]) 
             raise InputError(f"{of}{name} {value}: expected a share, 0 or more and below 1")
         elif name == "products" and value not in PRODUCTS:
             raise InputError(f'{of}{name} "{value}": expected one of {", ".join(PRODUCTS)}')
-        elif type(usual) is int and value < 1:
+        elif type(usual) is int and value < 1 <= usual:
             raise InputError(f"{of}{name} {value}: expected 1 or more")

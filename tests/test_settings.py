@@ -55,6 +55,16 @@ def test_only_the_models_of_the_run_count() -> None:
     check(config, ["gcn"])
 
 
+def test_a_number_that_is_none_in_the_file_may_be_none(monkeypatch) -> None:
+    own = MODELS["gat"]._replace(config={"hops": 0, "width": 3})
+    monkeypatch.setitem(MODELS, "own", own)
+    config = base("single", "")
+    check(config, ["own"])
+    config.own.width = 0
+    with pytest.raises(InputError, match=r"own\.width 0: expected 1 or more"):
+        check(config, ["own"])
+
+
 def test_a_model_has_its_own_number_or_that_of_the_run() -> None:
     config = base("single", "")
     config.train.epochs, config.gcn.train.epochs = 7, 9
