@@ -1,6 +1,6 @@
 """What the text models share: words and their places, a BiLSTM over them, and who is mentioned.
 
-Shapes: B stories, T tokens, S sentences, H hidden dimension of each direction.
+Shapes: B stories, T tokens, H hidden dimension of each direction.
 """
 
 import jax
