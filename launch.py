@@ -269,7 +269,7 @@ def main(argv: list[str]) -> int:
         name = getattr(flags.FLAGS["config"], "config_filename", "--config")
         raise InputError(f"{at(name)}: no such file, expected an experiment") from None
     workdir = Path(_WORKDIR.value)
-    _check_partners()
+    _check_partners(config)
     if _HOSTS.value:
         if "grid" in config:
             raise InputError(
@@ -291,14 +291,18 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _check_partners() -> None:
+def _check_partners(config) -> None:
     """Raises InputError if a flag is given that does nothing without another."""
-    of_slurm = [f"slurm.{n}" for n in slurm.settings() if f"slurm.{n}" in flags.FLAGS]
-    of_hosts = [n for n in ("host_count", "host_number") if flags.FLAGS[n].present]
-    if of_slurm and _LAUNCHER.value == "local":
-        raise InputError(f"--{of_slurm[0]}: expected --launcher=slurm beside it")
-    if of_hosts and not _HOSTS.value:
-        raise InputError(f"--{of_hosts[0]}: expected --hosts=HOST:PORT beside it")
+    given = [name for name in flags.FLAGS if flags.FLAGS[name].present]
+    generates = config.get("data", "") in ("", GENERATE)
+    for start, heeded, partner in (
+        ("slurm.", _LAUNCHER.value != "local", "--launcher=slurm beside it"),
+        ("host_", _HOSTS.value, "--hosts=HOST:PORT beside it"),
+        ("config.generate.", generates, "no --config.data=FILE beside it"),
+    ):
+        for name in given:
+            if name.startswith(start) and not heeded:
+                raise InputError(f"--{name}: expected {partner}")
 
 
 def parse_flags(argv: list[str]) -> list[str]:

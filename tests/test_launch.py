@@ -156,6 +156,10 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(finished, small_folder, tmp
         (["train.epochs=3"], '"train.epochs=3": expected --NAME=VALUE'),
         (["--slurm.partition=gpu"], "--slurm.partition: expected --launcher=slurm beside it"),
         (["--host_count=2"], "--host_count: expected --hosts=HOST:PORT beside it"),
+        (
+            ["--config.generate.test_rows=5", "--config.data=nowhere.zip"],
+            "--config.generate.test_rows: expected no --config.data=FILE beside it",
+        ),
         (["--config.train.dev=20"], "train.dev 20.0: expected a share"),
     ],
 )
