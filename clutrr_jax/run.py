@@ -86,7 +86,10 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
                 closing(Streaming(spec.kind, data.fresh, stories, pool, part))
             )
             trained = len(data.train) * train.replicas
-        programs = build(spec, config[model], train, data.sizes, stories, replicas, fresh)
+        try:
+            programs = build(spec, config[model], train, data.sizes, stories, replicas, fresh)
+        except InputError as error:  # a setting that the model cannot have
+            raise InputError(f"{model}: {error}") from None
         state, seconds = _train(
             model, train, trained, programs, replicas, folder, fresh, config.tensorboard
         )

@@ -148,7 +148,10 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(finished, small_folder, tmp
         (["--config.train.epochs=many"], "epochs"),
         (["--config.data=nowhere.zip"], "nowhere.zip"),
         (["--config.data=tests"], "no data in it"),
-        (["--config.gat.node=16", "--config.generate.train_rows=20"], "multiple of heads 10"),
+        (
+            ["--config.gat.node=16", "--config.generate.train_rows=20"],
+            "gat: node 16: expected a multiple of heads 10",
+        ),
         (["--config.data=generate", "--config.models=gat,bert"], "states of a frozen BERT"),
         (["--config.data=generate", "--config.generate.dev_rows=9"], "dev_rows is 9, expected 0"),
         (["--nonsense"], "nonsense"),

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ml_collections import ConfigDict
 
+from clutrr_jax import command
 from clutrr_jax.data.batches import pack, plan_shapes
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.stories import Sizes, build_stories
@@ -180,7 +181,7 @@ def test_learned_rules_beside_the_16() -> None:
     assert len(lines) == 1 + len(RULES) + 3
 
 
-def test_rules_of_what_is_no_run(tmp_path) -> None:
+def test_rules_of_what_is_no_run(tmp_path, capsys, monkeypatch) -> None:
     with pytest.raises(InputError, match="no finished prover"):
         main([str(tmp_path)])
     (tmp_path / "prover").mkdir()
@@ -190,5 +191,10 @@ def test_rules_of_what_is_no_run(tmp_path) -> None:
         main([str(tmp_path)])
     with pytest.raises(InputError, match="required: RUN"):
         main([])
+    for arguments in ([], [str(tmp_path)]):
+        monkeypatch.setattr("sys.argv", ["rules", *arguments])
+        with pytest.raises(SystemExit, match=r"^2$"):
+            command.run(main)
+        assert len(capsys.readouterr().err.splitlines()) == 1
     with pytest.raises(InputError, match="no finished prover"):
         read_learned(tmp_path / "nowhere")

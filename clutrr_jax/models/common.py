@@ -19,11 +19,10 @@ def one_of(config, name: str, *known: str) -> str:
     return config[name]
 
 
-def per_head(config, name: str) -> int:
-    """The setting of that name for one head. Raises InputError if the heads do not divide it."""
+def check_heads(config, name: str) -> None:
+    """Raises InputError if the heads do not divide the setting of that name."""
     if config[name] % config.heads:
         raise InputError(f"{name} {config[name]}: expected a multiple of heads {config.heads}")
-    return config[name] // config.heads
 
 
 class Fixed(nnx.Variable):

@@ -16,7 +16,7 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout, per_head
+from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout, check_heads
 from clutrr_jax.models.lstm import lstm
 
 # Sizes: the code of Minervini et al. 2020, which has no dropout.
@@ -166,7 +166,7 @@ class EdgeAttention(EdgeSequence):
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         super().__init__(config, sizes, 2 * config.hidden, rngs=rngs)
         dim = config.embedding
-        per_head(config, "embedding")
+        check_heads(config, "embedding")
         self.heads = config.heads
         self.project = nnx.Linear(dim, 3 * dim, use_bias=False, rngs=rngs)
         self.out = nnx.Linear(dim, dim, rngs=rngs)

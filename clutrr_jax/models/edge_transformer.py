@@ -12,7 +12,7 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.models.common import Dropout, owners, per_head, places
+from clutrr_jax.models.common import Dropout, check_heads, owners, places
 from clutrr_jax.models.products import product
 from generator.errors import InputError
 
@@ -39,7 +39,7 @@ class EdgeTransformer(nnx.Module):
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        per_head(config, "dim")
+        check_heads(config, "dim")
         if config.layers < 2:
             raise InputError(f"layers {config.layers}: expected 2 or more")
         self.layers, self.products = config.layers, config.products

@@ -14,9 +14,9 @@ from clutrr_jax.models.common import (
     Dropout,
     EntityEmbedding,
     Readout,
+    check_heads,
     messages,
     one_of,
-    per_head,
     pool_people,
 )
 from clutrr_jax.models.graph_attention import attend, head_columns
@@ -70,7 +70,7 @@ class GAT(nnx.Module):
     an edge, as in Sinha et al. 2019, appendix 1.1."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        per_head(config, "node")
+        check_heads(config, "node")
         self.directions = one_of(config, "directions", *DIRECTIONS)
         self.rounds = config.rounds
         self.edge_types = sizes.edge_types
