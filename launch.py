@@ -46,6 +46,11 @@ the last one ended. In a grid each run has such a folder, and the grid itself ha
 run that fails is told of, and the others go on. It runs on what JAX finds: CPU, GPU or TPU.
 """
 
+# ruff: noqa: E402 - the first statement is about the imports
+import gc
+
+gc.disable()  # nothing of what is imported goes away: to look for it would be a fifth of the time
+
 import json
 import os
 import sys
@@ -68,6 +73,9 @@ from experiments import grid, grid_report, slurm
 from experiments.measured import is_finished
 from generator.errors import InputError, at
 from generator.files import read_json
+
+gc.freeze()
+gc.enable()
 
 __doc__ = __doc__.replace("{models}", ", ".join(MODELS))
 __doc__ = __doc__.replace(

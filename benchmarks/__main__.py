@@ -1,11 +1,11 @@
-"""`python -m benchmarks [models|generator|reading] ...`; see `--help` of each."""
+"""`python -m benchmarks [models|generator|reading|start] ...`; see `--help` of each."""
 
 import sys
 from importlib import import_module
 
 from generator.errors import InputError
 
-_COMMANDS = {name: f"benchmarks.{name}" for name in ("models", "generator", "reading")}
+_COMMANDS = {name: f"benchmarks.{name}" for name in ("models", "generator", "reading", "start")}
 
 
 def main(argv: list[str]) -> int:

@@ -1,16 +1,17 @@
 """Checkpoints of a training state, with Orbax. The last two are kept.
 
-Of several hosts the first one writes and reads, and gives the others what it has read.
+Of several hosts the first one writes and reads, and gives the others what it has read. Orbax is
+imported where there is something to read or write, so that training starts without it.
 """
 
 import hashlib
 import logging
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
-import orbax.checkpoint as ocp
 
 from clutrr_jax import hosts
 from generator.errors import InputError, at
@@ -56,18 +57,24 @@ class Checkpoints:
         # Orbax tells of every file it writes, and of damage, which is dealt with below.
         logging.getLogger("absl").setLevel(logging.CRITICAL)
         self.folder = folder
-        options = ocp.CheckpointManagerOptions(
-            max_to_keep=2,
-            enable_async_checkpointing=False,
-            cleanup_tmp_directories=True,
-            create=False,
-            multiprocessing_options=ocp.options.MultiprocessingOptions(
-                primary_host=0, active_processes={0}
-            ),
-        )
         if hosts.first():
             folder.mkdir(parents=True, exist_ok=True)
-            self.manager = ocp.CheckpointManager(folder.absolute(), options=options)
+
+    @cached_property
+    def _manager(self) -> Any:
+        from orbax.checkpoint import CheckpointManager, CheckpointManagerOptions, options
+
+        alone = options.MultiprocessingOptions(primary_host=0, active_processes={0})
+        return CheckpointManager(
+            self.folder.absolute(),
+            options=CheckpointManagerOptions(
+                max_to_keep=2,
+                enable_async_checkpointing=False,
+                cleanup_tmp_directories=True,
+                create=False,
+                multiprocessing_options=alone,
+            ),
+        )
 
     def save(self, epoch: int, state: Any) -> None:
         """Writes the state after `epoch`; nothing is lost when killed meanwhile.
@@ -75,15 +82,17 @@ class Checkpoints:
         Raises:
           InputError: it cannot be written; the one before is still there.
         """
+        from orbax.checkpoint import args
+
         arrays = _named(state)
         if not hosts.first():
             return
         try:
-            for later in self.manager.all_steps():
+            for later in self._manager.all_steps():
                 if later >= epoch:  # a damaged one, or it would have been restored
-                    self.manager.delete(later)
-            saved = ocp.args.StandardSave(arrays | {DIGEST: _digest(arrays)})
-            self.manager.save(epoch, args=saved)
+                    self._manager.delete(later)
+            saved = args.StandardSave(arrays | {DIGEST: _digest(arrays)})
+            self._manager.save(epoch, args=saved)
             note = self.folder / str(epoch) / NOTE
             part = note.with_suffix(note.suffix + ".part")
             part.write_text(_note(note.parent))
@@ -123,14 +132,18 @@ class Checkpoints:
         Raises:
           InputError: checkpoints are there but none can be read.
         """
+        if not any(self.folder.iterdir()):
+            return None
+        from orbax.checkpoint import args
+
         problem = ""
-        for epoch in sorted(self.manager.all_steps(), reverse=True):
+        for epoch in sorted(self._manager.all_steps(), reverse=True):
             note = self.folder / str(epoch) / NOTE  # not there if the run was killed in between
             try:
                 if note.exists() and note.read_text(errors="replace") != _note(note.parent):
                     problem = problem or "it is not what was written"
                     continue
-                saved = self.manager.restore(epoch, args=ocp.args.StandardRestore())
+                saved = self._manager.restore(epoch, args=args.StandardRestore())
             except Exception as error:  # whatever a damaged file provokes in the libraries below
                 problem = problem or _first_line(error)
                 continue

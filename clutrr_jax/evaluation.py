@@ -3,10 +3,10 @@
 import csv
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from clutrr_jax.data.records import UNSTATED, Records, by_people, tasks
 from generator.errors import InputError, at
@@ -43,6 +43,14 @@ class Row:
     stderr_last: float | None
 
 
+def reach(runs: int) -> float:
+    """How many standard errors the 95 % interval of a mean over so many runs, at least 2, extends
+    to either side, by Student's t."""
+    from scipy.special import stdtrit  # training starts without it
+
+    return float(stdtrit(runs - 1, (1 + CONFIDENCE) / 2))
+
+
 def interval(correct: np.ndarray, count: int) -> tuple[float, float | None, float, float]:
     """Mean accuracy, its standard error, and the 95 % interval.
 
@@ -53,12 +61,12 @@ def interval(correct: np.ndarray, count: int) -> tuple[float, float | None, floa
     shares = correct / count
     mean = float(shares.mean())
     if len(shares) == 1:
-        z = float(ndtri((1 + CONFIDENCE) / 2))
+        z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
         centre = (mean + z**2 / (2 * count)) / (1 + z**2 / count)
         half = z / (1 + z**2 / count) * (mean * (1 - mean) / count + (z / (2 * count)) ** 2) ** 0.5
         return mean, None, max(0.0, centre - half), min(1.0, centre + half)
     stderr = float(shares.std(ddof=1) / len(shares) ** 0.5)
-    half = float(stdtrit(len(shares) - 1, (1 + CONFIDENCE) / 2)) * stderr
+    half = reach(len(shares)) * stderr
     return mean, stderr, max(0.0, mean - half), min(1.0, mean + half)
 
 

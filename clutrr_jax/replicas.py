@@ -45,12 +45,22 @@ class Replicas:
         self.seeds = np.arange(-(-count // groups) * groups, dtype=np.int32) + first_seed
         self.sharding = NamedSharding(self.mesh, PartitionSpec("replica"))
 
-    def map(self, one: Callable[..., Any], donate: bool = False) -> Callable[..., Any]:
+    def map(self, one: Callable[..., Any], **how: bool) -> Callable[..., Any]:
         """`one(shared, *each)` for one replica -> a jitted `all(shared, *each)`, where every array
-        of `each` and of the result has a leading replica axis. The first of `each` is donated."""
+        of `each` and of the result has a leading replica axis. How: see `spread`."""
+        return self.spread(lambda shared, *each: self.all(partial(one, shared), *each), **how)
 
-        def some(shared: Any, *each: Any) -> Any:
-            return self.all(partial(one, shared), *each)
+    def spread(
+        self, some: Callable[..., Any], donate: bool = False, once: bool = False
+    ) -> Callable[..., Any]:
+        """`some(shared, *each)` for the replicas of one device, every array of `each` and of the
+        result having a leading replica axis -> the same, jitted, for all replicas.
+
+        Args:
+          some: of one device.
+          donate: the first of `each` is donated.
+          once: it runs but once, so that less of the time goes into compiling it for a CPU.
+        """
 
         def everywhere(shared: Any, *each: Any) -> Any:
             replica = PartitionSpec("replica")
@@ -64,7 +74,13 @@ class Replicas:
             return spread(shared, *each)
 
         donated = (1,) if donate else ()
-        return jax.jit(everywhere, donate_argnums=donated, out_shardings=self.sharding)
+        options = {"xla_backend_optimization_level": 1} if once and self.in_turn else None
+        return jax.jit(
+            everywhere,
+            donate_argnums=donated,
+            out_shardings=self.sharding,
+            compiler_options=options,
+        )
 
     def all(self, one: Callable[..., Any], *each: Any) -> Any:
         """`one` for each row of arrays with a common first axis, on one device."""

@@ -154,7 +154,8 @@ def build(
     # The structure of the model, once to train and once to test (no dropout).
     model = nnx.eval_shape(lambda: make(jax.random.key(0)))
     model.train()
-    train_graph = parts_of(model)[0]
+    train_graph, params, _ = parts_of(model)
+    unravel = ravel_pytree(jax.tree.map(lambda p: np.zeros(p.shape, p.dtype), params))[1]
     model.eval()
     test_graph = parts_of(model)[0]
 
@@ -228,11 +229,9 @@ def build(
         return replicas.add((relation[:-1], probability[:-1]))
 
     def epoch_one(shared, state, key, train_rows, dev_rows) -> tuple[State, Metrics]:
+        """What is trained is one vector here: the optimizer is then one loop over it, not one for
+        each array, which takes as long to run and less to compile."""
         stories, dev_stories, number = shared
-        # What is trained is one vector here: the optimizer is then one loop over it, not one for
-        # each array, which takes as long to run and less to compile.
-        unravel = ravel_pytree(state.params)[1]
-        state = state._replace(**{name: _flat(getattr(state, name)) for name in _TREES})
         key = jax.random.fold_in(key, number)
         seen = stories
         if train.entities == "redrawn":
@@ -297,11 +296,16 @@ def build(
         state = jax.tree.map(lambda a, b: jnp.where(goes_on, a, b), after, state)
         counts = (rows >= 0).sum(axis=1)
         loss = jnp.where(goes_on, (losses * counts).sum() / counts.sum(), jnp.nan)
-        state = state._replace(**{name: unravel(getattr(state, name)) for name in _TREES})
         return state._replace(stopped=stopped), Metrics(loss, accuracy)
 
-    init_all = replicas.map(init_one)
-    epoch_all = replicas.map(epoch_one, donate=True)
+    def epoch_some(shared, state, *each) -> tuple[State, Metrics]:
+        state = state._replace(**{name: jax.vmap(_flat)(getattr(state, name)) for name in _TREES})
+        state, metrics = replicas.all(partial(epoch_one, shared), state, *each)
+        trees = {name: jax.vmap(unravel)(getattr(state, name)) for name in _TREES}
+        return state._replace(**trees), metrics
+
+    init_all = replicas.map(init_one, once=True)
+    epoch_all = replicas.spread(epoch_some, donate=True)
     keys = replicas.keys()
     fixed = replicas.place(
         (

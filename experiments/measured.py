@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
-from clutrr_jax.evaluation import CONFIDENCE, interval, prediction_file
+from clutrr_jax.evaluation import interval, prediction_file, reach
 from experiments.published import Share
 from generator.errors import InputError, at
 from generator.files import read_json, table_rows
@@ -144,7 +143,7 @@ def published_interval(share: Share) -> tuple[float, float]:
     """95 %, by Student's t over the paper's runs; without an error what rounding leaves open."""
     half = ROUNDED
     if share.error is not None:
-        half += float(stdtrit(PUBLISHED_RUNS - 1, (1 + CONFIDENCE) / 2)) * share.error
+        half += reach(PUBLISHED_RUNS) * share.error
     return max(0.0, share.mean - half), min(1.0, share.mean + half)
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +26,15 @@ MAX_PIECE = 3  # facts that one paraphrase states
 ClauseKey = tuple[int, tuple[int, ...]]
 MAX_SENTENCES = 30  # of a paraphrase: all rows of its sentences are looked at
 _TEXT = re.compile(r"(?:[^{}]|\{\d\})*")
+_PERSON = re.compile(r"\{(\d)\}")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
+
+
+@lru_cache(1 << 16)  # the parts of a bank are banks too
+def _look(text: str) -> tuple[set[str] | None, int]:
+    """The placeholders of a template, None where there are other braces; and its sentences."""
+    named = set(_PERSON.findall(text)) if _TEXT.fullmatch(text) else None
+    return named, len(_SENTENCE.findall(text)) + 1
 
 
 @dataclass(frozen=True)
@@ -41,13 +49,14 @@ class Bank:
         for key, templates in self.templates.items():
             people = {str(i) for i in range(len(key[1]) + 1)}
             for text in templates:
-                if not _TEXT.fullmatch(text) or set(re.findall(r"\{(\d)\}", text)) != people:
+                named, sentences = _look(text)
+                if named != people:
                     expected = ", ".join(f"{{{i}}}" for i in sorted(people))
                     raise InputError(
                         f'bank "{self.name}", clause {clause_name(key)}: template "{text}" must '
                         f"hold the placeholders {expected} and no other braces"
                     )
-                if len(_SENTENCE.findall(text)) >= MAX_SENTENCES:
+                if sentences > MAX_SENTENCES:
                     raise InputError(
                         f'bank "{self.name}", clause {clause_name(key)}: template "{text}" '
                         f"has over {MAX_SENTENCES} sentences"

@@ -23,8 +23,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from generator import VERSION
@@ -205,6 +203,9 @@ def _progress(part: Path, journal: Path) -> list[int]:
 
 def _to_parquet(part: Path, ends: list[int], path: Path) -> None:
     """Turns Arrow streams, one after the other, into a Parquet file of as many row groups."""
+    import pyarrow as pa  # not needed for any other form
+    import pyarrow.parquet as pq
+
     whole = path.with_name(f"{path.name}.whole")
     with open(part, "rb") as data:
         first = pa.ipc.open_stream(data.read(ends[0])).read_all()
@@ -239,6 +240,8 @@ class Renderer:
 
 def _arrow(table: Iterable[tuple[str, ...]]) -> bytes:
     """Rows as an Arrow stream, without their number."""
+    import pyarrow as pa
+
     columns = dict(zip(COLUMNS[1:], list(zip(*table, strict=True))[1:], strict=True))
     batch = pa.record_batch({name: pa.array(cells) for name, cells in columns.items()})
     sink = pa.BufferOutputStream()

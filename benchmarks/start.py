@@ -1,0 +1,94 @@
+"""How soon the demo takes its first training step: `python -m benchmarks start`.
+
+Seconds from its start until JAX is there (imports), until its stories are generated and read, and
+until the first step of its first model, with an empty compile cache and with what that has left.
+Where an epoch is one program, its first step is seen when it ends: what the second epoch took, all
+steps but the first, is taken off.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from generator.errors import InputError, Parser
+
+_ROOT = Path(__file__).parent.parent
+_POINTS = ("imports", "stories", "first step")
+_LONGEST = 600.0  # seconds to wait for the second epoch
+
+
+def main(argv: list[str]) -> int:
+    """Prints a line for each start, and the medians."""
+    parser = Parser(
+        prog="python -m benchmarks start",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--runs", type=int, default=3, help="starts of either kind [3]")
+    runs = parser.parse_args(argv).runs
+    if runs < 1:
+        raise InputError(f"--runs {runs}: expected 1 or more")
+    print(f"{len(os.sched_getaffinity(0))} core(s); seconds from the start of the demo until:")
+    print(f"{'cache':8}" + "".join(f"{name:>12}" for name in _POINTS), flush=True)
+    measured: dict[str, list[list[float]]] = {"empty": [], "warm": []}
+    for _ in range(runs):
+        with tempfile.TemporaryDirectory() as cache:
+            for kind, rows in measured.items():
+                rows.append(measure(Path(cache)))
+                _print(kind, rows[-1])
+    print("medians")
+    for kind, rows in measured.items():
+        _print(kind, [statistics.median(column) for column in zip(*rows, strict=True)])
+    return 0
+
+
+def _print(kind: str, row: list[float]) -> None:
+    print(f"{kind:8}" + "".join(f"{seconds:11.1f}s" for seconds in row), flush=True)
+
+
+def measure(cache: Path) -> list[float]:
+    """The seconds of one start of the demo, which is ended after two epochs.
+
+    Args:
+      cache: holds the compile cache.
+    """
+    with tempfile.TemporaryDirectory() as workdir:
+        command = [sys.executable, "launch.py", "--config=experiments/demo.py"]
+        start = time.perf_counter()
+        demo = subprocess.Popen(
+            [*command, f"--workdir={workdir}"], cwd=_ROOT, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=os.environ | {"XDG_CACHE_HOME": str(cache)},
+        )  # fmt: skip
+        assert demo.stdout is not None
+        try:
+            said = {}
+            for line in demo.stdout:
+                said[line.split()[0]] = time.perf_counter() - start
+                if line.startswith("Read"):
+                    break
+            first, second = _epochs(Path(workdir), start)
+        finally:
+            demo.kill()
+            demo.communicate()
+    return [said["Runs"], said["Read"], first - second]
+
+
+def _epochs(workdir: Path, start: float) -> tuple[float, float]:
+    """When the first epoch has ended, and how long the second takes."""
+    ended = 0.0
+    while time.perf_counter() - start < _LONGEST:
+        time.sleep(0.005)
+        for metrics in workdir.glob("*/metrics.jsonl"):
+            lines = metrics.read_text().split("\n")[:-1]
+            if lines and not ended:
+                ended = time.perf_counter() - start
+            if len(lines) > 1:
+                return ended, json.loads(lines[1])["seconds"]
+    raise InputError(f"the demo: expected its second epoch within {_LONGEST:.0f} s")
