@@ -290,8 +290,8 @@ def build(
             stopped=state.stopped,
         )
         # A replica whose loss or parameters are no numbers any more stays as it was before.
-        numbers = [jnp.isfinite(x).all() for x in (losses, params, average)]
-        goes_on = jnp.stack(numbers).all() & (state.stopped == 0)
+        numbers = jnp.isfinite(jnp.concatenate([losses, params, average])).all()
+        goes_on = numbers & (state.stopped == 0)
         stopped = jnp.where(goes_on | (state.stopped > 0), state.stopped, number)
         state = jax.tree.map(lambda a, b: jnp.where(goes_on, a, b), after, state)
         counts = (rows >= 0).sum(axis=1)

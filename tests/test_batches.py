@@ -150,6 +150,10 @@ def test_a_graph_batch_holds_its_stories(small, data) -> None:
     assert int(batch.n_node.sum()) == shape.nodes == len(batch.nodes["entity"])
     assert int(batch.n_edge.sum()) == shape.edges == len(batch.senders)
     ends = np.cumsum(batch.n_node)
+    story = np.repeat(np.arange(len(rows) + 1), batch.n_node)
+    np.testing.assert_array_equal(batch.nodes["story"], story)
+    place = np.arange(shape.nodes) - (ends - batch.n_node)[story]
+    np.testing.assert_array_equal(batch.nodes["place"], place)
     for graph, row in enumerate(rows):
         first, end = int(ends[graph] - batch.n_node[graph]), int(ends[graph])
         inside = (np.asarray(batch.senders) >= first) & (np.asarray(batch.senders) < end)

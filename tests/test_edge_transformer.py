@@ -8,7 +8,6 @@ from flax import nnx
 from ml_collections import ConfigDict
 
 from clutrr_jax.data.batches import Shape, pack
-from clutrr_jax.models.common import owners, places
 from clutrr_jax.models.edge_transformer import CONFIG, EdgeTransformer, triangles
 from clutrr_jax.models.products import product
 
@@ -78,7 +77,7 @@ def test_the_layers_at_some_pairs_equal_the_layers_at_all(small) -> None:
     def at_all_pairs(model):
         size = batch.globals["people"].shape[1]
         real = jnp.arange(size) < batch.n_node[:-1, None]
-        owner, place = owners(batch), places(batch)
+        owner, place = batch.nodes["story"], batch.nodes["place"]
         kept = [jnp.ones((len(real), 1, 1, width)) for width in (8, 32, 8)]
         states = jnp.tile(model.table[-1], (len(real), size, size, 1))
         fact = (owner[batch.senders], place[batch.senders], place[batch.receivers])

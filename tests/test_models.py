@@ -141,7 +141,7 @@ def test_order_of_nodes_and_edges_never_matters(name: str, small) -> None:
     for count, row in zip(np.asarray(batch.n_node), people, strict=True):
         row[:count] = rng.permutation(row[:count])  # and in the list of the story's people
     moved = batch._replace(
-        nodes={"entity": batch.nodes["entity"][nodes]},
+        nodes=batch.nodes | {"entity": batch.nodes["entity"][nodes]},
         edges={"relation": batch.edges["relation"][edges]},
         senders=jnp.asarray(new_place)[batch.senders[edges]],
         receivers=jnp.asarray(new_place)[batch.receivers[edges]],

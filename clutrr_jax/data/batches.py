@@ -144,35 +144,35 @@ def _sums(sizes: jax.Array) -> jax.Array:
     return jnp.where(upto, sizes, 0).sum(axis=1)
 
 
-def _owners(sizes: jax.Array, budget: int) -> tuple[jax.Array, jax.Array]:
-    """For each of `budget` slots: the graph that owns it ([B] owners in order, then B for the
-    padding), and its number within the graph."""
+def _owners(sizes: jax.Array, budget: int) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """For each of `budget` slots the graph that owns it (the B graphs in order, then B for the
+    padding), and its number within the graph; and the first slot of each graph, [B + 1]."""
     ends = _sums(sizes)
+    first = jnp.append(ends - sizes, ends[-1])
     slots = jnp.arange(budget)
     owner = jnp.searchsorted(ends, slots, side="right", method="compare_all")
-    return owner, slots - jnp.append(ends - sizes, ends[-1])[owner]
+    return owner, slots - first[owner], first
 
 
 def _pack_graphs(stories: Stories, rows: jax.Array, shape: Shape) -> jraph.GraphsTuple:
     """B graphs and, last, the one padding graph that takes what is left of the budget.
 
-    nodes {entity [N]}, edges {relation [E]}, globals {query [B + 1, 2] nodes of the batch, target,
-    mask [B + 1], people [B + 1, P] the nodes of each story, the last node filling up, facts
-    [B + 1, F] its edges in the order of the story, the last edge filling up}.
+    nodes {entity [N], story [N] of 0 to B, place [N] within the story}, edges {relation [E]},
+    globals {query [B + 1, 2] nodes of the batch, target, mask [B + 1], people [B + 1, P] the nodes
+    of each story, the last node filling up, facts [B + 1, F] its edges in the order of the story,
+    the last edge filling up}.
     """
     real = rows >= 0
     row = jnp.where(real, rows, 0)
     n_node = jnp.where(real, stories.n_node[row], 0)  # [B]
     n_edge = jnp.where(real, stories.n_edge[row], 0)
     row = jnp.append(row, 0)
-    first_node = jnp.append(_sums(n_node) - n_node, n_node.sum())  # [B + 1]
-    first_edge = jnp.append(_sums(n_edge) - n_edge, n_edge.sum())
 
-    owner, place = _owners(n_node, shape.nodes)  # [N]
-    is_node = owner < len(rows)
-    node = jnp.where(is_node, stories.node_start[row[owner]] + place, 0)
+    story, person, first_node = _owners(n_node, shape.nodes)  # [N], [N], [B + 1]
+    is_node = story < len(rows)
+    node = jnp.where(is_node, stories.node_start[row[story]] + person, 0)
 
-    owner, place = _owners(n_edge, shape.edges)  # [E]
+    owner, place, first_edge = _owners(n_edge, shape.edges)  # [E], [E], [B + 1]
     is_edge = owner < len(rows)
     edge = jnp.where(is_edge, stories.edge_start[row[owner]] + place, 0)
     # Padding edges join padding nodes alone.
@@ -181,12 +181,16 @@ def _pack_graphs(stories: Stories, rows: jax.Array, shape: Shape) -> jraph.Graph
 
     mask = jnp.append(real, False)
     return jraph.GraphsTuple(
-        nodes={"entity": jnp.where(is_node, stories.entity[node], 0)},
+        nodes={
+            "entity": jnp.where(is_node, stories.entity[node], 0),
+            "story": story,
+            "place": person,
+        },
         edges={"relation": jnp.where(is_edge, stories.relation[edge], 0)},
         senders=senders,
         receivers=receivers,
-        n_node=jnp.append(n_node, shape.nodes - n_node.sum()),
-        n_edge=jnp.append(n_edge, shape.edges - n_edge.sum()),
+        n_node=jnp.append(n_node, shape.nodes - first_node[-1]),
+        n_edge=jnp.append(n_edge, shape.edges - first_edge[-1]),
         globals={
             "query": jnp.where(
                 mask[:, None], stories.query[row] + first_node[:, None], shape.nodes - 1

@@ -82,9 +82,9 @@ def build_stories(records: Records, vocabulary: Vocabulary, seed: int) -> Storie
     return Stories(**jax.device_put(arrays))
 
 
-def _owner(sizes: jax.Array, total: int) -> jax.Array:
+def _owner(start: jax.Array, total: int) -> jax.Array:
     """The story of each of the `total` flat rows."""
-    return jnp.repeat(jnp.arange(len(sizes)), sizes, total_repeat_length=total)
+    return jnp.searchsorted(start, jnp.arange(total), side="right") - 1
 
 
 def redraw_entities(stories: Stories, pool: int, key: jax.Array) -> Stories:
@@ -97,10 +97,10 @@ def redraw_entities(stories: Stories, pool: int, key: jax.Array) -> Stories:
     place = first.sum(axis=2)
     order = (numbers[:, None] * (place[:, :, None] == numbers)).sum(axis=1)
     number = stories.tokens - FIRST_ENTITY
-    token_owner = _owner(stories.n_token, len(number))
+    token_owner = _owner(stories.token_start, len(number))
     renamed = order[token_owner, jnp.clip(number, 0, pool - 1)] + FIRST_ENTITY
     return stories._replace(
-        entity=order[_owner(stories.n_node, len(stories.entity)), stories.entity],
+        entity=order[_owner(stories.node_start, len(stories.entity)), stories.entity],
         tokens=jnp.where((number >= 0) & (number < pool), renamed, stories.tokens),
     )
 
@@ -118,7 +118,7 @@ def reorder_sentences(
       key: of the random numbers.
     """
     total = len(stories.tokens)
-    owner = _owner(stories.n_token, total)
+    owner = _owner(stories.token_start, total)
     end = jnp.isin(stories.tokens, jnp.array(ends, jnp.int32))
     end &= ~jnp.append(end[1:], False)  # of "?!" the last
     sentence = jnp.cumsum(end) - end

@@ -90,18 +90,6 @@ class EntityEmbedding(nnx.Module):
         return self.table[...][entity]
 
 
-def owners(batch: jraph.GraphsTuple) -> jax.Array:
-    """The story of each person, [N]; the padding graph comes last."""
-    people, graphs = len(batch.nodes["entity"]), len(batch.n_node)
-    return jnp.repeat(jnp.arange(graphs), batch.n_node, total_repeat_length=people)
-
-
-def places(batch: jraph.GraphsTuple) -> jax.Array:
-    """The place of each person within its story, [N]."""
-    first = jnp.cumsum(batch.n_node) - batch.n_node
-    return jnp.arange(len(batch.nodes["entity"])) - first[owners(batch)]
-
-
 class Messages(NamedTuple):
     """Who sends to whom along what, [E] each."""
 
@@ -124,9 +112,10 @@ def messages(batch: jraph.GraphsTuple, edge_types: int, directions: str) -> Mess
 def pool_people(x: jax.Array, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array, jax.Array]:
     """People [N, H] -> what a readout takes: the mean of each story's people and the two that are
     asked about, [B, H] each."""
-    total = jraph.segment_sum(x, owners(batch), len(batch.n_node))[:-1]  # without the padding graph
+    sums = jraph.segment_sum(x, batch.nodes["story"], len(batch.n_node))
     query = batch.globals["query"][:-1]
-    return total / jnp.maximum(batch.n_node[:-1, None], 1), x[query[:, 0]], x[query[:, 1]]
+    # Without the padding graph.
+    return sums[:-1] / jnp.maximum(batch.n_node[:-1, None], 1), x[query[:, 0]], x[query[:, 1]]
 
 
 class Readout(nnx.Module):

@@ -12,7 +12,7 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.models.common import Dropout, check_heads, owners, places
+from clutrr_jax.models.common import Dropout, check_heads
 from clutrr_jax.models.products import product
 from generator.errors import InputError
 
@@ -55,7 +55,7 @@ class EdgeTransformer(nnx.Module):
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Relation logits [B, relations]."""
         stories, size = len(batch.n_node) - 1, batch.globals["people"].shape[1]
-        owner, place = owners(batch), places(batch)
+        owner, place = batch.nodes["story"], batch.nodes["place"]
         kinds = len(self.table[...])
         kind = jnp.full((stories, size, size), kinds - 1)
         # The padding graph is out of range, and so dropped.

@@ -9,7 +9,6 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.models.common import owners
 
 # The authors' settings for CLUTRR; the first values are drawn from a wider range here, from which
 # all seeds learn.
@@ -72,7 +71,7 @@ class EpiGNN(nnx.Module):
             batch, query[:, 1], before[kind], batch.receivers, batch.senders
         )
         said = jnp.einsum("nfi,fijk,nfj->nfk", forward, table, backward)
-        answer = possible(said, reached & reaches, owners(batch), len(batch.n_node))[:-1]
+        answer = possible(said, reached & reaches, batch.nodes["story"], len(batch.n_node))[:-1]
         return jnp.einsum("bfk,rfk->br", answer, jnp.log(relation[: self.relations] + TINY))
 
     def _spread(
@@ -95,7 +94,7 @@ class EpiGNN(nnx.Module):
         same = jnp.broadcast_to(jnp.arange(width) == 0, (people, facets, width))
         state = jnp.where(is_start[:, None, None], same, 1 / width)
         # Stories that have had their rounds stay, so that padding changes nothing.
-        rounds = (batch.n_node - 1)[owners(batch)]
+        rounds = (batch.n_node - 1)[batch.nodes["story"]]
 
         def round_(carry, number):
             state, reached = carry

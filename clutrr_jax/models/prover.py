@@ -9,7 +9,6 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.stories import Sizes
-from clutrr_jax.models.common import owners, places
 
 CONFIG = {
     "rounds": 6,  # at most; a story of n people needs n - 1 for certain, and seldom so many
@@ -92,7 +91,7 @@ def pair_states(batch: jraph.GraphsTuple, relations: int) -> tuple[jax.Array, ja
     """
     graphs = len(batch.n_node)
     size = batch.globals["people"].shape[1]
-    owner, place = owners(batch), places(batch)
+    owner, place = batch.nodes["story"], batch.nodes["place"]
     facts = jnp.zeros((graphs - 1, size, size, relations))
     # Out of range, and so dropped: the padding graph, and the edge type of what is not stated.
     first, second = place[batch.senders], place[batch.receivers]
