@@ -155,7 +155,7 @@ def build(
     model = nnx.eval_shape(lambda: make(jax.random.key(0)))
     model.train()
     train_graph, params, _ = parts_of(model)
-    unravel = ravel_pytree(jax.tree.map(lambda p: np.zeros(p.shape, p.dtype), params))[1]
+    unravel = partial(_unravel, params)
     model.eval()
     test_graph = parts_of(model)[0]
 
@@ -339,6 +339,15 @@ def build(
 def _flat(tree: Any) -> jax.Array:
     """All its numbers in one vector."""
     return ravel_pytree(tree)[0]
+
+
+def _unravel(like: Any, vector: jax.Array) -> Any:
+    """A tree of the given shapes from the vector of all its numbers."""
+    leaves, structure = jax.tree.flatten(like)
+    ends = np.cumsum([leaf.size for leaf in leaves])
+    parts = jnp.split(vector, ends[:-1])
+    shaped = [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
+    return jax.tree.unflatten(structure, shaped)
 
 
 def _is_key(x: jax.Array) -> bool:

@@ -57,7 +57,8 @@ def split_bank(bank: Bank, config: Config) -> SplitBank:
     rng = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(len(SPLITS),)))
     words = sorted(uses)
     words = [words[i] for i in rng.permutation(len(words))]
-    parts = {text: set(_parts(text)) for text in words}
+    shapes = {_shape(text) for text in words}
+    parts = {text: {_words(part) for part in _parts(text, shapes)} for text in words}
     held: set[str] = set()
     spoilt: set[str] = set()
     for facts in sorted({len(key[1]) for key in bank.templates}):  # a part tells fewer
@@ -95,9 +96,15 @@ def _words(text: str) -> str:
     return _PERSON.sub(lambda m: f"{{{number.setdefault(m[0], len(number))}}}", text)
 
 
-def _parts(text: str) -> Iterator[str]:
-    """The words of each row of sentences within a text, but not of all."""
-    sentences = _SENTENCE.split(text)
+def _shape(text: str) -> str:
+    """The text without its people."""
+    return _PERSON.sub("{}", text)
+
+
+def _parts(text: str, shapes: set[str]) -> Iterator[str]:
+    """Each row of sentences within a text, but not all of them, that has one of the shapes."""
+    sentences, bare = _SENTENCE.split(text), _SENTENCE.split(_shape(text))
     for size in range(1, len(sentences)):
         for at in range(len(sentences) - size + 1):
-            yield _words(" ".join(sentences[at : at + size]))
+            if " ".join(bare[at : at + size]) in shapes:
+                yield " ".join(sentences[at : at + size])

@@ -65,7 +65,7 @@ class Epochs:
         self.bank, self.tellable = banks.train, banks.tellable()
         texts = _named(self.bank)
         number = Vocabulary(words_of(texts), entities).numbers()
-        people = {f"\0{i}": -1 - i for i in range(MAX_PIECE + 1)}
+        people = {f"[\0{i}]": -1 - i for i in range(MAX_PIECE + 1)}
         templates = [tokens_of(text, number, people) for text in texts]
         # Of all templates one after the other; -1 - i stands for person i of the template.
         self.tokens = np.array([token for template in templates for token in template])

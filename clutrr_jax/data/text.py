@@ -28,10 +28,18 @@ class Vocabulary:
     def num_tokens(self) -> int:
         return FIRST_ENTITY + self.entities + len(self.words)
 
-    def numbers(self) -> dict[str, int]:
+    def numbers(self) -> "Numbers":
         """The token of each word."""
         first = FIRST_ENTITY + self.entities
-        return {word: first + w for w, word in enumerate(self.words)}
+        return Numbers((word, first + w) for w, word in enumerate(self.words))
+
+
+class Numbers(dict[str, int]):
+    """The tokens of words in small letters, and so of any others, whatever their case."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = number = self.get(word.lower(), UNKNOWN)
+        return number
 
 
 def build_vocabulary(train: Records, entities: int) -> Vocabulary:
@@ -41,22 +49,15 @@ def build_vocabulary(train: Records, entities: int) -> Vocabulary:
 
 def words_of(texts: Iterable[str]) -> tuple[str, ...]:
     """All words of the texts, in order of first appearance; names in brackets are none."""
-    words: dict[str, None] = {}
+    found: dict[str, None] = {}
     for text in texts:
-        for token in _TOKEN.findall(text):
-            if token[0] != "[":
-                words.setdefault(token.lower())
-    return tuple(words)
+        found.update(dict.fromkeys(_TOKEN.findall(text)))
+    return tuple(dict.fromkeys(token.lower() for token in found if token[0] != "["))
 
 
-def tokens_of(text: str, number: Mapping[str, int], names: Mapping[str, int]) -> list[int]:
-    """The tokens of a text, given those of its words, in small letters, and of names."""
-    return [
-        names.get(token[1:-1], UNKNOWN)
-        if token[0] == "[" and len(token) > 1
-        else number.get(token.lower(), UNKNOWN)
-        for token in _TOKEN.findall(text)
-    ]
+def tokens_of(text: str, number: Numbers, names: Mapping[str, int]) -> list[int]:
+    """The tokens of a text, given those of its words and of `[names]`."""
+    return [names[token] if token in names else number[token] for token in _TOKEN.findall(text)]
 
 
 def spans(story: str) -> list[tuple[int, int]]:
@@ -91,7 +92,8 @@ def encode(
     start = [0]
     for s, story in enumerate(records.stories):
         people = slice(node_start[s], node_start[s + 1])
-        names = dict(zip(records.names[people], entity_tokens[people], strict=True))
+        bracketed = [f"[{name}]" for name in records.names[people]]
+        names = dict(zip(bracketed, entity_tokens[people], strict=True))
         flat += tokens_of(story, number, names)
         start.append(len(flat))
     return np.array(flat, np.int32), np.array(start)
