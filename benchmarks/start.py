@@ -20,7 +20,6 @@ from generator.errors import InputError, Parser
 
 _ROOT = Path(__file__).parent.parent
 _POINTS = ("imports", "stories", "first step")
-_LONGEST = 600.0  # seconds to wait for the second epoch
 
 
 def main(argv: list[str]) -> int:
@@ -57,38 +56,34 @@ def measure(cache: Path) -> list[float]:
 
     Args:
       cache: holds the compile cache.
+    Raises:
+      InputError: the demo ended before.
     """
     with tempfile.TemporaryDirectory() as workdir:
         command = [sys.executable, "launch.py", "--config=experiments/demo.py"]
         start = time.perf_counter()
         demo = subprocess.Popen(
             [*command, f"--workdir={workdir}"], cwd=_ROOT, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env=os.environ | {"XDG_CACHE_HOME": str(cache)},
         )  # fmt: skip
         assert demo.stdout is not None
+        said, line, ended = {}, "nothing was said", 0.0
         try:
-            said = {}
             for line in demo.stdout:
-                said[line.split()[0]] = time.perf_counter() - start
+                said[line.partition(" ")[0]] = time.perf_counter() - start
                 if line.startswith("Read"):
                     break
-            first, second = _epochs(Path(workdir), start)
+            while demo.poll() is None:
+                time.sleep(0.005)
+                files = Path(workdir).glob("*/metrics.jsonl")
+                epochs = [epoch for file in files for epoch in file.read_text().split("\n")[:-1]]
+                if epochs and not ended:
+                    ended = time.perf_counter() - start
+                if len(epochs) > 1:
+                    return [said["Runs"], said["Read"], ended - json.loads(epochs[1])["seconds"]]
         finally:
             demo.kill()
-            demo.communicate()
-    return [said["Runs"], said["Read"], first - second]
-
-
-def _epochs(workdir: Path, start: float) -> tuple[float, float]:
-    """When the first epoch has ended, and how long the second takes."""
-    ended = 0.0
-    while time.perf_counter() - start < _LONGEST:
-        time.sleep(0.005)
-        for metrics in workdir.glob("*/metrics.jsonl"):
-            lines = metrics.read_text().split("\n")[:-1]
-            if lines and not ended:
-                ended = time.perf_counter() - start
-            if len(lines) > 1:
-                return ended, json.loads(lines[1])["seconds"]
-    raise InputError(f"the demo: expected its second epoch within {_LONGEST:.0f} s")
+            rest = demo.communicate()[0]
+    last = (line + rest).strip().splitlines()[-1]
+    raise InputError(f"the demo ended after it had said: {last}")

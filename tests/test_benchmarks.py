@@ -7,9 +7,12 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import pytest
 
+from benchmarks import start
 from benchmarks.flops import matmul_flops
 from benchmarks.reading import packing
+from generator.errors import InputError
 
 
 def test_products_in_scans_count_every_time() -> None:
@@ -70,3 +73,28 @@ def test_figures_are_written_and_compared(small_folder, tmp_path) -> None:
     for wrong in ("--stories=0", "--batch=100,-1", "--cores=x", "--repeats=0"):
         done = models(wrong)
         assert done.returncode == 2 and "expected 1 or more" in done.stderr, wrong
+
+
+FAKE = """
+import json, pathlib, sys, time
+folder = pathlib.Path(next(a for a in sys.argv if a.startswith("--workdir=")).partition("=")[2])
+print("Runs on nothing.", flush=True)
+print("Read 1 train and 1 test stories.", flush=True)
+{then}
+(folder / "gat").mkdir()
+with (folder / "gat" / "metrics.jsonl").open("w") as file:
+    for epoch in (1, 2):
+        time.sleep(0.2)
+        print(json.dumps(dict(epoch=epoch, seconds=0.15)), file=file, flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_start_is_measured_until_its_first_step(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(start, "_ROOT", tmp_path)
+    (tmp_path / "launch.py").write_text(FAKE.format(then=""))
+    imports, stories, first = start.measure(tmp_path)
+    assert 0 < imports <= stories and stories + 0.2 - 0.15 <= first < 60
+    (tmp_path / "launch.py").write_text(FAKE.format(then="sys.exit('no room')"))
+    with pytest.raises(InputError, match=r"the demo ended after it had said: no room"):
+        start.measure(tmp_path)
