@@ -6,7 +6,7 @@ from typing import Any
 
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.products import PRODUCTS
-from generator.errors import InputError
+from generator.errors import InputError, one_of
 
 _LAST_SEED = 2_000_000_000  # of the first replica; all are int32
 
@@ -60,7 +60,7 @@ def _check_model(of: str, given: Mapping[str, Any], default: Mapping[str, Any]) 
             _check_model(f"{of}{name}.", value, usual)
         elif name.startswith("dropout") and not 0 <= value < 1:
             raise InputError(f"{of}{name} {value}: expected a share, 0 or more and below 1")
-        elif name == "products" and value not in PRODUCTS:
-            raise InputError(f'{of}{name} "{value}": expected one of {", ".join(PRODUCTS)}')
+        elif name == "products":
+            one_of(given, name, *PRODUCTS, of=of)
         elif type(usual) is int and value < 1 <= usual:
             raise InputError(f"{of}{name} {value}: expected 1 or more")

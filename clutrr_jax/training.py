@@ -23,7 +23,7 @@ from clutrr_jax.models.common import split
 from clutrr_jax.models.products import PRODUCTS, rounded
 from clutrr_jax.replicas import Replicas
 from clutrr_jax.streaming import Streaming
-from generator.errors import InputError
+from generator.errors import InputError, one_of
 
 # How people are told apart (Sinha et al. 2019, appendix 1.5): each story keeps the entities that
 # were drawn for it, with random vectors (fixed) or trained ones (learned); or its entities, and so
@@ -126,15 +126,9 @@ def build(
       fresh: the train stories of every epoch, where they are drawn anew; `stories` are then those
         that the dev rows are taken from.
     """
-    if train.entities not in ENTITY_POLICIES:
-        raise InputError(
-            f'train.entities "{train.entities}": expected one of {", ".join(ENTITY_POLICIES)}'
-        )
-    parts_of = partial(split, learn_entities=train.entities == "learned")
-    if train.products not in PRODUCTS:
-        raise InputError(
-            f'train.products "{train.products}": expected one of {", ".join(PRODUCTS)}'
-        )
+    entities = one_of(train, "entities", *ENTITY_POLICIES, of="train.")
+    products = one_of(train, "products", *PRODUCTS, of="train.")
+    parts_of = partial(split, learn_entities=entities == "learned")
     part = part_size(train, len(stories.target))
     batch_size = part * train.batch_parts
     if fresh:
@@ -175,7 +169,7 @@ def build(
         return (losses * mask).sum() / count, other
 
     differentiate: Callable[..., Any] = jax.value_and_grad(loss, has_aux=True)
-    if train.products == "bfloat16":
+    if products == "bfloat16":
         differentiate = rounded(differentiate)
 
     def gradient_in(shape: Shape):
@@ -234,7 +228,7 @@ def build(
         stories, dev_stories, number = shared
         key = jax.random.fold_in(key, number)
         seen = stories
-        if train.entities == "redrawn":
+        if entities == "redrawn":
             seen = redraw_entities(seen, sizes.entities, jax.random.fold_in(key, len(shapes)))
         if spec.kind == "tokens":
             order = jax.random.fold_in(key, len(shapes) + 1)

@@ -20,7 +20,7 @@ from experiments.claims import Claim
 from experiments.measured import Key, variant_test
 from experiments.published import Share
 from generator.config import Config
-from generator.errors import InputError, at
+from generator.errors import InputError, at, one_of
 from generator.write import write_dataset
 
 MODEL = "MODEL"  # stands for the model's name in the keys of a training
@@ -126,8 +126,7 @@ def cells(config: ConfigDict) -> list[Cell]:
       InputError: an unknown scale or model, or data that cannot be those of the grid.
     """
     grid: Grid = config.grid
-    if config.scale not in SCALES:
-        raise InputError(f'scale "{config.scale}": expected one of {", ".join(SCALES)}')
+    one_of(config, "scale", *SCALES)
     amounts = {
         "paper": dict.fromkeys(grid.models, PAPER),
         "laptop": dict(grid.laptop),

@@ -1,7 +1,7 @@
 """The one exception for mistakes that a user can mend: wrong files, wrong settings."""
 
 import argparse
-from typing import NoReturn
+from typing import Any, NoReturn
 
 _LONGEST = 2000  # characters of a message
 
@@ -28,6 +28,14 @@ def at(file: object, row: int | None = None, column: str | None = None) -> str:
     if column is not None:
         place += f', column "{column}"'
     return place
+
+
+def one_of(settings: Any, name: str, *known: str, of: str = "") -> str:
+    """The setting of that name, which `of` says more of: `train.`. Raises InputError if it is none
+    of the known words."""
+    if settings[name] not in known:
+        raise InputError(f'{of}{name} "{settings[name]}": expected one of {", ".join(known)}')
+    return settings[name]
 
 
 class Parser(argparse.ArgumentParser):

@@ -35,7 +35,7 @@ from clutrr_jax.data.records import Records
 from clutrr_jax.data.stories import Stories
 from clutrr_jax.data.text import FIRST_ENTITY, UNKNOWN
 from clutrr_jax.prepare import Prepared
-from generator.errors import InputError, at
+from generator.errors import InputError, at, one_of
 from generator.kinship import RELATIONS
 
 PEOPLE = ("numbers", "hidden")
@@ -53,8 +53,7 @@ def with_states(data: Prepared, config: Any) -> Prepared:
     Raises:
       InputError: a setting or a file of the folder cannot be used, or a story is too long for it.
     """
-    if config.people not in PEOPLE:
-        raise InputError(f'setting people: "{config.people}", expected one of {", ".join(PEOPLE)}')
+    one_of(config, "people", *PEOPLE)
     folder = find_folder(config.folder)
     encoder = Bert(folder)
     tokenizer = read_wordpiece(folder, encoder.config.vocab_size)

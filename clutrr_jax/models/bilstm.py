@@ -10,8 +10,9 @@ from flax import nnx
 from clutrr_jax.data.batches import TokenBatch
 from clutrr_jax.data.stories import Sizes
 from clutrr_jax.models import reader
-from clutrr_jax.models.common import Readout, one_of
+from clutrr_jax.models.common import Readout
 from clutrr_jax.models.products import RoundedLinear
+from generator.errors import one_of
 
 CONFIG = reader.CONFIG | {"readout": 200}  # Sinha et al. 2019, appendix 2.2
 

@@ -12,13 +12,6 @@ from generator.errors import InputError
 DIRECTIONS = ("forward", "backward", "both")  # of the messages
 
 
-def one_of(config, name: str, *known: str) -> str:
-    """The setting of that name. Raises InputError if it is none of the known words."""
-    if config[name] not in known:
-        raise InputError(f'{name} "{config[name]}": expected one of {", ".join(known)}')
-    return config[name]
-
-
 def check_heads(config, name: str) -> None:
     """Raises InputError if the heads do not divide the setting of that name."""
     if config[name] % config.heads:

@@ -16,10 +16,10 @@ from clutrr_jax.models.common import (
     Readout,
     check_heads,
     messages,
-    one_of,
     pool_people,
 )
 from clutrr_jax.models.graph_attention import attend, head_columns
+from generator.errors import one_of
 
 # Sizes: Sinha et al. 2019, appendix 2.2. Heads, the two steps of a round, dropout and the direction
 # are not in the paper: the peers' code has 3 heads, two steps per round, dropout 0.6.

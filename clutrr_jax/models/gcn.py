@@ -18,9 +18,9 @@ from clutrr_jax.models.common import (
     Messages,
     Readout,
     messages,
-    one_of,
     pool_people,
 )
+from generator.errors import one_of
 
 # Sizes and dropout as for the GAT; two layers in a round as in Minervini et al. 2020.
 CONFIG = {

@@ -14,9 +14,10 @@ from flax import nnx
 from clutrr_jax.data.batches import TokenBatch
 from clutrr_jax.data.stories import Sizes
 from clutrr_jax.data.text import FIRST_ENTITY
-from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout, one_of
+from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout
 from clutrr_jax.models.lstm import TokenEmbedding
 from clutrr_jax.models.reader import is_one_of
+from generator.errors import one_of
 
 # Sinha et al. 2018, section 4. Readout, dropout and the share of words made unknown are not there.
 CONFIG = {

@@ -14,8 +14,8 @@ from flax import nnx
 from clutrr_jax.data.batches import TokenBatch
 from clutrr_jax.data.stories import Sizes
 from clutrr_jax.models import edge_transformer, epignn, pair_reader, prover
-from clutrr_jax.models.common import one_of
 from clutrr_jax.symbolic import given_rules
+from generator.errors import one_of
 
 
 def _own(config: dict) -> dict:
