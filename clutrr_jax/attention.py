@@ -8,6 +8,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,8 +93,9 @@ def first_replica(spec: Spec, config: Any, data: Prepared, state: State) -> Any:
     """
     # Not drawn, since all of it is replaced: that would compile a program for every shape.
     model = nnx.eval_shape(lambda: spec.model(config, data.sizes, rngs=nnx.Rngs(0)))
-    for part in (state.best_params, state.other):
-        nnx.update(model, jax.tree.map(lambda array: array.addressable_data(0)[0], part))
+    here = jax.tree.map(lambda array: array.addressable_data(0), (state.best_params, state.other))
+    for part in jax.jit(partial(jax.tree.map, lambda array: array[0]))(here):
+        nnx.update(model, part)
     model.eval()
     return model
 
