@@ -54,9 +54,13 @@ gc.disable()  # nothing of what is imported goes away: to look for it would be a
 import json
 import os
 import sys
+from itertools import pairwise
 from pathlib import Path
+from runpy import run_path
 from tempfile import TemporaryDirectory
 from textwrap import fill
+from traceback import extract_tb
+from typing import Any
 
 import jax
 from absl import app, flags, logging
@@ -270,12 +274,7 @@ def main(argv: list[str]) -> int:
         raise InputError(f'command line: "{argv[1]}": expected --NAME=VALUE, with the "="')
     if flags.FLAGS["config"].value is None or _WORKDIR.value is None:
         raise InputError("--config=FILE and --workdir=DIR must be given; see --help")
-    try:
-        config = _CONFIG.value
-        config.name  # noqa: B018 - a file that failed to load tells it at the first look
-    except OSError:
-        name = getattr(flags.FLAGS["config"], "config_filename", "--config")
-        raise InputError(f"{at(name)}: no such file, expected an experiment") from None
+    config = _CONFIG.value
     workdir = Path(_WORKDIR.value)
     _check_partners(config)
     if _HOSTS.value:
@@ -314,22 +313,51 @@ def _check_partners(config) -> None:
 
 
 def parse_flags(argv: list[str]) -> list[str]:
-    """The command line; a mistake in it is the user's, and one line."""
+    """The command line; a mistake in it, or in the experiment, is the user's, and one line."""
     if {"--help", "-h", "-help"} & set(argv):
         print(__doc__.strip())
         sys.exit(0)
+    known = {"slurm": slurm.settings()} | experiment(argv)
     try:
         # Looks at the command line at once.
         config_flags.DEFINE_config_dict("slurm", slurm.settings(), "What a job asks for.")
         return flags.FLAGS(argv)
     except (flags.Error, OSError, LookupError, AttributeError, TypeError, ValueError) as error:
         wrong = (str(error).splitlines() or [""])[0]
-    given = (argument.lstrip("-").partition("=")[0] for argument in argv)
-    last = wrong.strip("'\"")  # all that is said of --config.gat.bogus=1 is "'bogus'"
-    for setting in given:
-        if setting.endswith(f".{last}"):
-            wrong = f'no setting "{setting}"'
+    for argument in argv:  # all that is said of --config.gat.bogus=1 is "'bogus'"
+        name = argument.lstrip("-").partition("=")[0]
+        place: Any = known
+        for part in name.split(".") if name.partition(".")[0] in known else ():
+            if not hasattr(place, "keys") or part not in place:
+                raise InputError(f'command line: no setting "{name}"; see --help')
+            place = place[part]
     raise InputError(f"command line: {wrong}; see --help")
+
+
+def experiment(argv: list[str]) -> dict[str, Any]:
+    """The settings of the experiment on the command line, under "config", if there is one.
+
+    Raises:
+      InputError: the file is not there, or cannot be run.
+    """
+    words = [word for argument in argv for word in argument.split("=", 1)]
+    files = [file for flag, file in pairwise(words) if flag in ("--config", "-config")]
+    if not files:
+        return {}
+    file, *given = files[-1].split(":", 1)
+    if not Path(file).is_file():
+        raise InputError(f"{at(file)}: no such file, expected an experiment")
+    try:
+        return {"config": run_path(file)["get_config"](*given)}
+    except InputError:
+        raise
+    except Exception as error:
+        frames = extract_tb(error.__traceback__)
+        own = [frame.lineno for frame in frames if frame.filename == file]
+        line = getattr(error, "lineno", None) or (own or [1])[-1]
+        raise InputError(
+            f"{at(file)}, line {line}: {_one_line(error)}; expected an experiment with get_config()"
+        ) from None
 
 
 def cores() -> int:

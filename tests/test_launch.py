@@ -145,6 +145,8 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(finished, small_folder, tmp
         (["--config.models=gta"], 'no model "gta"'),
         (["--config.bogus=1"], 'command line: no setting "config.bogus"; see --help'),
         (["--config.gat.bogus=1"], 'command line: no setting "config.gat.bogus"; see --help'),
+        (["--config.models.x=1"], 'command line: no setting "config.models.x"; see --help'),
+        (["--config.train.epochs.x=1"], 'no setting "config.train.epochs.x"'),
         (["--config.train.epochs=many"], "epochs"),
         (["--config.data=nowhere.zip"], "nowhere.zip"),
         (["--config.data=tests"], "no data in it"),
@@ -171,6 +173,28 @@ def test_a_mistake_is_one_line(arguments: list[str], expected: str, tmp_path: Pa
     assert done.returncode == 2
     assert expected in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (None, ": no such file, expected an experiment"),
+        ("import no_such_module", ", line 1: ModuleNotFoundError: No module named"),
+        ("\ndef get_config()\n    return 1", ", line 2: SyntaxError: expected ':'"),
+        ("x = 1", ", line 1: KeyError: 'get_config'; expected an experiment with get_config()"),
+        ("def get_config():\n    return [].x", ", line 2: AttributeError: 'list' object has no"),
+    ],
+)
+def test_an_experiment_that_cannot_be_run_is_one_line(text, expected: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    if text is not None:
+        file.write_text(text)
+    command = [sys.executable, "launch.py", f"--config={file}", f"--workdir={tmp_path / 'run'}"]
+    done = subprocess.run(
+        [*command, "--config.gat.node=10"], cwd=ROOT, capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 2 and done.stderr.startswith(f"error: {file}{expected}")
+    assert len(done.stderr.splitlines()) == 1 and not (tmp_path / "run").exists()
 
 
 def test_a_missing_experiment_is_one_line(tmp_path: Path) -> None:
