@@ -317,13 +317,14 @@ def parse_flags(argv: list[str]) -> list[str]:
     if {"--help", "-h", "-help"} & set(argv):
         print(__doc__.strip())
         sys.exit(0)
-    known = {"slurm": slurm.settings()} | experiment(argv)
+    file = experiment_file(argv)
     try:
-        # Looks at the command line at once.
+        # Looks at the command line at once, and runs the experiment.
         config_flags.DEFINE_config_dict("slurm", slurm.settings(), "What a job asks for.")
         return flags.FLAGS(argv)
-    except (flags.Error, OSError, LookupError, AttributeError, TypeError, ValueError) as error:
+    except Exception as error:  # whatever the experiment raises, too
         wrong = (str(error).splitlines() or [""])[0]
+    known = {"slurm": slurm.settings()} | ({"config": run_experiment(file)} if file else {})
     for argument in argv:  # all that is said of --config.gat.bogus=1 is "'bogus'"
         name = argument.lstrip("-").partition("=")[0]
         place: Any = known
@@ -334,21 +335,25 @@ def parse_flags(argv: list[str]) -> list[str]:
     raise InputError(f"command line: {wrong}; see --help")
 
 
-def experiment(argv: list[str]) -> dict[str, Any]:
-    """The settings of the experiment on the command line, under "config", if there is one.
-
-    Raises:
-      InputError: the file is not there, or cannot be run.
-    """
+def experiment_file(argv: list[str]) -> str:
+    """The experiment on the command line, "" for none. Raises InputError if it is not there."""
     words = [word for argument in argv for word in argument.split("=", 1)]
     files = [file for flag, file in pairwise(words) if flag in ("--config", "-config")]
-    if not files:
-        return {}
-    file, *given = files[-1].split(":", 1)
-    if not Path(file).is_file():
+    file = files[-1] if files else ""
+    if file and not Path(file.split(":", 1)[0]).is_file():
         raise InputError(f"{at(file)}: no such file, expected an experiment")
+    return file
+
+
+def run_experiment(file: str) -> Any:
+    """The settings that an experiment, FILE or FILE:ARGUMENT, has before those of the command line.
+
+    Raises:
+      InputError: it cannot be run.
+    """
+    file, *given = file.split(":", 1)
     try:
-        return {"config": run_path(file)["get_config"](*given)}
+        return run_path(file)["get_config"](*given)
     except InputError:
         raise
     except Exception as error:

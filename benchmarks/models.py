@@ -26,6 +26,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks import whole
 from benchmarks.flops import matmul_flops
 from generator.errors import InputError, Parser, at
 from generator.files import read_json
@@ -40,10 +41,10 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--data", help="a CLUTRR data set; default: 10,000 generated stories")
     parser.add_argument(
-        "--stories", type=_number, help="train and test stories at most; default: all"
+        "--stories", type=whole, help="train and test stories at most; default: all"
     )
     parser.add_argument("--models", default="", help="comma-separated; default: all")
-    parser.add_argument("--cores", type=_number, default=os.cpu_count(), help="CPU cores to use")
+    parser.add_argument("--cores", type=whole, default=os.cpu_count(), help="CPU cores to use")
     parser.add_argument(
         "--replicas", type=_numbers, default="1", help="trained at once; 1,10: each"
     )
@@ -51,7 +52,7 @@ def main(argv: list[str]) -> int:
         "--batch", type=_numbers, default="100", help="stories per step; 100,400: each"
     )
     parser.add_argument(
-        "--repeats", type=_number, default=5, help="timed epochs; their median counts"
+        "--repeats", type=whole, default=5, help="timed epochs; their median counts"
     )
     parser.add_argument("--json", type=Path, help="file to write the figures to, every epoch's")
     parser.add_argument("--compare", type=Path, help="such a file, to show the change since")
@@ -92,14 +93,8 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _number(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f'"{text}": expected 1 or more')
-    return int(text)
-
-
 def _numbers(text: str) -> list[int]:
-    return [_number(number) for number in text.split(",")]
+    return [whole(number) for number in text.split(",")]
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

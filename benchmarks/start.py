@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import whole
 from generator.errors import InputError, Parser
 
 _ROOT = Path(__file__).parent.parent
@@ -29,10 +30,8 @@ def main(argv: list[str]) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--runs", type=int, default=3, help="starts of either kind [3]")
+    parser.add_argument("--runs", type=whole, default=3, help="starts of either kind [3]")
     runs = parser.parse_args(argv).runs
-    if runs < 1:
-        raise InputError(f"--runs {runs}: expected 1 or more")
     print(f"{len(os.sched_getaffinity(0))} core(s); seconds from the start of the demo until:")
     print(f"{'cache':8}" + "".join(f"{name:>12}" for name in _POINTS), flush=True)
     measured: dict[str, list[list[float]]] = {"empty": [], "warm": []}

@@ -82,11 +82,11 @@ class Checkpoints:
         Raises:
           InputError: it cannot be written; the one before is still there.
         """
-        from orbax.checkpoint import args
-
         arrays = _named(state)
         if not hosts.first():
             return
+        from orbax.checkpoint import args
+
         try:
             for later in self._manager.all_steps():
                 if later >= epoch:  # a damaged one, or it would have been restored

@@ -45,10 +45,14 @@ class Replicas:
         self.seeds = np.arange(-(-count // groups) * groups, dtype=np.int32) + first_seed
         self.sharding = NamedSharding(self.mesh, PartitionSpec("replica"))
 
-    def map(self, one: Callable[..., Any], **how: bool) -> Callable[..., Any]:
+    def map(self, one: Callable[..., Any], once: bool = False) -> Callable[..., Any]:
         """`one(shared, *each)` for one replica -> a jitted `all(shared, *each)`, where every array
-        of `each` and of the result has a leading replica axis. How: see `spread`."""
-        return self.spread(lambda shared, *each: self.all(partial(one, shared), *each), **how)
+        of `each` and of the result has a leading replica axis. `once`: see `spread`."""
+
+        def some(shared: Any, *each: Any) -> Any:
+            return self.all(partial(one, shared), *each)
+
+        return self.spread(some, once=once)
 
     def spread(
         self, some: Callable[..., Any], donate: bool = False, once: bool = False

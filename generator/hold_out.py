@@ -1,6 +1,5 @@
 """Which paraphrases of a bank are for training, and which only tests show."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,10 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from generator.config import SPLITS, Config
-from generator.story import Bank, ClauseKey, clause_name
-
-_PERSON = re.compile(r"\{\d\}")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+from generator.story import PERSON, SENTENCE, Bank, ClauseKey, clause_name
 
 
 @dataclass(frozen=True)
@@ -93,17 +89,17 @@ def split_bank(bank: Bank, config: Config) -> SplitBank:
 def _words(text: str) -> str:
     """The text with placeholders that count from where they first stand, for whatever clause."""
     number: dict[str, int] = {}
-    return _PERSON.sub(lambda m: f"{{{number.setdefault(m[0], len(number))}}}", text)
+    return PERSON.sub(lambda m: f"{{{number.setdefault(m[0], len(number))}}}", text)
 
 
 def _shape(text: str) -> str:
     """The text without its people."""
-    return _PERSON.sub("{}", text)
+    return PERSON.sub("{}", text)
 
 
 def _parts(text: str, shapes: set[str]) -> Iterator[str]:
     """Each row of sentences within a text, but not all of them, that has one of the shapes."""
-    sentences, bare = _SENTENCE.split(text), _SENTENCE.split(_shape(text))
+    sentences, bare = SENTENCE.split(text), SENTENCE.split(_shape(text))
     for size in range(1, len(sentences)):
         for at in range(len(sentences) - size + 1):
             if " ".join(bare[at : at + size]) in shapes:

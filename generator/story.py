@@ -24,17 +24,17 @@ from generator.stories import Stories
 MAX_PIECE = 3  # facts that one paraphrase states
 # (gender of the first person, relations along the walk)
 ClauseKey = tuple[int, tuple[int, ...]]
-MAX_SENTENCES = 30  # of a paraphrase: all rows of its sentences are looked at
+MAXSENTENCES = 30  # of a paraphrase: all rows of its sentences are looked at
 _TEXT = re.compile(r"(?:[^{}]|\{\d\})*")
-_PERSON = re.compile(r"\{(\d)\}")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+PERSON = re.compile(r"\{(\d)\}")
+SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 @lru_cache(1 << 16)  # the parts of a bank are banks too
 def _look(text: str) -> tuple[set[str] | None, int]:
     """The placeholders of a template, None where there are other braces; and its sentences."""
-    named = set(_PERSON.findall(text)) if _TEXT.fullmatch(text) else None
-    return named, len(_SENTENCE.findall(text)) + 1
+    named = set(PERSON.findall(text)) if _TEXT.fullmatch(text) else None
+    return named, len(SENTENCE.findall(text)) + 1
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ class Bank:
                         f'bank "{self.name}", clause {clause_name(key)}: template "{text}" must '
                         f"hold the placeholders {expected} and no other braces"
                     )
-                if sentences > MAX_SENTENCES:
+                if sentences > MAXSENTENCES:
                     raise InputError(
                         f'bank "{self.name}", clause {clause_name(key)}: template "{text}" '
-                        f"has over {MAX_SENTENCES} sentences"
+                        f"has over {MAXSENTENCES} sentences"
                     )
 
     def tellable(self) -> np.ndarray:
