@@ -75,6 +75,7 @@ from clutrr_jax.run import device_name, run_model
 from clutrr_jax.settings import check
 from experiments import grid, grid_report, slurm
 from experiments.measured import is_finished
+from experiments.stories import write_stories
 from generator.errors import InputError, at
 from generator.files import read_json
 
@@ -95,7 +96,7 @@ _HOST_COUNT = flags.DEFINE_integer("host_count", None, "How many hosts.")
 _HOST_NUMBER = flags.DEFINE_integer("host_number", None, "Which host this is, from 0.")
 
 
-def run(config, workdir: Path, write=grid.write_stories) -> None:
+def run(config, workdir: Path, write=write_stories) -> None:
     """One run, from its settings to its report.
 
     Args:
@@ -131,7 +132,7 @@ def run(config, workdir: Path, write=grid.write_stories) -> None:
 def _run(config, models: list[str], workdir: Path, write) -> None:
     claim(workdir / "config.json", identity(config))
     if config.data in ("", GENERATE):
-        say(f"Generating stories in {workdir / 'data'}.")
+        say(f"The stories: {workdir / 'data'}")
     data = _train_and_test(config, models, workdir, workdir / "data", write)
     found = results.collect(models, config.to_dict(), data, workdir, device_name())
     results.write(found, workdir)

@@ -112,8 +112,3 @@ class Replicas:
     def keep(self, array: Any) -> np.ndarray:
         """The first `count` rows, those that were asked for, on every host."""
         return hosts.gather(array)[: self.count]
-
-    def keys(self) -> jax.Array:
-        """One random key for each replica, that of its own seed."""
-        keys = jax.jit(jax.vmap(jax.random.key), out_shardings=self.sharding)
-        return keys(self.place(self.seeds))

@@ -153,8 +153,8 @@ def build(
     model.eval()
     test_graph = parts_of(model)[0]
 
-    def init_one(_, key: jax.Array) -> State:
-        _, params, other = parts_of(make(key))
+    def init_one(_, seed: jax.Array) -> State:
+        _, params, other = parts_of(make(jax.random.key(seed)))
         none, flat = jnp.int32(0), optimizer.init(_flat(params))
         return State(params, other, flat, params, params, jnp.float32(-1), none, none)
 
@@ -222,11 +222,11 @@ def build(
             probability = probability.at[place].set(p)
         return replicas.add((relation[:-1], probability[:-1]))
 
-    def epoch_one(shared, state, key, train_rows, dev_rows) -> tuple[State, Metrics]:
+    def epoch_one(shared, state, seed, train_rows, dev_rows) -> tuple[State, Metrics]:
         """What is trained is one vector here: the optimizer is then one loop over it, not one for
         each array, which takes as long to run and less to compile."""
         stories, dev_stories, number = shared
-        key = jax.random.fold_in(key, number)
+        key = jax.random.fold_in(jax.random.key(seed), number)
         seen = stories
         if entities == "redrawn":
             seen = redraw_entities(seen, sizes.entities, jax.random.fold_in(key, len(shapes)))
@@ -300,10 +300,9 @@ def build(
 
     init_all = replicas.map(init_one, once=True)
     epoch_all = replicas.spread(epoch_some, donate=True)
-    keys = replicas.keys()
     fixed = replicas.place(
         (
-            keys,
+            replicas.seeds,
             own.train,
             [np.stack([chunk(r, part, replicas.sharing) for r in rows]) for rows in own.dev],
         )
@@ -327,7 +326,7 @@ def build(
         program = predict_in(tuple(test_shapes))
         return program(replicas.share((test, chunks)), params, other)
 
-    return Programs(lambda: init_all(None, keys), epoch, predict)
+    return Programs(lambda: init_all(None, fixed[0]), epoch, predict)
 
 
 def _flat(tree: Any) -> jax.Array:

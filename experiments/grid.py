@@ -19,9 +19,8 @@ from experiments.base import base
 from experiments.claims import Claim
 from experiments.measured import Key, variant_test
 from experiments.published import Share
-from generator.config import Config
+from experiments.stories import write_stories
 from generator.errors import InputError, at, one_of
-from generator.write import write_dataset
 
 MODEL = "MODEL"  # stands for the model's name in the keys of a training
 SCALES = ("paper", "laptop", "smoke")
@@ -39,11 +38,6 @@ class Training:
     reads: Mapping[Key, tuple[str, ...]]  # cell of the table -> tests T.K, taken together
     release: str = ""  # the released data set of the same kind, if there is one
     epochs: Mapping[str, int] = field(default_factory=dict)  # of a model, instead of the scale's
-
-
-def write_stories(settings: dict[str, Any], folder: Path) -> None:
-    """Generates the data set that `config.generate` asks for."""
-    write_dataset(Config.from_json(settings), folder)
 
 
 @dataclass(frozen=True)

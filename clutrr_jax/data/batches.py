@@ -5,6 +5,7 @@ Rows are story numbers; the row -1 stands for no story: its graph is empty, its 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -133,6 +134,7 @@ def best_lengths(lengths: np.ndarray, count: int) -> list[int]:
     return sorted(bounds)
 
 
+@partial(jax.jit, static_argnames="shape")  # traced once for training and the dev rows
 def pack(stories: Stories, rows: jax.Array, shape: Shape) -> Any:
     """The batch of the given shape that holds the stories `rows` [B]."""
     return (_pack_tokens if shape.tokens else _pack_graphs)(stories, rows, shape)

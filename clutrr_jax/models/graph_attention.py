@@ -54,6 +54,7 @@ def _spread(weight: jax.Array, dim: int) -> jax.Array:
     return jnp.broadcast_to(weight[:, :, None], (n, heads, dim // heads)).reshape(n, dim)
 
 
+@jax.jit
 def _forward(x, kernel, table, edge_score, bias, edges) -> tuple[Any, Any]:
     senders, receivers, types = edges
     dim, heads = table.shape[1], edge_score.shape[1]
@@ -75,6 +76,7 @@ def _forward(x, kernel, table, edge_score, bias, edges) -> tuple[Any, Any]:
     return (new.at[receivers].add(message), weight), saved
 
 
+@jax.jit
 def _backward(saved, gradients):
     x, kernel, value, table, own_weight, weight, own_positive, positive, edges = saved
     senders, receivers, types = edges
