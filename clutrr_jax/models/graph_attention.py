@@ -54,7 +54,7 @@ def _spread(weight: jax.Array, dim: int) -> jax.Array:
     return jnp.broadcast_to(weight[:, :, None], (n, heads, dim // heads)).reshape(n, dim)
 
 
-@jax.jit
+@jax.jit  # traced and lowered once for all steps, as its gradient
 def _forward(x, kernel, table, edge_score, bias, edges) -> tuple[Any, Any]:
     senders, receivers, types = edges
     dim, heads = table.shape[1], edge_score.shape[1]
