@@ -66,10 +66,11 @@ def _copy(kept: Path, folder: Path) -> bool:
         with ZipFile(io.BytesIO(content[_SUM:])) as archive:
             archive.extractall(part)
         part.rename(folder)
-        os.utime(kept)
     except OSError:
         shutil.rmtree(part, ignore_errors=True)
         return False
+    with suppress(OSError):  # of a cache that is for reading alone
+        os.utime(kept)
     return True
 
 

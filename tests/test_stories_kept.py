@@ -131,6 +131,17 @@ def test_a_cache_that_cannot_be_written_is_no_fault(generated, expected, tmp_pat
     assert len(generated) == 2
 
 
+def test_a_cache_for_reading_alone_is_read(cache, generated, expected, tmp_path, monkeypatch):
+    write_stories(SETTINGS, tmp_path / "first")
+
+    def refused(path) -> None:
+        raise PermissionError(path)
+
+    monkeypatch.setattr(stories.os, "utime", refused)  # root may write what nobody may
+    write_stories(SETTINGS, tmp_path / "second")
+    assert content(tmp_path / "second") == expected and generated == [tmp_path / "first"]
+
+
 def test_few_and_small_ones_are_kept(cache, generated, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(stories, "MOST", 2)
     for seed in (0, 1, 0, 2, 0):  # 1 is the one that was not used for longest
