@@ -67,7 +67,7 @@ from absl import app, flags, logging
 from ml_collections import config_flags
 
 from clutrr_jax import hosts, preemption
-from clutrr_jax.command import Busy, alone
+from clutrr_jax.command import Busy, alone, cache_folder
 from clutrr_jax.models import MODELS
 from clutrr_jax.prepare import GENERATE, Prepared, prepare_run
 from clutrr_jax.report import curve, page, results
@@ -377,8 +377,7 @@ def cores() -> int:
 if __name__ == "__main__":
     # One device for each core, before JAX looks: replicas are spread over devices.
     jax.config.update("jax_num_cpu_devices", cores())
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "clutrr_jax"
-    jax.config.update("jax_compilation_cache_dir", str(cache))
+    jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
     try:
         app.run(main, flags_parser=parse_flags)
     except InputError as error:

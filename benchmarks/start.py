@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--runs", type=whole, default=3, help="starts of either kind [3]")
+    parser.add_argument("--runs", type=whole, default=3, help="starts of each kind [3]")
     runs = parser.parse_args(argv).runs
     print(f"{len(os.sched_getaffinity(0))} core(s); seconds from the start of the demo until:")
     print(f"{'cache':10}" + "".join(f"{name:>12}" for name in _POINTS), flush=True)

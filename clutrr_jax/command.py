@@ -2,6 +2,7 @@
 
 import argparse
 import fcntl
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,12 @@ class CommandParser(Parser):
         )
         self.add_argument("--data", required=True, metavar="DATA",
                           help="a CLUTRR data set: .zip, folder, .csv or .parquet")  # fmt: skip
+
+
+def cache_folder() -> Path:
+    """Of the user, for what takes long to make and is the same in another run: compiled programs,
+    generated stories, states of a frozen BERT."""
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "clutrr_jax"
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from zipfile import ZipFile
 import numpy as np
 
 import generator
+from clutrr_jax.command import cache_folder
 from generator.config import Config
 from generator.write import write_dataset
 
@@ -36,8 +37,7 @@ def write_stories(settings: dict[str, Any], folder: Path) -> None:
     if config.bank or begun:  # the file of a bank may change; what is begun goes on
         write_dataset(config, folder)
         return
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "clutrr_jax"
-    kept = cache / "stories" / _identity(config)
+    kept = cache_folder() / "stories" / _identity(config)
     if not _copy(kept, folder):
         write_dataset(config, folder)
         with suppress(OSError):  # a cache that cannot be written is no fault of the run
@@ -60,10 +60,11 @@ def _copy(kept: Path, folder: Path) -> bool:
     part = folder.with_name(f"{folder.name}.part")  # a folder is whole, or not there
     shutil.rmtree(part, ignore_errors=True)
     try:
-        content = kept.read_bytes()
-        if content[:_SUM] != _checksum(content[_SUM:]):
+        with kept.open("rb") as file:
+            checksum, content = file.read(_SUM), file.read()
+        if checksum != _checksum(content):
             return False
-        with ZipFile(io.BytesIO(content[_SUM:])) as archive:
+        with ZipFile(io.BytesIO(content)) as archive:
             archive.extractall(part)
         part.rename(folder)
     except OSError:
@@ -79,14 +80,15 @@ def _keep(folder: Path, kept: Path) -> None:
     files = sorted(folder.iterdir())
     if sum(file.stat().st_size for file in files) > LARGEST:
         return
-    content = io.BytesIO()
-    with ZipFile(content, "w") as archive:
+    zipped = io.BytesIO()
+    with ZipFile(zipped, "w") as archive:
         for file in files:
             archive.write(file, file.name)
+    content = zipped.getvalue()
     kept.parent.mkdir(parents=True, exist_ok=True)
     part = kept.with_suffix(f".{os.getpid()}.part")
     try:
-        part.write_bytes(_checksum(content.getvalue()) + content.getvalue())
+        part.write_bytes(_checksum(content) + content)
         part.replace(kept)
     finally:
         part.unlink(missing_ok=True)

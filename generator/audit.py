@@ -24,11 +24,11 @@ from tqdm import tqdm
 from generator.errors import Parser
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF, RELATIONS
 from generator.prover import derivable
+from generator.story import SENTENCE
 from generator.tables import Row, Table, data_sets
 
 _CHUNK = 2048
 _NAME = re.compile(r"\[([^\[\]]+)\]")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 @dataclass
@@ -142,7 +142,7 @@ def _compare(row: Row, split: str, train: Seen, stories: set[int], result: Findi
 
 def _forms(story: str) -> Iterator[str]:
     """The sentences about two people or more, with numbers for names."""
-    for sentence in _SENTENCE.split(story):
+    for sentence in SENTENCE.split(story):
         number: dict[str, int] = {}
         text = _NAME.sub(lambda m: f"[{number.setdefault(m[1], len(number))}]", sentence)  # noqa: B023
         if len(number) > 1:

@@ -24,7 +24,7 @@ from generator.stories import Stories
 MAX_PIECE = 3  # facts that one paraphrase states
 # (gender of the first person, relations along the walk)
 ClauseKey = tuple[int, tuple[int, ...]]
-MAXSENTENCES = 30  # of a paraphrase: all rows of its sentences are looked at
+MAX_SENTENCES = 30  # of a paraphrase: all rows of its sentences are looked at
 _TEXT = re.compile(r"(?:[^{}]|\{\d\})*")
 PERSON = re.compile(r"\{(\d)\}")
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -56,10 +56,10 @@ class Bank:
                         f'bank "{self.name}", clause {clause_name(key)}: template "{text}" must '
                         f"hold the placeholders {expected} and no other braces"
                     )
-                if sentences > MAXSENTENCES:
+                if sentences > MAX_SENTENCES:
                     raise InputError(
                         f'bank "{self.name}", clause {clause_name(key)}: template "{text}" '
-                        f"has over {MAXSENTENCES} sentences"
+                        f"has over {MAX_SENTENCES} sentences"
                     )
 
     def tellable(self) -> np.ndarray:

@@ -30,6 +30,7 @@ from tqdm import tqdm
 from clutrr_jax.bert.encoder import Bert
 from clutrr_jax.bert.folder import find_folder
 from clutrr_jax.bert.wordpiece import FIRST, HIDDEN, LAST, WordPiece, read_wordpiece
+from clutrr_jax.command import cache_folder
 from clutrr_jax.data.batches import MAX_BUCKETS, best_lengths, chunk
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.stories import Stories
@@ -149,7 +150,7 @@ def cached_states(
       pieces, start: as `write_pieces` gives them.
     """
     digest = hashlib.sha256(identity + pieces.tobytes() + start.tobytes()).hexdigest()[:32]
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "clutrr_jax" / "bert"
+    cache = cache_folder() / "bert"
     path = cache / f"{digest}.npy"
     try:
         states = np.load(path, mmap_mode="r")
