@@ -13,21 +13,17 @@ from typing import Any
 import jax
 import numpy as np
 
-from clutrr_jax import hosts
+from clutrr_jax import hosts, threefry
 from generator.errors import InputError, at
 
 DIGEST = "digest"  # among the arrays of a checkpoint
 NOTE = "files.sha256"  # among its files
 
 
-def _is_key(leaf: Any) -> bool:
-    return jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
 def _named(state: Any) -> dict[str, np.ndarray]:
     """Every array of the state under the name of its place in it; random keys as their numbers."""
     return {
-        jax.tree_util.keystr(path): hosts.gather(jax.random.key_data(x) if _is_key(x) else x)
+        jax.tree_util.keystr(path): hosts.gather(threefry.numbers(x))
         for path, x in jax.tree_util.tree_leaves_with_path(state)
     }
 
@@ -169,6 +165,6 @@ def _like(template: Any, saved: dict[str, np.ndarray]) -> Any:
 
     def restore(path: Any, leaf: jax.Array) -> jax.Array:
         array = hosts.place(saved[jax.tree_util.keystr(path)], leaf.sharding)
-        return jax.random.wrap_key_data(array) if _is_key(leaf) else array
+        return threefry.like(leaf, array)
 
     return jax.tree_util.tree_map_with_path(restore, template)

@@ -45,25 +45,22 @@ class Replicas:
         self.seeds = np.arange(-(-count // groups) * groups, dtype=np.int32) + first_seed
         self.sharding = NamedSharding(self.mesh, PartitionSpec("replica"))
 
-    def map(self, one: Callable[..., Any], once: bool = False) -> Callable[..., Any]:
+    def map(self, one: Callable[..., Any]) -> Callable[..., Any]:
         """`one(shared, *each)` for one replica -> a jitted `all(shared, *each)`, where every array
-        of `each` and of the result has a leading replica axis. `once`: see `spread`."""
+        of `each` and of the result has a leading replica axis."""
 
         def some(shared: Any, *each: Any) -> Any:
             return self.all(partial(one, shared), *each)
 
-        return self.spread(some, once=once)
+        return self.spread(some)
 
-    def spread(
-        self, some: Callable[..., Any], donate: bool = False, once: bool = False
-    ) -> Callable[..., Any]:
+    def spread(self, some: Callable[..., Any], donate: bool = False) -> Callable[..., Any]:
         """`some(shared, *each)` for the replicas of one device, every array of `each` and of the
         result having a leading replica axis -> the same, jitted, for all replicas.
 
         Args:
           some: of one device.
           donate: the first of `each` is donated.
-          once: it runs but once, so that less of the time goes into compiling it for a CPU.
         """
 
         def everywhere(shared: Any, *each: Any) -> Any:
@@ -78,13 +75,7 @@ class Replicas:
             return spread(shared, *each)
 
         donated = (1,) if donate else ()
-        options = {"xla_backend_optimization_level": 1} if once and self.in_turn else None
-        return jax.jit(
-            everywhere,
-            donate_argnums=donated,
-            out_shardings=self.sharding,
-            compiler_options=options,
-        )
+        return jax.jit(everywhere, donate_argnums=donated, out_shardings=self.sharding)
 
     def all(self, one: Callable[..., Any], *each: Any) -> Any:
         """`one` for each row of arrays with a common first axis, on one device."""

@@ -16,6 +16,7 @@ import optax
 from flax import nnx
 from jax.flatten_util import ravel_pytree
 
+from clutrr_jax import threefry
 from clutrr_jax.data.batches import TEST_BATCH, Shape, chunk, pack, plan_shapes, targets
 from clutrr_jax.data.stories import Sizes, Stories, redraw_entities, reorder_sentences
 from clutrr_jax.models import Spec
@@ -146,17 +147,41 @@ def build(
         return spec.model(config, sizes, rngs=nnx.Rngs(key))
 
     # The structure of the model, once to train and once to test (no dropout).
-    model = nnx.eval_shape(lambda: make(jax.random.key(0)))
+    model = nnx.eval_shape(lambda: make(threefry.key(0)))
     model.train()
-    train_graph, params, _ = parts_of(model)
+    train_graph, params, others = parts_of(model)
     unravel = partial(_unravel, params)
     model.eval()
     test_graph = parts_of(model)[0]
 
-    def init_one(_, seed: jax.Array) -> State:
-        _, params, other = parts_of(make(jax.random.key(seed)))
-        none, flat = jnp.int32(0), optimizer.init(_flat(params))
-        return State(params, other, flat, params, params, jnp.float32(-1), none, none)
+    # It runs but once for a replica, so that less of the time goes into compiling it for a CPU.
+    quick = {"xla_backend_optimization_level": 1} if replicas.in_turn else None
+
+    @partial(jax.jit, compiler_options=quick)
+    def draw(seed: jax.Array) -> tuple[Any, Any]:
+        """The first parameters of a replica, and what is not trained, its keys as numbers."""
+        _, params, other = parts_of(make(threefry.key(seed)))
+        return params, jax.tree.map(threefry.numbers, other)
+
+    def init() -> State:
+        drawn = [draw(seed) for seed in replicas.seeds]
+        params, other = jax.tree.map(lambda *each: np.stack(each), *drawn)
+        moments = jax.eval_shape(lambda: optimizer.init(jnp.zeros(parameter_count(params))))
+        count = len(replicas.seeds)
+        none: Any = np.zeros(count, np.int32)
+        state = State(
+            params=params,
+            other=other,
+            # Adam begins with zeros.
+            optimizer=jax.tree.map(lambda x: np.zeros((count, *x.shape), x.dtype), moments),
+            average=params,
+            best_params=params,
+            best_accuracy=none - np.float32(1),
+            best_epoch=none,
+            stopped=none,
+        )
+        state = replicas.place(state)
+        return state._replace(other=jax.tree.map(threefry.like, others, state.other))
 
     def loss(params: Any, other: Any, batch: Any, count: jax.Array) -> tuple[jax.Array, Any]:
         model = nnx.merge(train_graph, params, other, copy=True)
@@ -195,7 +220,7 @@ def build(
             sums, after = replicas.all(of_part, replicas.own(numbers), replicas.own(parts))
             value, grads = replicas.add(jax.tree.map(lambda x: x.sum(axis=0), sums))
             # Of the parts the keys alone differ, and keys stay as they are.
-            other = jax.tree.map(lambda b, a: b if _is_key(b) else a[0], other, after)
+            other = jax.tree.map(lambda b, a: b if threefry.is_key(b) else a[0], other, after)
             return (value, other), grads
 
         return gradient
@@ -213,8 +238,8 @@ def build(
         for shape, chunks in zip(shapes, map(replicas.own, rows), strict=True):
 
             def one(chunk_rows, shape=shape):
-                p = nnx.softmax(model(pack(stories, chunk_rows, shape)))  # [B, relations]
-                return p.argmax(axis=-1), p.max(axis=-1)
+                logits = model(pack(stories, chunk_rows, shape))  # [B, relations]
+                return logits.argmax(axis=-1), nnx.softmax(logits).max(axis=-1)
 
             found, p = jax.lax.map(one, chunks)
             place = jnp.where(chunks < 0, len(stories.target), chunks)
@@ -226,7 +251,7 @@ def build(
         """What is trained is one vector here: the optimizer is then one loop over it, not one for
         each array, which takes as long to run and less to compile."""
         stories, dev_stories, number = shared
-        key = jax.random.fold_in(jax.random.key(seed), number)
+        key = jax.random.fold_in(threefry.key(seed), number)
         seen = stories
         if entities == "redrawn":
             seen = redraw_entities(seen, sizes.entities, jax.random.fold_in(key, len(shapes)))
@@ -242,7 +267,7 @@ def build(
         rows = jnp.where((number <= train.curriculum) & longer, -1, rows)
         bucket = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         # The order of the shapes is the same for all replicas, so that it is one branch for all.
-        steps = jax.random.permutation(jax.random.key(number), steps_total)
+        steps = jax.random.permutation(threefry.key(number), steps_total)
 
         def step(carry, now):
             params, other, opt_state, average, count = carry
@@ -298,7 +323,6 @@ def build(
         trees = {name: jax.vmap(unravel)(getattr(state, name)) for name in _TREES}
         return state._replace(**trees), metrics
 
-    init_all = replicas.map(init_one, once=True)
     epoch_all = replicas.spread(epoch_some, donate=True)
     fixed = replicas.place(
         (
@@ -326,7 +350,7 @@ def build(
         program = predict_in(tuple(test_shapes))
         return program(replicas.share((test, chunks)), params, other)
 
-    return Programs(lambda: init_all(None, fixed[0]), epoch, predict)
+    return Programs(init, epoch, predict)
 
 
 def _flat(tree: Any) -> jax.Array:
@@ -343,13 +367,9 @@ def _unravel(like: Any, vector: jax.Array) -> Any:
     return jax.tree.unflatten(structure, shaped)
 
 
-def _is_key(x: jax.Array) -> bool:
-    return jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
-
-
 def _fold(x: jax.Array, number: jax.Array) -> jax.Array:
     """A random key with the number folded in; anything else as it is."""
-    return jax.random.fold_in(x, number) if _is_key(x) else x
+    return jax.random.fold_in(x, number) if threefry.is_key(x) else x
 
 
 def _shuffled(key: jax.Array, rows: jax.Array, size: int) -> jax.Array:

@@ -1,4 +1,4 @@
-"""Graph attention and its gradient against the formulas, which autodiff differentiates."""
+"""A layer of graph attention and its gradient against the formulas, differentiated by JAX."""
 
 import jax
 import jax.numpy as jnp
@@ -9,16 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ml_collections import ConfigDict
 
-from clutrr_jax.models.gat import CONFIG, GAT, AttentionStep, elu
-from clutrr_jax.models.graph_attention import attend
+from clutrr_jax.models.common import Drawn
+from clutrr_jax.models.gat import CONFIG, GAT, AttentionStep
+from clutrr_jax.models.graph_attention import attend, elu
 
 NODES = 5
 TYPES = 5  # the last of them that of the edge from a node to itself
 
 
-def by_the_formulas(step: AttentionStep, x, edge_table, edges):
+def by_the_formulas(step: AttentionStep, x, drawn, edge_table, edges):
     """Sinha et al. 2019, appendix 1.1, over one list of edges: new values [N, H], and the weight of
     each edge [N + F, K], those from a node to itself first."""
+    x = jnp.where(drawn.numbers << drawn.shift < drawn.kept, x * 256 / drawn.kept, 0)
     nodes = jnp.arange(len(x))
     senders, receivers, types = (
         jnp.concatenate(pair)
@@ -32,7 +34,8 @@ def by_the_formulas(step: AttentionStep, x, edge_table, edges):
     score = nnx.leaky_relu((jnp.concatenate(each_head, axis=2) * a.T).sum(axis=2), 0.2)
     weight = jraph.segment_softmax(score, receivers, len(x))
     message = (each_head[1] + each_head[2]) * weight[..., None]
-    return jraph.segment_sum(message, receivers, len(x)).reshape(x.shape) + step.bias[...], weight
+    new = jraph.segment_sum(message, receivers, len(x)).reshape(x.shape) + step.bias[...]
+    return nnx.elu(new), weight
 
 
 def functions(heads: int):
@@ -40,15 +43,15 @@ def functions(heads: int):
     values' product with given numbers; by the formulas, and by hand."""
     structure, params = nnx.split(AttentionStep(6, 4, heads, rngs=nnx.Rngs(0)))
 
-    def plain(params, x, table, edges):
-        return by_the_formulas(nnx.merge(structure, params), x, table, edges)
+    def plain(params, x, table, drawn, edges):
+        return by_the_formulas(nnx.merge(structure, params), x, drawn, table, edges)
 
-    def by_hand(params, x, table, edges):
-        return attend(x, *nnx.merge(structure, params).weights(table), edges)
+    def by_hand(params, x, table, drawn, edges):
+        return attend(x, drawn, *nnx.merge(structure, params).weights(table), edges)
 
     def all_of(function):
-        def product(params, x, table, edges, wanted):
-            values, weights = function(params, x, table, edges)
+        def product(params, x, table, drawn, edges, wanted):
+            values, weights = function(params, x, table, drawn, edges)
             return (values * wanted).sum(), (values, weights)
 
         return jax.jit(jax.grad(product, (0, 1, 2), has_aux=True))
@@ -64,8 +67,9 @@ FUNCTIONS = {heads: functions(heads) for heads in (1, 3)}
     types=st.lists(st.integers(0, TYPES - 2), min_size=9, max_size=9),
     heads=st.sampled_from(list(FUNCTIONS)),
     size=st.sampled_from([0.3, 30.0]),
+    kept=st.sampled_from([128, 179, 255]),
 )
-def test_it_is_what_the_formulas_say_and_so_is_its_gradient(ends, types, heads, size) -> None:
+def test_it_is_what_the_formulas_say_and_so_is_its_gradient(ends, types, heads, size, kept) -> None:
     """Several edges between the same two nodes and none among them; scores so far apart, too, that
     only the largest counts."""
     params, plain, by_hand = FUNCTIONS[heads]
@@ -76,8 +80,10 @@ def test_it_is_what_the_formulas_say_and_so_is_its_gradient(ends, types, heads, 
         for scale, shape in ((size, (NODES, 6)), (1, (NODES, 6)), (size, (TYPES, 4)))
     )
     edges = (*jnp.array(ends, jnp.int32).T, jnp.array(types, jnp.int32))
-    right, (expected, all_weights) = plain(params, x, table, edges, wanted)
-    found, (values, weights) = by_hand(params, x, table, edges, wanted)
+    numbers = jnp.asarray(rng.integers(256, size=x.shape), jnp.uint8)
+    drawn = Drawn(numbers, 2 if kept == 128 else 0, kept)
+    right, (expected, all_weights) = plain(params, x, table, drawn, edges, wanted)
+    found, (values, weights) = by_hand(params, x, table, drawn, edges, wanted)
     np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-4 * size)
     np.testing.assert_allclose(weights, all_weights[NODES:], rtol=1e-3, atol=1e-5)
     for mine, other in zip(jax.tree.leaves(found), jax.tree.leaves(right), strict=True):

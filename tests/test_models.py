@@ -22,7 +22,7 @@ from clutrr_jax.data.batches import (
 )
 from clutrr_jax.data.stories import Stories, redraw_entities
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.common import Dropout, EntityVectors, Fixed, split
+from clutrr_jax.models.common import Dropout, EntityVectors, Fixed, drop, split
 from clutrr_jax.models.lstm import lstm
 from clutrr_jax.prepare import Prepared
 
@@ -290,17 +290,17 @@ def test_dropout_drawn_at_once_is_that_of_one_call_after_the_other() -> None:
     one_by_one, at_once = (Dropout(0.4, rngs=nnx.Rngs(3)) for _ in range(2))
     x = jnp.ones((5, 7))
     wanted = [one_by_one(x) for _ in range(4)]
-    found = [at_once(x, drawn) for drawn in at_once.draw(3, *x.shape)] + [at_once(x)]
+    found = [drop(x, drawn) for drawn in at_once.draw(3, *x.shape)] + [at_once(x)]
     np.testing.assert_array_equal(jnp.stack(found), jnp.stack(wanted))
     assert (wanted[0] != wanted[1]).any()
     at_once.eval()
-    np.testing.assert_array_equal(at_once(x, at_once.draw(1, *x.shape)[0]), x)
+    np.testing.assert_array_equal(drop(x, at_once.draw(1, *x.shape)[0]), x)
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.75, 0.25, 0.125, 1.0])
 def test_dropout_of_calls_that_share_bytes_is_drawn_for_each(rate: float) -> None:
     layer, x = Dropout(rate, rngs=nnx.Rngs(0)), jnp.ones((4000, 9))
-    kept = np.stack([layer(x, drawn) for drawn in layer.draw(11, *x.shape)]) > 0
+    kept = np.stack([drop(x, drawn) for drawn in layer.draw(11, *x.shape)]) > 0
     np.testing.assert_allclose(kept.mean(axis=1), 1 - rate, atol=0.04)
     if rate < 1:  # every call and every place is drawn by itself
         columns = kept.transpose(1, 0, 2).reshape(len(x), -1)

@@ -33,6 +33,22 @@ def split(model: nnx.Module, learn_entities: bool = False) -> tuple[Any, Any, An
     return parts
 
 
+class Drawn(NamedTuple):
+    """Which numbers of an array are kept: those where `numbers << shift` is below `kept`."""
+
+    numbers: jax.Array  # from 0 to 255
+    shift: int | jax.Array
+    kept: int | jax.Array  # of 256
+
+
+def drop(x: jax.Array, drawn: Drawn | None) -> jax.Array:
+    """Dropout [..., D] -> [..., D], or none. It is linear, and its own transpose."""
+    if drawn is None:
+        return x
+    kept = drawn.numbers << drawn.shift < drawn.kept
+    return jnp.where(kept, x * (256 / jnp.maximum(drawn.kept, 1)), 0.0)
+
+
 class Dropout(nnx.Module):
     """As `nnx.Dropout`, with fewer random bits, which on a CPU cost more than the product with the
     mask: the rate is rounded to a 256th, the scale with it."""
@@ -46,23 +62,22 @@ class Dropout(nnx.Module):
     def _keeps_all(self) -> bool:
         return self.deterministic or self.kept == 256
 
-    def draw(self, count: int, *shape: int) -> list[jax.Array | None]:
-        """For each of the next `count` calls on arrays of this shape the random numbers below 256,
-        of which only as many bits are drawn as the rate has: at a half one, so that a byte does
-        for eight calls."""
+    def draw(self, count: int, *shape: int) -> list[Drawn | None]:
+        """What is kept in each of the next `count` calls on arrays of this shape. Only as many
+        bits are drawn as the rate has: at a half one, so that a byte does for eight calls."""
         if self._keeps_all:
             return [None] * count
         bits = min(8 - i for i in range(8) if self.kept % 2**i == 0)
         per_byte = 8 // bits
         drawn = [_bytes(self.rngs(), shape) for _ in range(-(-count // per_byte))]
-        return [drawn[call // per_byte] << (bits * (call % per_byte)) for call in range(count)]
+        return [
+            Drawn(drawn[call // per_byte], bits * (call % per_byte), self.kept)
+            for call in range(count)
+        ]
 
-    def __call__(self, x: jax.Array, drawn: jax.Array | None = None) -> jax.Array:
-        """[..., D] -> [..., D]; `drawn`: of this call, by `draw`."""
-        if self._keeps_all:
-            return x
-        drawn = _bytes(self.rngs(), x.shape) if drawn is None else drawn
-        return jnp.where(drawn < self.kept, x * (256 / max(self.kept, 1)), 0.0)
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """[..., D] -> [..., D]."""
+        return x if self._keeps_all else drop(x, Drawn(_bytes(self.rngs(), x.shape), 0, self.kept))
 
 
 def _bytes(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
@@ -106,9 +121,9 @@ def pool_people(x: jax.Array, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.
     """People [N, H] -> what a readout takes: the mean of each story's people and the two that are
     asked about, [B, H] each."""
     sums = jraph.segment_sum(x, batch.nodes["story"], len(batch.n_node))
-    query = batch.globals["query"][:-1]
+    asked = x[batch.globals["query"][:-1]]  # [B, 2, H]
     # Without the padding graph.
-    return sums[:-1] / jnp.maximum(batch.n_node[:-1, None], 1), x[query[:, 0]], x[query[:, 1]]
+    return sums[:-1] / jnp.maximum(batch.n_node[:-1, None], 1), asked[:, 0], asked[:, 1]
 
 
 class Readout(nnx.Module):

@@ -53,16 +53,11 @@ class AttentionStep(nnx.Module):
 
     def weights(self, edge_table: jax.Array) -> tuple[jax.Array, ...]:
         """[T, edge] -> what `attend` takes besides nodes and edges: the same in every round."""
-        to, start, edge = map(head_columns, jnp.split(self.attend[...], 3, axis=1))  # [H, K] each
         node, table = self.node.kernel[...], self.edge(edge_table)
-        kernel = jnp.concatenate([node, node @ to, node @ start], axis=1)
-        return kernel, table, table @ edge, self.bias[...]
-
-
-def elu(x: jax.Array) -> jax.Array:
-    """`nnx.elu` without expm1, which takes a CPU three times as long; what it is more exact in is
-    lost in the sums that follow."""
-    return jnp.where(x > 0, x, jnp.exp(jnp.where(x > 0, 0, x)) - 1)
+        to, start, edge = jnp.split(self.attend[...], 3, axis=1)
+        ends = head_columns(jnp.concatenate([start, to], axis=1), self.heads)  # [H, 2 K]
+        kernel = jnp.concatenate([node, node @ ends], axis=1)
+        return kernel, table, table @ head_columns(edge, self.heads), self.bias[...]
 
 
 class GAT(nnx.Module):
@@ -109,7 +104,6 @@ class GAT(nnx.Module):
         layers = self.rounds * [step.weights(self.edge_table[...]) for step in self.steps]
         shares = []
         for weights, drawn in zip(layers, self.dropout.draw(len(layers), *x.shape), strict=True):
-            x, share = attend(self.dropout(x, drawn), *weights, edges)
-            x = elu(x)  # [N, H]
+            x, share = attend(x, drawn, *weights, edges)  # [N, H], [E, K]
             shares.append(share.mean(axis=1))
         return x, jnp.stack(shares).mean(axis=0)
