@@ -45,7 +45,7 @@ def attend(
       The nodes' new values, [N, H], and the weight of each edge, [F, K], which is not
       differentiated.
     """
-    return _forward(x, drawn, kernel, table, edge_score, bias, edges)[0]
+    return _values(x, drawn, kernel, table, edge_score, bias, edges)
 
 
 def head_columns(vectors: jax.Array, heads: int) -> jax.Array:
@@ -75,8 +75,7 @@ def _beside(*columns: jax.Array) -> jax.Array:
 _exp = outlined(jnp.exp)  # of one long row: XLA unrolls a loop over the heads
 
 
-@outlined
-def _forward(x, drawn, kernel, table, edge_score, bias, edges) -> tuple[Any, Any]:
+def _layer(x, drawn, kernel, table, edge_score, bias, edges) -> tuple[Any, Any]:
     senders, receivers, types = edges
     dim, heads = table.shape[1], edge_score.shape[1]
     x = drop(x, drawn)
@@ -98,6 +97,14 @@ def _forward(x, drawn, kernel, table, edge_score, bias, edges) -> tuple[Any, Any
     own_weight, weight = own_weight * inverse, weight * inverse[receivers]
     saved = (x, drawn, kernel, value, table, own_weight, weight, own > 0, fact > 0, new, edges)
     return (new, weight), saved
+
+
+_forward = outlined(_layer)
+
+
+@outlined
+def _values(*args):
+    return _layer(*args)[0]  # what is saved for the gradient is not computed
 
 
 @outlined
