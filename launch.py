@@ -378,8 +378,8 @@ if __name__ == "__main__":
     # One device for each core, before JAX looks: replicas are spread over devices.
     jax.config.update("jax_num_cpu_devices", cores())
     jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
-    # What draws first parameters takes less than the second that is asked for otherwise.
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    # Small programs too, such as the one that draws first parameters; else those of a second alone.
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     try:
         app.run(main, flags_parser=parse_flags)
     except InputError as error:

@@ -57,6 +57,16 @@ def test_a_run_leaves_its_report(finished) -> None:
     assert len((workdir / "gat" / "metrics.jsonl").read_text().splitlines()) == 2
 
 
+def test_all_that_a_run_compiles_is_kept(small_folder, tmp_path, monkeypatch) -> None:
+    """However soon it was compiled: the epochs, and what draws the first parameters."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    data = [f"--config.data={small_folder}", "--config.models=gat", "--config.train.epochs=1"]
+    done = launch(f"--workdir={tmp_path / 'run'}", *data, "--config.train.replicas=1")
+    assert done.returncode == 0, done.stderr
+    kept = {path.name.partition("-")[0] for path in (tmp_path / "clutrr_jax").iterdir()}
+    assert kept >= {"jit_draw", "jit_everywhere"}
+
+
 def test_the_same_command_again_changes_nothing(finished, small_folder) -> None:
     workdir, _ = finished
     files = ("results.json", "results.md", "gat/predictions.csv", "gat/metrics.jsonl")
