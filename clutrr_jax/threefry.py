@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend.random import define_prng_impl
 
 from clutrr_jax.compiling import outlined
@@ -41,16 +42,17 @@ def like(template: jax.Array, x: jax.Array) -> jax.Array:
     return jax.random.wrap_key_data(x, impl=_implementation()) if is_key(template) else x
 
 
-def _threefry(key: jax.Array, count: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Threefry-2x32 of the counters (0, count), with the key [2]."""
-    keys = [key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(_PARITY)]
-    x, y = jnp.broadcast_to(keys[0], count.shape), count + keys[1]
+def threefry(key: Any, count: Any) -> tuple[Any, Any]:
+    """Threefry-2x32 of the counters (0, count), with the two numbers of the key; all of them
+    uint32, of JAX or of NumPy."""
+    keys = [key[0], key[1], key[0] ^ key[1] ^ np.uint32(_PARITY)]
+    x, y = keys[0], count + keys[1]
     for group in range(1, 6):
         for rotation in _ROTATIONS[(group - 1) % 2]:
             x = x + y
             y = x ^ (y << rotation | y >> 32 - rotation)
         x = x + keys[group % 3]
-        y = y + (keys[(group + 1) % 3] + jnp.uint32(group))
+        y = y + (keys[(group + 1) % 3] + np.uint32(group))
     return x, y
 
 
@@ -64,17 +66,17 @@ def _seed(seed: jax.Array) -> jax.Array:
 
 @outlined
 def _fold_in(key: jax.Array, data: jax.Array) -> jax.Array:
-    return jnp.stack(_threefry(key, data.astype(jnp.uint32)))
+    return jnp.stack(threefry(key, data.astype(jnp.uint32)))
 
 
 @partial(outlined, static=(1,))
 def _split(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    return jnp.stack(_threefry(key, _counters(shape)), axis=-1)
+    return jnp.stack(threefry(key, _counters(shape)), axis=-1)
 
 
 @partial(outlined, static=(1, 2))
 def _random_bits(key: jax.Array, bits: int, shape: tuple[int, ...]) -> jax.Array:
-    x, y = _threefry(key, _counters(shape))
+    x, y = threefry(key, _counters(shape))
     return (x ^ y).astype(f"uint{bits}")
 
 

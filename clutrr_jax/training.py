@@ -6,7 +6,7 @@ ten equals the same seed alone, and a resumed run equals an undisturbed one.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -20,8 +20,9 @@ from clutrr_jax import threefry
 from clutrr_jax.data.batches import TEST_BATCH, Shape, chunk, pack, plan_shapes, targets
 from clutrr_jax.data.stories import Sizes, Stories, redraw_entities, reorder_sentences
 from clutrr_jax.models import Spec
-from clutrr_jax.models.common import split
+from clutrr_jax.models.common import cross_entropy, split
 from clutrr_jax.models.products import PRODUCTS, rounded
+from clutrr_jax.order import split_rows, steps_of_epoch
 from clutrr_jax.replicas import Replicas
 from clutrr_jax.streaming import Streaming
 from generator.errors import InputError, one_of
@@ -55,13 +56,6 @@ class Metrics(NamedTuple):
     dev_accuracy: jax.Array
 
 
-class Split(NamedTuple):
-    """Each replica's own train and dev rows, for each bucket an array [R, rows]."""
-
-    train: list[np.ndarray]
-    dev: list[np.ndarray]
-
-
 @dataclass(frozen=True)
 class Programs:
     """The jitted programs of one model on one data set."""
@@ -69,17 +63,6 @@ class Programs:
     init: Callable[[], State]
     epoch: Callable[[State, int], tuple[State, Metrics]]
     predict: Callable[[Any, Any, Stories], tuple[jax.Array, jax.Array]]
-
-
-def split_rows(buckets: list[np.ndarray], seeds: np.ndarray, dev: float) -> Split:
-    """Every replica draws its own dev share of every bucket, so that all have the same shapes."""
-    train_parts, dev_parts = [], []
-    for b, rows in enumerate(buckets):
-        orders = np.stack([np.random.default_rng([seed, b]).permutation(rows) for seed in seeds])
-        held = int(len(rows) * dev)
-        train_parts.append(orders[:, held:])
-        dev_parts.append(np.sort(orders[:, :held], axis=1))
-    return Split(train_parts, dev_parts)
 
 
 def part_size(train: Any, count: int) -> int:
@@ -140,7 +123,6 @@ def build(
         shapes, buckets = plan_shapes(spec.kind, stories, part)
         own = split_rows(buckets, replicas.seeds, train.dev)
     shortest = np.asarray(stories.clause_length).min()
-    steps_total = sum(-(-rows.shape[1] // batch_size) for rows in own.train)
     optimizer = optax.chain(optax.clip_by_global_norm(train.clip), optax.adam(train.learning_rate))
 
     def make(key: jax.Array) -> nnx.Module:
@@ -189,7 +171,7 @@ def build(
         if hasattr(model, "loss"):
             losses = model.loss(batch)
         else:
-            losses = optax.softmax_cross_entropy_with_integer_labels(model(batch), target)
+            losses = cross_entropy(model(batch), target)
         other = parts_of(model)[2]
         return (losses * mask).sum() / count, other
 
@@ -247,10 +229,27 @@ def build(
             probability = probability.at[place].set(p)
         return replicas.add((relation[:-1], probability[:-1]))
 
-    def epoch_one(shared, state, seed, train_rows, dev_rows) -> tuple[State, Metrics]:
+    def share_right(stories, rows, params, other) -> jax.Array:
+        """Of the stories `rows` [chunks, B] of each shape, the share whose relation is predicted.
+        Devices that share batches share the chunks."""
+        model = nnx.merge(test_graph, params, other, copy=True)
+        right, total = 0, 0
+        for shape, chunks in zip(shapes, map(replicas.own, rows), strict=True):
+
+            def one(chunk_rows, shape=shape):
+                batch = pack(stories, chunk_rows, shape)
+                target, mask = targets(batch)
+                return ((model(batch).argmax(axis=-1) == target) & mask).sum(), mask.sum()
+
+            found, count = jax.lax.map(one, chunks)
+            right, total = right + found.sum(), total + count.sum()
+        right, total = replicas.add((right, total))
+        return right / jnp.maximum(total, 1)
+
+    def epoch_one(shared, state, seed, rows, dev_rows) -> tuple[State, Metrics]:
         """What is trained is one vector here: the optimizer is then one loop over it, not one for
         each array, which takes as long to run and less to compile."""
-        stories, dev_stories, number = shared
+        stories, dev_stories, number, buckets = shared
         key = jax.random.fold_in(threefry.key(seed), number)
         seen = stories
         if entities == "redrawn":
@@ -258,16 +257,9 @@ def build(
         if spec.kind == "tokens":
             order = jax.random.fold_in(key, len(shapes) + 1)
             seen = reorder_sentences(seen, sizes.sentence_ends, train.reorder, order)
-        parts = [
-            _shuffled(jax.random.fold_in(key, b), rows, batch_size)
-            for b, rows in enumerate(train_rows)
-        ]
-        rows = jnp.concatenate(parts)  # [steps, B]
-        longer = stories.clause_length[rows] > shortest
-        rows = jnp.where((number <= train.curriculum) & longer, -1, rows)
-        bucket = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        # The order of the shapes is the same for all replicas, so that it is one branch for all.
-        steps = jax.random.permutation(threefry.key(number), steps_total)
+        if train.curriculum:
+            longer = stories.clause_length[rows] > shortest
+            rows = jnp.where((number <= train.curriculum) & longer, -1, rows)
 
         def step(carry, now):
             params, other, opt_state, average, count = carry
@@ -285,16 +277,10 @@ def build(
                 after = jax.tree.map(partial(jnp.where, (rows >= 0).any()), after, carry)
             return after, value
 
-        done = (number - 1) * len(steps)
+        done = (number - 1) * len(rows)
         carry = (state.params, state.other, state.optimizer, state.average, done)
-        rows = rows[steps]
-        (params, other, opt_state, average, _), losses = jax.lax.scan(
-            step, carry, (rows, jnp.asarray(bucket)[steps])
-        )
-        relation, _ = predict_one(shapes, (dev_stories, dev_rows), unravel(average), other)
-        right = [(relation[c] == dev_stories.target[c]) & (c >= 0) for c in dev_rows]
-        total = sum((c >= 0).sum() for c in dev_rows)
-        accuracy = sum(r.sum() for r in right) / jnp.maximum(total, 1)
+        (params, other, opt_state, average, _), losses = jax.lax.scan(step, carry, (rows, buckets))
+        accuracy = share_right(dev_stories, dev_rows, unravel(average), other)
         # Of epochs that are equally good the last: a model goes on learning after its dev rows
         # are all right.
         better = accuracy >= state.best_accuracy
@@ -324,18 +310,23 @@ def build(
         return state._replace(**trees), metrics
 
     epoch_all = replicas.spread(epoch_some, donate=True)
-    fixed = replicas.place(
-        (
-            replicas.seeds,
-            own.train,
-            [np.stack([chunk(r, part, replicas.sharing) for r in rows]) for rows in own.dev],
-        )
+    seeds = replicas.place(replicas.seeds)
+    dev_rows = replicas.place(
+        [np.stack([chunk(r, part, replicas.sharing) for r in rows]) for rows in own.dev]
     )
     shared = replicas.share(stories)
 
+    @lru_cache(maxsize=1)
+    def order(number: int) -> tuple[np.ndarray, np.ndarray]:
+        return steps_of_epoch(number, replicas.seeds, own.train, batch_size)
+
     def epoch(state: State, number: int) -> tuple[State, Metrics]:
         now = replicas.share(fresh(number)) if fresh else shared
-        return epoch_all(replicas.share((now, shared, np.int32(number))), state, *fixed)
+        rows, buckets = order(number)
+        given = replicas.share((now, shared, np.int32(number), buckets))
+        after = epoch_all(given, state, seeds, replicas.place(rows), dev_rows)
+        order(number + 1)  # while the devices are at work
+        return after
 
     @cache
     def predict_in(shapes: tuple[Shape, ...]) -> Callable[..., Any]:
@@ -370,10 +361,3 @@ def _unravel(like: Any, vector: jax.Array) -> Any:
 def _fold(x: jax.Array, number: jax.Array) -> jax.Array:
     """A random key with the number folded in; anything else as it is."""
     return jax.random.fold_in(x, number) if threefry.is_key(x) else x
-
-
-def _shuffled(key: jax.Array, rows: jax.Array, size: int) -> jax.Array:
-    """Rows [n] in a new order, as [steps, size], the last step filled up with -1."""
-    steps = -(-len(rows) // size)
-    rows = jax.random.permutation(key, rows)
-    return jnp.pad(rows, (0, steps * size - len(rows)), constant_values=-1).reshape(steps, size)

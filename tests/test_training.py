@@ -1,4 +1,4 @@
-"""Replicas, splits, shuffling and checkpoints."""
+"""Replicas, entities, the best epoch and checkpoints."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from ml_collections import ConfigDict
 from clutrr_jax.checkpoint import Checkpoints
 from clutrr_jax.models import MODELS
 from clutrr_jax.replicas import Replicas
-from clutrr_jax.training import ENTITY_POLICIES, build, split_rows
+from clutrr_jax.training import ENTITY_POLICIES, build
 from generator.errors import InputError
 
 TRAIN = {
@@ -53,17 +53,6 @@ def is_key(x: jax.Array) -> bool:
 
 def leaves(tree) -> list[np.ndarray]:
     return [np.asarray(jax.random.key_data(x) if is_key(x) else x) for x in jax.tree.leaves(tree)]
-
-
-def test_every_replica_splits_all_rows_its_own_way() -> None:
-    buckets = [np.arange(50), np.arange(50, 83)]
-    split = split_rows(buckets, np.array([0, 1]), dev=0.2)
-    for b, rows in enumerate(buckets):
-        for r in range(2):
-            both = np.concatenate([split.train[b][r], split.dev[b][r]])
-            assert sorted(both.tolist()) == rows.tolist()
-        assert split.dev[b].shape == (2, int(len(rows) * 0.2))
-        assert set(split.dev[b][0]) != set(split.dev[b][1])
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -1,4 +1,5 @@
-"""What the models share: dropout, messages, the fixed entity embedding, the readout, settings."""
+"""What the models share: dropout, messages, the fixed entity embedding, the readout, the loss,
+settings."""
 
 from typing import Any, NamedTuple
 
@@ -7,6 +8,7 @@ import jax.numpy as jnp
 import jraph
 from flax import nnx
 
+from clutrr_jax.compiling import outlined
 from generator.errors import InputError
 
 DIRECTIONS = ("forward", "backward", "both")  # of the messages
@@ -139,3 +141,34 @@ class Readout(nnx.Module):
         """[B, D1], [B, D2], [B, D2] -> [B, relations]."""
         hidden = nnx.relu(self.hidden(jnp.concatenate([story, first, second], axis=-1)))
         return self.out(self.dropout(hidden))
+
+
+_exp_of_row = outlined(jnp.exp)
+
+
+@jax.custom_jvp
+def exp(x: jax.Array) -> jax.Array:
+    """`jnp.exp`, as that of one long row: where the last axis is as short as heads or relations,
+    XLA writes it out for each of its numbers, which takes a CPU long to compile."""
+    return _exp_of_row(x.ravel()).reshape(x.shape)
+
+
+@exp.defjvp
+def _(primals, tangents):
+    power = exp(*primals)
+    return power, tangents[0] * power
+
+
+@outlined
+def _largest(logits: jax.Array) -> jax.Array:
+    largest = logits.max(axis=1, keepdims=True)
+    return jnp.where(jnp.isfinite(largest), largest, 0)
+
+
+def cross_entropy(logits: jax.Array, target: jax.Array) -> jax.Array:
+    """`optax.softmax_cross_entropy_with_integer_labels`, the same numbers, in kernels that a CPU
+    compiles sooner. [B, relations], [B] -> [B]."""
+    largest = _largest(jax.lax.stop_gradient(logits))
+    total = exp(logits - largest).sum(axis=1)
+    own = jnp.take_along_axis(logits, target[:, None], axis=1)[:, 0]
+    return jnp.log(total) + largest[:, 0] - own

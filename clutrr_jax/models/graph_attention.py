@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from clutrr_jax.compiling import outlined
-from clutrr_jax.models.common import Drawn, drop
+from clutrr_jax.models.common import Drawn, drop, exp
 
 SLOPE = 0.2  # of the leaky ReLU, where it leaks (Velickovic et al. 2018, section 2.1)
 
@@ -72,9 +72,6 @@ def _beside(*columns: jax.Array) -> jax.Array:
     return jnp.concatenate(columns, axis=1)
 
 
-_exp = outlined(jnp.exp)  # of one long row: XLA unrolls a loop over the heads
-
-
 def _layer(x, drawn, kernel, table, edge_score, bias, edges) -> tuple[Any, Any]:
     senders, receivers, types = edges
     dim, heads = table.shape[1], edge_score.shape[1]
@@ -88,7 +85,7 @@ def _layer(x, drawn, kernel, table, edge_score, bias, edges) -> tuple[Any, Any]:
     own_score, score = jnp.maximum(own, SLOPE * own), jnp.maximum(fact, SLOPE * fact)
     most = own_score.at[receivers].max(score)
     scores = jnp.concatenate([own_score - most, score - most[receivers]])
-    own_weight, weight = jnp.split(_exp(scores.ravel()).reshape(scores.shape), [len(x)])
+    own_weight, weight = jnp.split(exp(scores), [len(x)])
     message = _spread(weight, dim) * (value[senders] + table[types])
     sums = _beside(_spread(own_weight, dim) * (value + table[-1]), own_weight)
     sums = sums.at[receivers].add(_beside(message, weight))  # [N, H + K]
