@@ -294,13 +294,14 @@ def build(
             best_epoch=jnp.where(better, number, state.best_epoch),
             stopped=state.stopped,
         )
-        # A replica whose loss or parameters are no numbers any more stays as it was before.
-        numbers = jnp.isfinite(jnp.concatenate([losses, params, average])).all()
-        goes_on = numbers & (state.stopped == 0)
+        counts = (rows >= 0).sum(axis=1)
+        loss = (losses * counts).sum() / jnp.maximum(counts.sum(), 1)
+        # A replica whose loss or parameters are no numbers any more stays as it was before. A
+        # product is a number only if all that goes into it are.
+        goes_on = jnp.isfinite(loss) & jnp.isfinite(params @ average) & (state.stopped == 0)
         stopped = jnp.where(goes_on | (state.stopped > 0), state.stopped, number)
         state = jax.tree.map(lambda a, b: jnp.where(goes_on, a, b), after, state)
-        counts = (rows >= 0).sum(axis=1)
-        loss = jnp.where(goes_on, (losses * counts).sum() / counts.sum(), jnp.nan)
+        loss = jnp.where(goes_on, loss, jnp.nan)
         return state._replace(stopped=stopped), Metrics(loss, accuracy)
 
     def epoch_some(shared, state, *each) -> tuple[State, Metrics]:

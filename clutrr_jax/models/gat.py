@@ -11,6 +11,7 @@ from flax import nnx
 from clutrr_jax.data.stories import Sizes
 from clutrr_jax.models.common import (
     DIRECTIONS,
+    Drawn,
     Dropout,
     EntityEmbedding,
     Readout,
@@ -101,9 +102,25 @@ class GAT(nnx.Module):
         edges = messages(batch, self.edge_types, self.directions)
         x = jnp.zeros((len(entity), self.dim)) if self.entity is None else self.entity(entity)
 
-        layers = self.rounds * [step.weights(self.edge_table[...]) for step in self.steps]
-        shares = []
-        for weights, drawn in zip(layers, self.dropout.draw(len(layers), *x.shape), strict=True):
-            x, share = attend(x, drawn, *weights, edges)  # [N, H], [E, K]
-            shares.append(share.mean(axis=1))
-        return x, jnp.stack(shares).mean(axis=0)
+        weights = [step.weights(self.edge_table[...]) for step in self.steps]
+
+        def one_round(x: jax.Array, drawn: list[Drawn | None]) -> tuple[jax.Array, jax.Array]:
+            shares = []
+            for own, kept in zip(weights, drawn, strict=True):
+                x, share = attend(x, kept, *own, edges)  # [N, H], [E, K]
+                shares.append(share.mean(axis=1))
+            return x, jnp.stack(shares)
+
+        count = len(weights)
+        drawn = self.dropout.draw(self.rounds * count, *x.shape)
+        if drawn[0] is None:  # all rounds are alike, and compiled as one
+            x, shares = jax.lax.scan(
+                lambda x, _: one_round(x, drawn[:count]), x, length=self.rounds
+            )
+        else:
+            rounds = []
+            for first in range(0, len(drawn), count):
+                x, share = one_round(x, drawn[first : first + count])
+                rounds.append(share)
+            shares = jnp.stack(rounds)  # [rounds, steps, E]
+        return x, shares.mean(axis=(0, 1))
