@@ -9,7 +9,7 @@ such that all people on the path can have them.
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import accumulate, cycle, pairwise, product
 from random import Random
 
@@ -88,7 +88,7 @@ class Placed:
     chain: str  # the frame's, or the same backwards
     ages: Ages
 
-    @cached_property
+    @property
     def people(self) -> dict[str, int]:
         """The place on the path of each person of the frame."""
         return {person: self.start + i for i, person in enumerate(self.chain)}
@@ -165,12 +165,11 @@ def _placed(start: int, facts: int) -> tuple[Placed, ...]:
 def _fitting(clause: Clause, start: int, facts: int) -> tuple[Placed, ...]:
     """Those of `_placed` that suit the relations of a clause."""
     first = {"P": clause[start], "Q": int(INVERSE[clause[start]])}  # what Q would be to P
-    every = _placed(start, facts)
-    suits = {ages: believable(clause, (start, ages)) for ages in {placed.ages for placed in every}}
     return tuple(
         placed
-        for placed in every
-        if suits[placed.ages] and (facts > 1 or first[placed.chain[0]] in placed.frame.kin)
+        for placed in _placed(start, facts)
+        if (facts > 1 or first[placed.chain[0]] in placed.frame.kin)
+        and believable(clause, (start, placed.ages))
     )
 
 
