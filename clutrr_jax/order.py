@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clutrr_jax import threefry
+from clutrr_jax.data.batches import chunk
 
 
 class Split(NamedTuple):
@@ -42,12 +43,10 @@ def steps_of_epoch(
       for all replicas, so that all of them run the same branch of the program.
     """
     keys = _fold_in(_keys(seeds), number)
-    parts = []
-    for b, rows in enumerate(train_rows):
-        steps = -(-rows.shape[1] // batch)
-        mine = np.full((len(seeds), steps * batch), -1, np.int32)
-        mine[:, : rows.shape[1]] = permuted(_fold_in(keys, b), rows)
-        parts.append(mine.reshape(len(seeds), steps, batch))
+    parts = [
+        np.stack([chunk(mine, batch) for mine in permuted(_fold_in(keys, b), rows)])
+        for b, rows in enumerate(train_rows)
+    ]
     bucket = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
     order = permuted(_keys(np.array([number])), np.arange(len(bucket))[None])[0]
     return np.concatenate(parts, axis=1)[:, order], bucket[order]

@@ -4,7 +4,7 @@ Everything random follows from a replica's seed and the number of the epoch, so 
 ten equals the same seed alone, and a resumed run equals an undisturbed one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
@@ -209,40 +209,44 @@ def build(
 
     gradients = [gradient_in(shape) for shape in shapes]
 
-    def predict_one(shapes, shared, params, other) -> tuple[jax.Array, jax.Array]:
-        """Predicted relation and its probability for each of the `rows` [chunks, B] of each shape,
-        at the place of its story [S]; 0 for the other stories. Devices that share batches share
-        the chunks."""
-        stories, rows = shared
+    def each_shape(of, shapes, stories, rows, params, other) -> Iterator[tuple[jax.Array, Any]]:
+        """For each shape its `rows` [chunks, B], and of(logits, batch) of each chunk of them.
+        Devices that share batches share the chunks."""
         model = nnx.merge(test_graph, params, other, copy=True)
-        relation = jnp.zeros(len(stories.target) + 1, jnp.int32)
-        probability = jnp.zeros(len(stories.target) + 1)
         for shape, chunks in zip(shapes, map(replicas.own, rows), strict=True):
 
             def one(chunk_rows, shape=shape):
-                logits = model(pack(stories, chunk_rows, shape))  # [B, relations]
-                return logits.argmax(axis=-1), nnx.softmax(logits).max(axis=-1)
+                batch = pack(stories, chunk_rows, shape)
+                return of(model(batch), batch)
 
-            found, p = jax.lax.map(one, chunks)
+            yield chunks, jax.lax.map(one, chunks)
+
+    def predict_one(shapes, shared, params, other) -> tuple[jax.Array, jax.Array]:
+        """Predicted relation and its probability for each of the rows, at the place of its story
+        [S]; 0 for the other stories."""
+
+        def answer(logits, _):  # [B, relations]
+            return logits.argmax(axis=-1), nnx.softmax(logits).max(axis=-1)
+
+        stories, rows = shared
+        relation = jnp.zeros(len(stories.target) + 1, jnp.int32)
+        probability = jnp.zeros(len(stories.target) + 1)
+        for chunks, (found, p) in each_shape(answer, shapes, stories, rows, params, other):
             place = jnp.where(chunks < 0, len(stories.target), chunks)
             relation = relation.at[place].set(found)
             probability = probability.at[place].set(p)
         return replicas.add((relation[:-1], probability[:-1]))
 
     def share_right(stories, rows, params, other) -> jax.Array:
-        """Of the stories `rows` [chunks, B] of each shape, the share whose relation is predicted.
-        Devices that share batches share the chunks."""
-        model = nnx.merge(test_graph, params, other, copy=True)
+        """Of the rows, the share whose relation is predicted."""
+
+        def count(logits, batch):
+            target, mask = targets(batch)
+            return ((logits.argmax(axis=-1) == target) & mask).sum(), mask.sum()
+
         right, total = 0, 0
-        for shape, chunks in zip(shapes, map(replicas.own, rows), strict=True):
-
-            def one(chunk_rows, shape=shape):
-                batch = pack(stories, chunk_rows, shape)
-                target, mask = targets(batch)
-                return ((model(batch).argmax(axis=-1) == target) & mask).sum(), mask.sum()
-
-            found, count = jax.lax.map(one, chunks)
-            right, total = right + found.sum(), total + count.sum()
+        for _, (found, all_rows) in each_shape(count, shapes, stories, rows, params, other):
+            right, total = right + found.sum(), total + all_rows.sum()
         right, total = replicas.add((right, total))
         return right / jnp.maximum(total, 1)
 
