@@ -66,16 +66,16 @@ import jax
 from absl import app, flags, logging
 from ml_collections import config_flags
 
-from clutrr_jax import hosts, preemption
 from clutrr_jax.command import Busy, alone, cache_folder
+from clutrr_jax.data.prepare import GENERATE, Prepared, prepare_run
 from clutrr_jax.models import MODELS
-from clutrr_jax.prepare import GENERATE, Prepared, prepare_run
 from clutrr_jax.report import curve, page, results
-from clutrr_jax.run import device_name, run_model
-from clutrr_jax.settings import check
-from experiments import grid, grid_report, slurm
-from experiments.measured import is_finished
-from experiments.stories import write_stories
+from clutrr_jax.training import distributed, preemption
+from clutrr_jax.training.loop import device_name, run_model
+from clutrr_jax.training.settings import check
+from experiments.grid import definition, report, slurm
+from experiments.grid.measured import is_finished
+from experiments.grid.stories import write_stories
 from generator.errors import InputError, at
 from generator.files import read_json
 
@@ -104,7 +104,7 @@ def run(config, workdir: Path, write=write_stories) -> None:
       workdir: its folder.
       write: generates the stories that config.generate asks for, into a folder.
     """
-    models = grid.names(config.models)
+    models = definition.names(config.models)
     for name in models:
         if name not in MODELS:
             raise InputError(f'no model "{name}", expected some of {", ".join(MODELS)}')
@@ -121,7 +121,7 @@ def run(config, workdir: Path, write=write_stories) -> None:
     check(config, models)
     say(f"Runs on {device_name()}.")
     preemption.heed()
-    if hosts.first():
+    if distributed.first():
         with alone(workdir):
             _run(config, models, workdir, write)
     else:
@@ -148,26 +148,26 @@ def _train_and_test(config, models: list[str], workdir: Path, stories: Path, wri
         write(config.generate.to_dict(), stories)
     data = prepare_run(config.data, config.generate.to_dict(), stories)
     say(f"Read {len(data.train):,} train and {len(data.test):,} test stories.")
-    if hosts.first():
+    if distributed.first():
         claim(workdir / "data.json", {"stories": data.fingerprint})
-    hosts.meet("data")
-    hosts.check(identity(config) | {"data": data.fingerprint})
+    distributed.meet("data")
+    distributed.check(identity(config) | {"data": data.fingerprint})
     for name in models:
         run_model(name, config, data, workdir / name)
-        hosts.meet(f"end of {name}")
+        distributed.meet(f"end of {name}")
     return data
 
 
 def say(text: str) -> None:
     """To the user, once for all hosts."""
-    if hosts.first():
+    if distributed.first():
         print(text, flush=True)
 
 
 def run_grid(config, workdir: Path) -> int:
     """The runs of a grid that are not finished, and its table; how many of them failed."""
-    cells = grid.cells(config)
-    chosen = grid.chosen(config, cells)
+    cells = definition.cells(config)
+    chosen = definition.chosen(config, cells)
     for cell in chosen:
         check(cell.config, [cell.model])
     if _LAUNCHER.value == "job":
@@ -179,15 +179,15 @@ def run_grid(config, workdir: Path) -> int:
         failed = run_on_slurm(config.name, chosen, workdir)
     else:
         failed = run_here(chosen, workdir, config.grid.write)
-    found, table = grid_report.write(config, cells, workdir)
-    print(f"\n{results.plain_text(table)}\n\n{grid_report.claims_text(found['claims'])}")
+    found, table = report.write(config, cells, workdir)
+    print(f"\n{results.plain_text(table)}\n\n{report.claims_text(found['claims'])}")
     print(f"\nThe report: {workdir / 'report.html'}")
     for name, reason in failed.items():
         print(f"failed: {name}: {reason}", file=sys.stderr)
     return len(failed)
 
 
-def run_here(cells: list[grid.Cell], workdir: Path, write) -> dict[str, str]:
+def run_here(cells: list[definition.Cell], workdir: Path, write) -> dict[str, str]:
     """Those of the runs that are not finished, one after the other; those that failed -> why."""
     failed = {}
     for number, cell in enumerate(cells, start=1):
@@ -195,7 +195,7 @@ def run_here(cells: list[grid.Cell], workdir: Path, write) -> dict[str, str]:
         if is_finished(folder):
             continue
         print(f"\n[{number}/{len(cells)}] {cell.name}", flush=True)
-        (folder / grid_report.ERROR).unlink(missing_ok=True)
+        (folder / report.ERROR).unlink(missing_ok=True)
         try:
             run(cell.config, folder, write)
         except Busy:
@@ -203,12 +203,12 @@ def run_here(cells: list[grid.Cell], workdir: Path, write) -> dict[str, str]:
         except Exception as error:  # whatever it is, the others go on
             failed[cell.name] = _one_line(error)
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / grid_report.ERROR).write_text(failed[cell.name] + "\n")
+            (folder / report.ERROR).write_text(failed[cell.name] + "\n")
             print(f"failed: {failed[cell.name]}", file=sys.stderr, flush=True)
     return failed
 
 
-def run_on_slurm(name: str, cells: list[grid.Cell], workdir: Path) -> dict[str, str]:
+def run_on_slurm(name: str, cells: list[definition.Cell], workdir: Path) -> dict[str, str]:
     """Those of the runs that are not finished, each as a job; those that failed -> why."""
     left = [cell.name for cell in cells if not is_finished(workdir / cell.name)]
     if not left:
@@ -284,9 +284,9 @@ def main(argv: list[str]) -> int:
                 f"--hosts={_HOSTS.value}: {config.name} is a grid, expected a single run; the runs "
                 "of a grid are spread over hosts by --launcher=slurm"
             )
-        hosts.start(_HOSTS.value, _HOST_COUNT.value, _HOST_NUMBER.value)
+        distributed.start(_HOSTS.value, _HOST_COUNT.value, _HOST_NUMBER.value)
     if "counts" in config:
-        print(grid_report.write_counts(config.name, config.counts, workdir))
+        print(report.write_counts(config.name, config.counts, workdir))
         return 0
     if "grid" not in config and _LAUNCHER.value != "local":
         raise InputError(
@@ -383,11 +383,11 @@ if __name__ == "__main__":
     try:
         app.run(main, flags_parser=parse_flags)
     except InputError as error:
-        hosts.leave(str(error))
+        distributed.leave(str(error))
     except OSError as error:  # a full disk, most likely
         where = f"{error.filename}: " if error.filename else ""
         again = "once that is mended, the same command goes on"
-        hosts.leave(f"{where}{error.strerror or error}; {again}")
+        distributed.leave(f"{where}{error.strerror or error}; {again}")
     except (Exception, KeyboardInterrupt) as error:
-        hosts.fail(error)
+        distributed.fail(error)
         raise

@@ -8,10 +8,10 @@ import argparse
 import time
 from collections.abc import Callable
 
-from generator.banks import load_bank
 from generator.config import Config, parse_tasks
 from generator.generate import generate
 from generator.hold_out import split_bank
+from generator.paraphrases.load import load_bank
 from generator.write import FORMATS, Piece, Renderer
 
 _TASKS = ("1.2", "1.3", "5.3", "1.10")

@@ -64,7 +64,7 @@ def main(argv: list[str]) -> int:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.cores])
     jax.config.update("jax_num_cpu_devices", min(arguments.cores, max(arguments.replicas)))
     # Imported here: what it imports looks at the devices.
-    from clutrr_jax.run import device_name
+    from clutrr_jax.training.loop import device_name
 
     print(f"{device_name()}, {arguments.cores} core(s), median of {arguments.repeats}")
     peak = matmul_rate(arguments.repeats)
@@ -156,7 +156,7 @@ def flops_per_story(
     import optax
     from flax import nnx
 
-    from clutrr_jax.data.batches import pack, plan_shapes, targets
+    from clutrr_jax.data.batching import pack, plan_shapes, targets
     from clutrr_jax.models.common import split
 
     model = spec.model(settings, data.sizes, rngs=nnx.Rngs(0))
@@ -187,12 +187,12 @@ def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     memory in GB."""
     from ml_collections import ConfigDict
 
-    from clutrr_jax.bert.features import with_states
-    from clutrr_jax.data.batches import TEST_BATCH
+    from clutrr_jax.data.batching import TEST_BATCH
+    from clutrr_jax.data.prepare import prepare
     from clutrr_jax.models import MODELS
-    from clutrr_jax.prepare import prepare
-    from clutrr_jax.replicas import Replicas
-    from clutrr_jax.training import build
+    from clutrr_jax.models.pretrained.frozen_states import with_states
+    from clutrr_jax.training.replicas import Replicas
+    from clutrr_jax.training.steps import build
     from experiments.base import base
     from generator.config import Config
     from generator.write import write_dataset

@@ -37,9 +37,9 @@ def main(argv: list[str]) -> int:
 
 def measure(file: Path) -> tuple[int, list[float]]:
     """The number of stories, and the seconds of each step."""
-    from clutrr_jax.data.files import load
-    from clutrr_jax.data.stories import build_stories, entity_pool
-    from clutrr_jax.data.text import build_vocabulary
+    from clutrr_jax.data.arrays import build_stories, entity_pool
+    from clutrr_jax.data.dataset import load
+    from clutrr_jax.data.vocabulary import build_vocabulary
 
     times = [time.perf_counter()]
     data = load(file)
@@ -58,7 +58,7 @@ def measure(file: Path) -> tuple[int, list[float]]:
 
 def packing(stories: Any) -> list[Callable[[], Any]]:
     """Compiled programs that pack all stories into graph batches and token batches."""
-    from clutrr_jax.data.batches import InputKind, chunk, pack, plan_shapes
+    from clutrr_jax.data.batching import InputKind, chunk, pack, plan_shapes
 
     programs: list[Callable[[], Any]] = []
     kinds: tuple[InputKind, ...] = ("graph", "tokens")

@@ -28,11 +28,11 @@ from pathlib import Path
 from typing import Any
 
 from clutrr_jax.models import MODELS
-from experiments.grid import MODEL, Grid, Training, grid_config
-from generator.banks import load_bank
+from experiments.grid.definition import MODEL, Grid, Training, grid_config
 from generator.blocks import BLOCK
 from generator.config import Config, Task
 from generator.hold_out import split_bank
+from generator.paraphrases.load import load_bank
 from generator.write import Piece, Renderer, write_dataset
 
 TRAIN, TESTS = (2, 3), range(2, 11)

@@ -13,9 +13,9 @@ are generated, 5,000 per k to train on and 100 per k to test on, for each replic
 laptop scale took 16 minutes on two cores, and is estimated at twice that on generated stories.
 """
 
-from experiments import claims
-from experiments.grid import MODEL, Grid, Training, grid_config
-from experiments.published import CTP, HUMANS, MODELS_2019
+from experiments.grid import claims
+from experiments.grid.definition import MODEL, Grid, Training, grid_config
+from experiments.grid.published import CTP, HUMANS, MODELS_2019
 
 TESTS = range(2, 11)
 RELEASES = {"2,3": "data_089907f8", "2,3,4": "data_db9b8f04"}

@@ -13,14 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from experiments import claims
 from experiments.figure5 import RELEASES, training
-from experiments.grid import Grid, grid_config
-from experiments.published import MODELS_2019
-from generator.banks import load_bank
+from experiments.grid import claims
+from experiments.grid.definition import Grid, grid_config
+from experiments.grid.published import MODELS_2019
 from generator.config import Config
 from generator.hold_out import split_bank
-from generator.paraphrase_import import save_bank
+from generator.paraphrases.importer import save_bank
+from generator.paraphrases.load import load_bank
 from generator.write import write_dataset
 
 

@@ -11,10 +11,10 @@ The paper shows two pictures and does not say for what data; here it is k = 2, 3
 is estimated at 20 minutes on two cores, and twice that on generated stories.
 """
 
-from clutrr_jax.training import ENTITY_POLICIES
-from experiments import claims
+from clutrr_jax.training.steps import ENTITY_POLICIES
 from experiments.figure5 import RELEASES, TESTS
-from experiments.grid import MODEL, Grid, Training, grid_config
+from experiments.grid import claims
+from experiments.grid.definition import MODEL, Grid, Training, grid_config
 
 
 def get_config():

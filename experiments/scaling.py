@@ -10,7 +10,7 @@ A replica is a run of its own, on stories of its own seed. The laptop scale has 
 as many epochs as that of the paper: the fewer, the more stories there are.
 """
 
-from experiments.grid import MODEL, Grid, Training, grid_config
+from experiments.grid.definition import MODEL, Grid, Training, grid_config
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 TESTS = (4, 7, 10)

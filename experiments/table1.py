@@ -9,9 +9,9 @@ Takes a few seconds. For other banks and data sets there is `python -m generator
 
 from ml_collections import ConfigDict
 
-from experiments.grid import Counts
-from generator.paraphrase import bank
-from generator.paraphrase_stats import PAPER, Statistics, statistics
+from experiments.grid.definition import Counts
+from generator.paraphrases.bank import bank
+from generator.paraphrases.statistics import PAPER, Statistics, statistics
 
 
 def _numbers(found: Statistics) -> dict[str, float]:

@@ -13,9 +13,9 @@ its own. The laptop scale took 14 minutes on two cores, and is estimated at twic
 generated stories.
 """
 
-from experiments import claims
-from experiments.grid import MODEL, Average, Grid, Training, grid_config
-from experiments.published import AVERAGES, MODELS_2019, NOISE, TABLE_2, TABLE_3, Robustness
+from experiments.grid import claims
+from experiments.grid.definition import MODEL, Average, Grid, Training, grid_config
+from experiments.grid.published import AVERAGES, MODELS_2019, NOISE, TABLE_2, TABLE_3, Robustness
 
 RELEASES = ("data_7c5b0e70", "data_06b8f2a1", "data_523348e6", "data_d83ecc3e")
 # The tasks of each kind of noise, which are numbered from 1 in this order.

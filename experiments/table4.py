@@ -8,9 +8,9 @@ far better, and beat the GAT in places. No data were released: the stories are g
 The laptop scale is estimated at 30 minutes on two cores.
 """
 
-from experiments import claims
-from experiments.grid import Grid, grid_config
-from experiments.published import MODELS_2019, NOISE, TABLE_4
+from experiments.grid import claims
+from experiments.grid.definition import Grid, grid_config
+from experiments.grid.published import MODELS_2019, NOISE, TABLE_4
 from experiments.table2 import average, training
 
 

@@ -15,17 +15,17 @@ minutes on two cores.
 from pathlib import Path
 from typing import Any
 
-from experiments import claims
-from experiments.grid import MODEL, Average, Grid, Training, grid_config
-from experiments.published import MODELS_2018, WORKSHOP_TABLE_1
-from generator import workshop
+from experiments.grid import claims
+from experiments.grid.definition import MODEL, Average, Grid, Training, grid_config
+from experiments.grid.published import MODELS_2018, WORKSHOP_TABLE_1
+from generator.workshop import command
 
 LENGTHS = range(3, 7)
 
 
 def write(settings: dict[str, Any], folder: Path) -> None:
     """The benchmark of 2018, with training stories of one length."""
-    workshop.main([
+    command.main([
         f"--out={folder}", f"--train-k={settings['train']}", f"--k={settings['test']}",
         f"--train-rows={settings['train_rows']}", f"--test-rows={settings['test_rows']}",
         f"--seed={settings['seed']}",

@@ -8,9 +8,9 @@ each counts twice with gender, as the one that the answer is about may be male o
 
 from ml_collections import ConfigDict
 
-from experiments.grid import Counts
-from experiments.published import WORKSHOP_TABLE_2
-from generator.workshop_paths import count_paths
+from experiments.grid.definition import Counts
+from experiments.grid.published import WORKSHOP_TABLE_2
+from generator.workshop.paths import count_paths
 
 
 def rows() -> list[tuple[str, float, float]]:

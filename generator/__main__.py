@@ -7,9 +7,9 @@ from generator.errors import InputError
 
 _COMMANDS = {
     "audit": "generator.audit",
-    "stats": "generator.paraphrase_stats",
-    "import-paraphrases": "generator.paraphrase_import",
-    "workshop": "generator.workshop",
+    "stats": "generator.paraphrases.statistics",
+    "import-paraphrases": "generator.paraphrases.importer",
+    "workshop": "generator.workshop.command",
 }
 
 

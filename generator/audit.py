@@ -24,8 +24,8 @@ from tqdm import tqdm
 from generator.errors import Parser
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF, RELATIONS
 from generator.prover import derivable
-from generator.story import SENTENCE
 from generator.tables import Row, Table, data_sets
+from generator.text import SENTENCE
 
 _CHUNK = 2048
 _NAME = re.compile(r"\[([^\[\]]+)\]")

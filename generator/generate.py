@@ -5,13 +5,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from generator.banks import load_bank
 from generator.blocks import BLOCK, block
 from generator.config import Config
 from generator.hold_out import SplitBank, split_bank
 from generator.names import bracketed
+from generator.paraphrases.load import load_bank
 from generator.stories import Stories
-from generator.story import texts
+from generator.text import texts
 
 
 @dataclass(frozen=True)

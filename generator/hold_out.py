@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from generator.config import SPLITS, Config
-from generator.story import PERSON, SENTENCE, Bank, ClauseKey, clause_name
+from generator.text import PERSON, SENTENCE, Bank, ClauseKey, clause_name
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 from generator.kinship import GENDERS, RELATIONS
 from generator.names import ALL_NAMES, NAMES, bracketed, name_numbers
 from generator.stories import Stories
-from generator.story import Bank, texts
+from generator.text import Bank, texts
 
 COLUMNS = (
     "", "id", "story", "query", "text_query", "target", "text_target", "clean_story",

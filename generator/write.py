@@ -26,15 +26,15 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from generator import VERSION
-from generator.banks import load_bank
 from generator.blocks import BLOCK, block, check
 from generator.clause_sets import allowed_clauses, is_listable
 from generator.config import Config, Task
 from generator.errors import InputError
 from generator.hold_out import SplitBank, split_bank
 from generator.kinship import RELATIONS
+from generator.paraphrases.load import load_bank
 from generator.puzzle import COLUMNS, rows
-from generator.story import Bank, clause_name
+from generator.text import Bank, clause_name
 
 FORMATS = ("csv", "csv.gz", "parquet")
 

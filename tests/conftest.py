@@ -11,14 +11,14 @@ import pytest
 from hypothesis import settings
 from ml_collections import ConfigDict
 from selenium import webdriver
-from tiny_bert import write_bert
 
-from clutrr_jax.bert.features import with_states
-from clutrr_jax.data.text import build_vocabulary
+from clutrr_jax.data.prepare import Prepared, prepare
+from clutrr_jax.data.vocabulary import build_vocabulary
 from clutrr_jax.models import MODELS
-from clutrr_jax.prepare import Prepared, prepare
+from clutrr_jax.models.pretrained.frozen_states import with_states
 from generator.config import Config
 from generator.write import write_dataset
+from tests.tiny_bert import write_bert
 
 # A busy machine is no fault.
 settings.register_profile("tests", deadline=None)

@@ -14,22 +14,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fuzz import csv_bytes, guarded
-from test_records import ROW, table
 
-from clutrr_jax.attention import read_attention
-from clutrr_jax.data.files import load
-from clutrr_jax.prepare import prepare
-from clutrr_jax.rules import read_learned
-from clutrr_jax.run import _keep_epochs
-from clutrr_jax.submission import read_submissions
+from clutrr_jax.data.dataset import load
+from clutrr_jax.data.prepare import prepare
+from clutrr_jax.evaluation.attention import read_attention
+from clutrr_jax.evaluation.learned_rules import read_learned
+from clutrr_jax.language_models.submissions import read_submissions
+from clutrr_jax.training.loop import _keep_epochs
 from generator.__main__ import main
-from generator.banks import read_bank
 from generator.config import Config
 from generator.errors import InputError
-from generator.paraphrase_import import cut, read_stories
+from generator.paraphrases.importer import cut, read_stories
+from generator.paraphrases.load import read_bank
 from generator.tables import data_sets
 from launch import claim
+from tests.data.test_records import ROW, table
+from tests.fuzz import csv_bytes, guarded
 
 ROOT = Path(__file__).parent.parent
 WIDE = {**ROW, "f_comb": "son-sister", "clean_story": ROW["story"]}
@@ -223,7 +223,7 @@ READ_ALL = """
 import json, resource, sys
 from pathlib import Path
 import numpy, pyarrow.compute, pyarrow.parquet
-from clutrr_jax.data.files import load
+from clutrr_jax.data.dataset import load
 from generator.errors import InputError
 from generator.tables import data_sets
 

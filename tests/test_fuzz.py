@@ -12,7 +12,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from fuzz import (
+
+from clutrr_jax.data.dataset import load
+from clutrr_jax.data.prepare import prepare
+from clutrr_jax.data.story_ids import story_ids
+from clutrr_jax.evaluation.attention import read_attention
+from clutrr_jax.evaluation.baselines import rules_given
+from clutrr_jax.evaluation.extraction import read_extracted
+from clutrr_jax.evaluation.metrics import Predictions, write_predictions
+from clutrr_jax.language_models.prompts import question
+from clutrr_jax.language_models.submissions import read_submissions
+from clutrr_jax.models.pretrained.folder import Weights, read_config
+from clutrr_jax.models.pretrained.wordpiece import read_wordpiece
+from clutrr_jax.report.results import RESULTS, SUMMARY
+from clutrr_jax.training.loop import _keep_epochs
+from experiments.grid.measured import answers
+from generator.audit import Seen, audit
+from generator.config import Config
+from generator.errors import InputError
+from generator.files import read_json
+from generator.hold_out import split_bank
+from generator.paraphrases.importer import cut, read_stories
+from generator.paraphrases.load import read_bank
+from generator.paraphrases.templates import synthetic_templates
+from generator.tables import data_sets
+from generator.text import Bank, clause_name
+from generator.write import _progress
+from launch import claim
+from tests.fuzz import (
     csv_bytes,
     damaged_bytes,
     damaged_json,
@@ -24,34 +51,7 @@ from fuzz import (
     parquet_bytes,
     zip_bytes,
 )
-from tiny_bert import CONFIG, random_tensors, write_weights
-
-from clutrr_jax.attention import read_attention
-from clutrr_jax.bert.folder import Weights, read_config
-from clutrr_jax.bert.wordpiece import read_wordpiece
-from clutrr_jax.data.files import load
-from clutrr_jax.data.ids import story_ids
-from clutrr_jax.evaluation import Predictions, write_predictions
-from clutrr_jax.extraction import read_extracted
-from clutrr_jax.prepare import prepare
-from clutrr_jax.prompts import question
-from clutrr_jax.report.results import RESULTS, SUMMARY
-from clutrr_jax.run import _keep_epochs
-from clutrr_jax.submission import read_submissions
-from clutrr_jax.symbolic import rules_given
-from experiments.measured import answers
-from generator.audit import Seen, audit
-from generator.banks import read_bank
-from generator.config import Config
-from generator.errors import InputError
-from generator.files import read_json
-from generator.hold_out import split_bank
-from generator.paraphrase_import import cut, read_stories
-from generator.story import Bank, clause_name
-from generator.tables import data_sets
-from generator.templates import synthetic_templates
-from generator.write import _progress
-from launch import claim
+from tests.tiny_bert import CONFIG, random_tensors, write_weights
 
 BLOCK = 250  # cases of one test
 COLUMNS = ("id", "story", "query", "target", "clean_story", "f_comb", "task_name", "story_edges",

@@ -9,10 +9,10 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from clutrr_jax.models import MODELS, Spec
-from clutrr_jax.replicas import Replicas
-from clutrr_jax.training import build
-from tests import test_models as laws
-from tests.test_training import TRAIN
+from clutrr_jax.training.replicas import Replicas
+from clutrr_jax.training.steps import build
+from tests.models import test_models as laws
+from tests.training.test_steps import TRAIN
 
 README = Path(__file__).parent.parent / "README.md"
 

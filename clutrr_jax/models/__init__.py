@@ -10,7 +10,7 @@ One that attends may have `attention(batch)` (see `clutrr_jax.attention`), one t
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from clutrr_jax.data.batches import InputKind
+from clutrr_jax.data.batching import InputKind
 from clutrr_jax.models import (
     bert,
     bilstm,

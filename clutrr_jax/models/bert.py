@@ -7,15 +7,15 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from clutrr_jax.data.batches import TokenBatch
-from clutrr_jax.data.stories import Sizes
-from clutrr_jax.data.text import FIRST_ENTITY
+from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.data.batching import TokenBatch
+from clutrr_jax.data.vocabulary import FIRST_ENTITY
 from clutrr_jax.models import reader
 from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout
 from clutrr_jax.models.lstm import LSTM
 
 # Sinha et al. 2019, appendix 2.2; dropout is not in the paper. `folder` and `people` are explained
-# in clutrr_jax/bert/features.py.
+# in clutrr_jax/models/pretrained/frozen_states.py.
 CONFIG = {"folder": "", "people": "numbers", "readout": 200, "dropout": 0.0}
 LSTM_CONFIG = CONFIG | {
     "people": "hidden",

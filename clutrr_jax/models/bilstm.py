@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from clutrr_jax.data.batches import TokenBatch
-from clutrr_jax.data.stories import Sizes
+from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models import reader
 from clutrr_jax.models.common import Readout
-from clutrr_jax.models.products import RoundedLinear
+from clutrr_jax.ops.matmul import RoundedLinear
 from generator.errors import one_of
 
 CONFIG = reader.CONFIG | {"readout": 200}  # Sinha et al. 2019, appendix 2.2

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import jraph
 from flax import nnx
 
-from clutrr_jax.compiling import outlined
+from clutrr_jax.ops.compiling import outlined
 from generator.errors import InputError
 
 DIRECTIONS = ("forward", "backward", "both")  # of the messages

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import jraph
 from flax import nnx
 
-from clutrr_jax.data.stories import Sizes
+from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout, check_heads
 from clutrr_jax.models.lstm import lstm
 

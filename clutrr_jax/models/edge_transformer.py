@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import jraph
 from flax import nnx
 
-from clutrr_jax.data.stories import Sizes
+from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.common import Dropout, check_heads
-from clutrr_jax.models.products import product
+from clutrr_jax.ops.matmul import product
 from generator.errors import InputError
 
 # The authors' code for CLUTRR; its learning rate also rises and falls.

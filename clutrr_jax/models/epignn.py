@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import jraph
 from flax import nnx
 
-from clutrr_jax.data.stories import Sizes
+from clutrr_jax.data.arrays import Sizes
 
 # The authors' settings for CLUTRR; the first values are drawn from a wider range here, from which
 # all seeds learn.

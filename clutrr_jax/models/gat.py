@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import jraph
 from flax import nnx
 
-from clutrr_jax.data.stories import Sizes
+from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.common import (
     DIRECTIONS,
     Drawn,
@@ -19,7 +19,7 @@ from clutrr_jax.models.common import (
     messages,
     pool_people,
 )
-from clutrr_jax.models.graph_attention import attend, head_columns
+from clutrr_jax.ops.graph_attention import attend, head_columns
 from generator.errors import one_of
 
 # Sizes: Sinha et al. 2019, appendix 2.2. Heads, the two steps of a round, dropout and the direction

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import jraph
 from flax import nnx
 
-from clutrr_jax.data.stories import Sizes
+from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.common import (
     DIRECTIONS,
     Dropout,

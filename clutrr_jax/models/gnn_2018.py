@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import jraph
 from flax import nnx
 
-from clutrr_jax.data.batches import TokenBatch
-from clutrr_jax.data.stories import Sizes
-from clutrr_jax.data.text import FIRST_ENTITY
+from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.data.batching import TokenBatch
+from clutrr_jax.data.vocabulary import FIRST_ENTITY
 from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout
 from clutrr_jax.models.lstm import TokenEmbedding
 from clutrr_jax.models.reader import is_one_of

@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from clutrr_jax.data.stories import Sizes
-from clutrr_jax.data.text import FIRST_ENTITY, UNKNOWN
+from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.data.vocabulary import FIRST_ENTITY, UNKNOWN
 from clutrr_jax.models.common import Dropout, EntityEmbedding
-from clutrr_jax.models.products import RoundedLinear
+from clutrr_jax.ops.matmul import RoundedLinear
 
 
 @jax.custom_vjp

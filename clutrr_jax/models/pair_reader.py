@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from clutrr_jax.data.batches import TokenBatch
-from clutrr_jax.data.stories import Sizes
-from clutrr_jax.data.text import FIRST_ENTITY, PAD
+from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.data.batching import TokenBatch
+from clutrr_jax.data.vocabulary import FIRST_ENTITY, PAD
 from clutrr_jax.models.common import Dropout
 from clutrr_jax.models.lstm import BiLSTM
 from generator.kinship import INVERSE, PREDICATE_OF

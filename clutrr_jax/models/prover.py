@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import jraph
 from flax import nnx
 
-from clutrr_jax.data.stories import Sizes
+from clutrr_jax.data.arrays import Sizes
 
 CONFIG = {
     "rounds": 6,  # at most; a story of n people needs n - 1 for certain, and seldom so many

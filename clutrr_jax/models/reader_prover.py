@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from clutrr_jax.data.batches import TokenBatch
-from clutrr_jax.data.stories import Sizes
+from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.data.batching import TokenBatch
+from clutrr_jax.evaluation.baselines import given_rules
 from clutrr_jax.models import edge_transformer, epignn, pair_reader, prover
 from clutrr_jax.models.common import cross_entropy
-from clutrr_jax.symbolic import given_rules
 from generator.errors import one_of
 
 

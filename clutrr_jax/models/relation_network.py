@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from clutrr_jax.data.batches import TokenBatch
-from clutrr_jax.data.stories import Sizes
+from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models import reader
 from clutrr_jax.models.common import Dropout
 

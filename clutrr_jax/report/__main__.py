@@ -8,8 +8,8 @@ from itertools import product
 from pathlib import Path
 
 from clutrr_jax.command import run
+from clutrr_jax.data.prepare import GENERATE, prepare_run
 from clutrr_jax.data.records import tasks
-from clutrr_jax.prepare import GENERATE, prepare_run
 from clutrr_jax.report import page
 from clutrr_jax.report.results import BASELINES, RESULTS, prediction_files
 from generator.errors import InputError, at

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from clutrr_jax.attention import Attention, read_attention
 from clutrr_jax.command import writing
 from clutrr_jax.data.records import UNSTATED, Records, tasks
-from clutrr_jax.data.text import spans
-from clutrr_jax.evaluation import Predictions, ceilings, read_predictions
-from clutrr_jax.extraction import Extraction, read_extracted
-from clutrr_jax.proof import Fact, prove
+from clutrr_jax.data.vocabulary import spans
+from clutrr_jax.evaluation.attention import Attention, read_attention
+from clutrr_jax.evaluation.extraction import Extraction, read_extracted
+from clutrr_jax.evaluation.metrics import Predictions, ceilings, read_predictions
+from clutrr_jax.evaluation.proofs import Fact, prove
 from clutrr_jax.report import reading
 from clutrr_jax.report.results import EXTRACTION, column_names, table
 from generator.config import TASKS

@@ -6,8 +6,16 @@ from typing import Any
 import numpy as np
 
 from clutrr_jax.data.records import Records
-from clutrr_jax.extraction import RIGHT, SURE, UNJUDGED, Extraction, compare, extracted, judged
-from clutrr_jax.proof import Read, heads_of, prove_likeliest
+from clutrr_jax.evaluation.extraction import (
+    RIGHT,
+    SURE,
+    UNJUDGED,
+    Extraction,
+    compare,
+    extracted,
+    judged,
+)
+from clutrr_jax.evaluation.proofs import Read, heads_of, prove_likeliest
 from clutrr_jax.report.results import extraction_table
 
 # What a fact of the page is; those of `clutrr_jax.extraction`, and one that is stated but not

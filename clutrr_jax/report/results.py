@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from clutrr_jax.evaluation import (
+from clutrr_jax.data.prepare import Prepared
+from clutrr_jax.evaluation.baselines import rules_given, rules_read
+from clutrr_jax.evaluation.extraction import COLUMNS, compare, read_extracted
+from clutrr_jax.evaluation.metrics import (
     Row,
     as_dicts,
     majority,
@@ -15,10 +18,7 @@ from clutrr_jax.evaluation import (
     read_predictions,
     score,
 )
-from clutrr_jax.extraction import COLUMNS, compare, read_extracted
 from clutrr_jax.models import MODELS
-from clutrr_jax.prepare import Prepared
-from clutrr_jax.symbolic import rules_given, rules_read
 from generator.files import read_json
 
 # What needs no training: a prover with the 16 rules, one with rules read off the train rows, and a

@@ -1,0 +1,129 @@
+"""Predictions that anyone's model made -> `Submission`: from CSV, JSON Lines, or a run's own."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clutrr_jax.data.records import Records
+from clutrr_jax.data.story_ids import places
+from clutrr_jax.evaluation.metrics import Predictions, read_predictions
+from clutrr_jax.language_models.answers import to_relation
+from generator.errors import InputError, at
+
+UNMAPPED = -1
+EXPECTED = "id, prediction and, for several replicas, replica"
+
+
+class Submission(NamedTuple):
+    """The answers of one model."""
+
+    name: str
+    predictions: Predictions  # UNMAPPED where a text says no relation
+
+
+def read_submissions(paths: list[Path], ids: list[str], test: Records) -> list[Submission]:
+    """Reads files of predictions. Each is named after its file, a run's after its model, and by its
+    whole path where that would be another's name too.
+
+    Args:
+      paths: the files.
+      ids: of the test stories; T.K/ROW is understood besides.
+      test: the test records.
+    Raises:
+      InputError: naming file and row of the first mistake.
+    """
+    story_of = {name: s for names in (places(test), ids) for s, name in enumerate(names)}
+    short = [path.parent.name if path.stem == "predictions" else path.stem for path in paths]
+    names = [s if s and short.count(s) == 1 else str(p) for s, p in zip(short, paths, strict=True)]
+    return [
+        Submission(name, _read(path, story_of, ids, test))
+        for name, path in zip(names, paths, strict=True)
+    ]
+
+
+def _read(path: Path, story_of: dict[str, int], ids: list[str], test: Records) -> Predictions:
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", "not UTF-8 text")
+        raise InputError(f"{at(path)}: cannot be read ({reason})") from None
+    if not text.strip():
+        raise InputError(f"{at(path)}: empty file, expected {EXPECTED}")
+    if path.suffix == ".jsonl":
+        rows = _json_lines(path, text)
+    elif path.suffix != ".csv":
+        raise InputError(f"{at(path)}: expected a .csv or .jsonl file")
+    elif text.startswith("replica,task,row,"):
+        return read_predictions(path, test)
+    else:
+        rows = _csv(path, text)
+    answers: dict[int, dict[int, int]] = {}  # replica -> story -> relation
+    for number, row in rows:
+        name, replica = str(row["id"]), str(row.get("replica", 0))
+        if name not in story_of:
+            raise InputError(
+                f"{at(path, number)}: no test story {name[:60]!r}, expected ids such as {ids[0]!r}"
+            )
+        if not (replica.isascii() and replica.isdigit() and len(replica) < 10):
+            raise InputError(
+                f"{at(path, number)}: replica {replica[:60]!r}, expected a whole number"
+            )
+        of_replica = answers.setdefault(int(replica), {})
+        if story_of[name] in of_replica:
+            raise InputError(
+                f"{at(path, number)}: a second prediction for {name!r}, expected one"
+                + (" for each replica" if "replica" in row else "")
+            )
+        relation = to_relation(row["prediction"])
+        of_replica[story_of[name]] = UNMAPPED if relation is None else relation
+    for replica_number in sorted(answers):
+        missing = [s for s in range(len(test)) if s not in answers[replica_number]]
+        if missing:
+            whose = f" by replica {replica_number}" if len(answers) > 1 else ""
+            raise InputError(
+                f"{at(path)}: no prediction{whose} for {len(missing):,} of {len(test):,} test "
+                f"stories, the first is {ids[missing[0]]!r}; expected one for each"
+            )
+    best = np.array([[answers[r][s] for s in range(len(test))] for r in sorted(answers)])
+    return Predictions(best, best, np.ones(best.shape))
+
+
+def _csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        header, *rows = csv.reader(io.StringIO(text.rstrip(), newline=""), strict=True)
+    except csv.Error as error:
+        raise InputError(f"{at(path)}: not a CSV file ({error})") from None
+    for column in ("id", "prediction"):
+        if header.count(column) != 1:
+            raise InputError(f'{at(path)}: no single column "{column}", expected {EXPECTED}')
+    if not rows:
+        raise InputError(f"{at(path)}: no rows, expected a prediction for each test story")
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(header):
+            raise InputError(f"{at(path, number)}: {len(row)} cells, expected {len(header)}")
+        yield number, dict(zip(header, row, strict=True))
+
+
+def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(text.rstrip().split("\n"), start=1):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(f"{at(path, number)}: not JSON ({reason}), expected an object") from (
+                None
+            )
+        if not isinstance(row, dict) or not isinstance(row.get("id"), str | int):
+            raise InputError(f'{at(path, number)}: no "id", expected the keys {EXPECTED}')
+        if not isinstance(row.get("replica", 0), str | int):
+            raise InputError(f'{at(path, number)}: "replica" is no whole number')
+        if not isinstance(row.get("prediction"), str):
+            raise InputError(
+                f'{at(path, number)}: no text as "prediction", expected the keys {EXPECTED}'
+            )
+        yield number, row

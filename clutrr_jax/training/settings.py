@@ -1,0 +1,66 @@
+"""What the numbers among a run's settings must be, whatever the model."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from clutrr_jax.models import MODELS
+from clutrr_jax.ops.matmul import PRODUCTS
+from generator.errors import InputError, one_of
+
+_LAST_SEED = 2_000_000_000  # of the first replica; all are int32
+
+
+def train_settings(config: Any, model: str) -> Any:
+    """The train settings of a model: those of the run, where the model has none of its own."""
+    train = config.train.copy_and_resolve_references()
+    for name, value in config[model].train.items():
+        if value is not None:
+            train[name] = value
+    return train
+
+
+def check(config: Any, models: list[str]) -> None:
+    """That the numbers which these models are made and trained with make sense. What is a whole
+    number from 1 on in a model's file must be one.
+
+    Raises:
+      InputError: the first that does not.
+    """
+    if not 0 <= config.seed <= _LAST_SEED:
+        raise InputError(f"seed {config.seed}: expected 0 to {_LAST_SEED}")
+    for model in models:
+        _check_train(train_settings(config, model))
+        _check_model(f"{model}.", config[model], MODELS[model].config)
+
+
+def _check_train(train: Any) -> None:
+    for name in ("replicas", "epochs", "batch"):
+        if train[name] < 1:
+            raise InputError(f"train.{name} {train[name]}: expected 1 or more")
+    for name in ("curriculum", "checkpoint_minutes"):
+        if not train[name] >= 0:
+            raise InputError(f"train.{name} {train[name]}: expected 0 or more")
+    for name in ("learning_rate", "clip"):
+        if not (train[name] > 0 and math.isfinite(train[name])):
+            raise InputError(f"train.{name} {train[name]}: expected more than 0")
+    for name in ("dev", "average"):
+        if not 0 <= train[name] < 1:
+            raise InputError(f"train.{name} {train[name]}: expected a share, 0 or more and below 1")
+    if not 0 <= train.reorder <= 1:
+        raise InputError(f"train.reorder {train.reorder}: expected a share from 0 to 1")
+
+
+def _check_model(of: str, given: Mapping[str, Any], default: Mapping[str, Any]) -> None:
+    for name, usual in default.items():
+        value = given[name]
+        if name == "train":
+            continue
+        if isinstance(usual, Mapping):
+            _check_model(f"{of}{name}.", value, usual)
+        elif name.startswith("dropout") and not 0 <= value < 1:
+            raise InputError(f"{of}{name} {value}: expected a share, 0 or more and below 1")
+        elif name == "products":
+            one_of(given, name, *PRODUCTS, of=of)
+        elif type(usual) is int and value < 1 <= usual:
+            raise InputError(f"{of}{name} {value}: expected 1 or more")

@@ -1,0 +1,114 @@
+"""`python -m generator stats [FILE...]`: table 1 of Sinha et al. 2019 for any bank or data set.
+
+Words are lower-cased runs of letters, with hyphens and apostrophes inside them (`mother-in-law`,
+`don't`); the 's of a possessive name is dropped. A placeholder counts as a word in the overlaps,
+as {0}, {1}, ..., and not in the number of unique words. The paper does not say how it counted; left
+out of the overlaps, placeholders would make them smaller by about 0.07. The Jaccard overlap is the
+mean over all pairs of paraphrases of the same clause (gender of the first person, relations).
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from generator.errors import InputError, Parser
+from generator.paraphrases.bank import bank as embedded_bank
+from generator.paraphrases.importer import imported
+from generator.paraphrases.load import read_bank
+from generator.text import MAX_PIECE, Bank
+
+_WORD = re.compile(r"\{\d\}|[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
+_LENGTHS = range(1, MAX_PIECE + 1)
+
+
+class Statistics(NamedTuple):
+    """What table 1 of the paper tells of a bank; the first two by clause length 1, 2, 3."""
+
+    paraphrases: tuple[int, ...]  # unique ones
+    clauses: tuple[int, ...]  # sequences of relations, as the paper counts them
+    words: int  # unique ones
+    unigrams: float  # mean Jaccard overlap
+    bigrams: float
+
+
+PAPER = Statistics((1868, 1890, 2258), (20, 58, 236), 3797, 0.201, 0.0385)
+
+
+def tokens(template: str) -> list[str]:
+    """The words and placeholders of a template."""
+    return _WORD.findall(template.lower().replace("}'s", "}"))
+
+
+def overlap(templates: Sequence[str]) -> tuple[float, float, int]:
+    """The Jaccard overlaps of all pairs: sum for words, sum for bigrams, number of pairs."""
+    texts = [tokens(template) for template in templates]
+    unigrams = _jaccard([set(text) for text in texts])
+    bigrams = _jaccard([set(pairwise(text)) for text in texts])
+    return unigrams, bigrams, len(texts) * (len(texts) - 1) // 2
+
+
+def _jaccard(sets: Sequence[set[Any]]) -> float:
+    return sum(len(a & b) / max(1, len(a | b)) for a, b in combinations(sets, 2))
+
+
+def statistics(bank: Bank) -> Statistics:
+    """Table 1 for a bank. Raises InputError where it is empty."""
+    if not any(bank.templates.values()):
+        raise InputError(f'bank "{bank.name}" is empty; expected at least one template')
+    by_length = [
+        {key: texts for key, texts in bank.templates.items() if len(key[1]) == length}
+        for length in _LENGTHS
+    ]
+    unique = [{text for texts in part.values() for text in texts} for part in by_length]
+    overlaps = [overlap(texts) for texts in bank.templates.values()]
+    words = {word for texts in unique for text in texts for word in tokens(text)}
+    unigrams, bigrams, pairs = (sum(column) for column in zip(*overlaps, strict=True))
+    return Statistics(
+        tuple(map(len, unique)),
+        tuple(len({relations for _, relations in part}) for part in by_length),
+        sum(not word.startswith("{") for word in words),
+        unigrams / max(1, pairs),
+        bigrams / max(1, pairs),
+    )
+
+
+def table(banks: Sequence[Bank]) -> str:
+    """Table 1 with a column for each bank and one for the paper."""
+    found = [*map(statistics, banks), PAPER]
+    head = ["", *(bank.name for bank in banks), "paper"]
+    rows = [
+        *(
+            [f"paraphrases, k = {k}", *(f"{s.paraphrases[i]:,}" for s in found)]
+            for i, k in enumerate(_LENGTHS)
+        ),
+        ["paraphrases, total", *(f"{sum(s.paraphrases):,}" for s in found)],
+        *(
+            [f"clauses, k = {k}", *(f"{s.clauses[i]:,}" for s in found)]
+            for i, k in enumerate(_LENGTHS)
+        ),
+        ["unique words", *(f"{s.words:,}" for s in found)],
+        ["Jaccard overlap, unigrams", *(f"{s.unigrams:.3f}" for s in found)],
+        ["Jaccard overlap, bigrams", *(f"{s.bigrams:.4f}" for s in found)],
+    ]
+    width = max(12, *(len(name) + 2 for name in head[1:]))
+    return "\n".join(
+        f"{first:27}" + "".join(f"{cell:>{width}}" for cell in cells)
+        for first, *cells in (head, *rows)
+    )
+
+
+def main(argv: list[str]) -> int:
+    """`stats [FILE...]`: prints the table; without a file, that of the embedded bank."""
+    parser = Parser(
+        prog="python -m generator stats",
+        description="Prints table 1 of the paper for banks and data sets; for a data set, for the "
+        "paraphrases that its stories consist of.",
+    )
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE",
+                        help="bank.json, .zip, .csv or folder [the embedded bank]")  # fmt: skip
+    files = parser.parse_args(argv).files
+    banks = [read_bank(f) if f.suffix == ".json" else imported([f], f.stem)[0] for f in files]
+    print(table(banks or [embedded_bank()]))
+    return 0

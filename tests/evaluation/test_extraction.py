@@ -1,0 +1,287 @@
+"""The extracted graph: what is kept of it, how it is compared with the stated one, and the proof
+that rests on it."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from ml_collections import ConfigDict
+
+from clutrr_jax.data.batching import Shape, pack, plan_shapes
+from clutrr_jax.data.records import Records
+from clutrr_jax.evaluation.baselines import given_rules, rules_given, stated_facts
+from clutrr_jax.evaluation.extraction import (
+    FILE,
+    FOLLOWS,
+    RIGHT,
+    UNJUDGED,
+    WRONG,
+    Extraction,
+    compare,
+    judged,
+    read_extracted,
+    write_extracted,
+)
+from clutrr_jax.evaluation.learned_rules import main as rules_main
+from clutrr_jax.evaluation.learned_rules import read_learned
+from clutrr_jax.evaluation.proofs import heads_of, prove, prove_likeliest
+from clutrr_jax.models import MODELS
+from clutrr_jax.training.checkpoints import Checkpoints
+from clutrr_jax.training.replicas import Replicas
+from clutrr_jax.training.steps import build
+from generator.errors import InputError
+from generator.kinship import (
+    COMPOSE,
+    GENDER_OF,
+    INVERSE,
+    NUM_RELATIONS,
+    PREDICATE_OF,
+    RELATION_ID,
+)
+from tests.training.test_steps import TRAIN
+
+SPEC = MODELS["reader_prover"]
+CONFIG = ConfigDict(SPEC.config | {"embedding": 8, "hidden": 8, "pair": 8})
+RULES = np.zeros((NUM_RELATIONS,) * 3, np.float32)
+RULES[tuple(given_rules().T)] = 1
+
+
+def perfect(test: Records) -> Extraction:
+    """What a reader that makes no mistake extracts."""
+    relation, chance = [], []
+    for story in range(len(test)):
+        facts = stated_facts(test.select(np.array([story])))[0]
+        relation.append(facts.argmax(axis=-1))
+        chance.append(facts.any(axis=-1).astype(np.float32))
+    return Extraction(relation, chance, RULES)
+
+
+def facts_of(test: Records, story: int) -> list[tuple[int, int, int]]:
+    edges = slice(test.edge_start[story], test.edge_start[story + 1])
+    columns = test.senders[edges], test.relations[edges], test.receivers[edges]
+    return [tuple(map(int, fact)) for fact in zip(*columns, strict=True)]
+
+
+def model(small, variant: str = "") -> nnx.Module:
+    made = SPEC.variants.get(variant, SPEC.model)(CONFIG, small.sizes, rngs=nnx.Rngs(0))
+    table = jax.random.normal(jax.random.key(0), made.reasoner.table.shape)
+    made.reasoner.table = nnx.Param(table)  # rules of any kind
+    made.eval()
+    return made
+
+
+def test_a_perfect_extraction_has_precision_and_recall_1(small) -> None:
+    test = small.test
+    rows = compare(perfect(test), test)
+    whole = rows[0]
+    assert whole["stated"] == len(test.relations) == whole["right"]  # no task states the answer
+    for row in rows:
+        assert row["precision"] in (1, None) and row["recall"] in (1, None)
+        assert row["wrong"] == row["missing"] == row["follow"] == 0
+    lengths = [row for row in rows if row["group"].startswith("k")]
+    relations = [row for row in rows if row["group"] in RELATION_ID]
+    assert len(lengths) == 4 and len(relations) == NUM_RELATIONS
+    for part in (lengths, relations):
+        for name in ("stated", "extracted", "right"):
+            assert sum(row[name] for row in part) == whole[name]
+    assert sum(row["stories"] for row in lengths) == whole["stories"] == len(test)
+
+
+def test_one_error_of_each_kind_is_counted_as_that(small) -> None:
+    test, found = small.test, perfect(small.test)
+    before = compare(found, test)[0]
+    verdict = judged(test)
+    (story, *_) = [
+        s for s, v in enumerate(verdict) if all((v == kind).any() for kind in (FOLLOWS, WRONG))
+    ]
+    x, _, y = facts_of(test, story)[0]
+    found.chance[story][x, y] = 0.5  # not above
+    row = compare(found, test)[0]
+    assert (row["missing"], row["right"]) == (1, before["right"] - 1)
+    assert row["precision"] == 1 and row["recall"] == row["right"] / row["stated"] < 1
+    # The same fact turned round follows from the stated one.
+    turned = next(int(s) for s in np.flatnonzero(verdict[story][y, x] == FOLLOWS))
+    found.relation[story][y, x], found.chance[story][y, x] = turned, 0.9
+    row = compare(found, test)[0]
+    assert (row["follow"], row["wrong"], row["precision"]) == (1, 0, 1)
+    wrong = int(np.flatnonzero(verdict[story][y, x] == WRONG)[0])
+    found.relation[story][y, x] = wrong
+    row = compare(found, test)[0]
+    assert (row["follow"], row["wrong"]) == (0, 1)
+    assert row["precision"] == row["right"] / (row["right"] + 1)
+    asked, other = test.query[story]
+    found.chance[story][asked, other] = found.chance[story][other, asked] = 1
+    np.fill_diagonal(found.chance[story], 1)
+    assert compare(found, test)[0] == row  # neither of the asked pair nor of oneself
+
+
+def test_what_follows_is_what_rules_and_inverses_make_of_the_facts(small) -> None:
+    """By definition, one fact after the other."""
+    test = small.test
+    verdict = judged(test)
+    for story in range(0, len(test), 7):
+        people = test.genders[test.node_start[story] : test.node_start[story + 1]]
+        known = set(facts_of(test, story))
+        assert all(verdict[story][x, y, r] in (RIGHT, UNJUDGED) for x, r, y in known)
+        while True:
+            new = set()
+            for x, r, z in known:
+                for z_again, s, y in known:
+                    head = COMPOSE[PREDICATE_OF[r], PREDICATE_OF[s]]
+                    if z == z_again and x != y and head >= 0:
+                        of_head = np.flatnonzero(head == PREDICATE_OF)
+                        new |= {(x, int(h), y) for h in of_head if GENDER_OF[h] == people[y]}
+                for back in range(NUM_RELATIONS):
+                    if (
+                        INVERSE[PREDICATE_OF[r]] == PREDICATE_OF[back]
+                        and GENDER_OF[back] == people[x]
+                    ):
+                        new.add((z, back, x))
+            if new <= known:
+                break
+            known |= new
+        found = {tuple(map(int, f)) for f in np.argwhere(verdict[story] <= FOLLOWS)}
+        pair = set(test.query[story].tolist())
+        assert found == {(x, y, r) for x, r, y in known if {x, y} != pair}
+
+
+def test_from_the_gold_graph_with_the_16_rules_the_label_is_proved(small) -> None:
+    """Whenever there is a proof by the rules, and in as few steps; each step is a rule on facts or
+    earlier steps, and the last is the label. No other answer has one."""
+    test, found = small.test, perfect(small.test)
+    heads = heads_of(RULES)
+    for story in range(len(test)):
+        x, y = map(int, test.query[story])
+        graph = found.relation[story], found.chance[story], heads
+        proof = prove_likeliest(*graph, (x, int(test.target[story]), y))
+        assert proof is not None and proof.chance == 1
+        assert 0 < len(proof.steps) <= len(prove(test, story))
+        known = set(facts_of(test, story))
+        for first, second, head in proof.steps:
+            assert {first, second} <= known and head not in known
+            assert (first[0], first[2], second[2]) == (head[0], second[0], head[2])
+            assert RULES[first[1], second[1], head[1]] == 1
+            known.add(head)
+        assert (x, test.target[story], y) in known
+        for other in range(NUM_RELATIONS):
+            if other != test.target[story]:
+                assert prove_likeliest(*graph, (x, other, y)) is None
+
+
+def test_the_likeliest_proof_is_the_likeliest() -> None:
+    """Two ways from 0 to 3: by 1, and by 2; the chance is a product."""
+    relation, chance = np.zeros((4, 4), int), np.zeros((4, 4))
+    son, grandson = RELATION_ID["son"], RELATION_ID["grandson"]
+    relation[:] = son
+    chance[0, 1], chance[1, 3], chance[0, 2], chance[2, 3] = 0.9, 0.5, 0.7, 0.7
+    rules = 0.8 * RULES
+    proof = prove_likeliest(relation, chance, heads_of(rules), (0, grandson, 3))
+    assert proof.steps == [((0, son, 2), (2, son, 3), (0, grandson, 3))]
+    assert proof.chance == pytest.approx(0.8 * 0.7 * 0.7)
+    chance[0, 3] = 0.25  # what is read of the pair leaves less to derive
+    proof = prove_likeliest(relation, chance, heads_of(rules), (0, grandson, 3))
+    assert proof.chance == pytest.approx(0.75 * 0.8 * 0.7 * 0.7)
+    chance[:] = 0
+    assert prove_likeliest(relation, chance, heads_of(rules), (0, grandson, 3)) is None
+
+
+@pytest.fixture(scope="module")
+def state(small):
+    replicas = Replicas(2)
+    train = ConfigDict(TRAIN)
+    return build(SPEC, CONFIG, train, small.sizes, small.train_stories, replicas).init()
+
+
+def of_all(look, made: nnx.Module, stories) -> np.ndarray:
+    """What `look(model, batch)` gives of all test stories in one batch."""
+    shapes = plan_shapes("tokens", stories, 80)[0]
+    most = {f.name: max(getattr(s, f.name) for s in shapes) for f in fields(shapes[0])}
+    shape, rows = Shape(**most), jnp.arange(len(stories.target))
+    graph, state = nnx.split(made)
+
+    @jax.jit
+    def run(state, stories):
+        return look(nnx.merge(graph, state), pack(stories, rows, shape))
+
+    return np.asarray(run(state, stories))
+
+
+def test_what_is_written_is_what_the_first_replica_reads(small, state, tmp_path: Path) -> None:
+    write_extracted(tmp_path, SPEC, CONFIG, small, state)
+    found = read_extracted(tmp_path, small.test)
+    first = model(small)
+    nnx.update(first, jax.tree.map(lambda a: a[0], state.best_params))
+    read = of_all(lambda m, batch: m.read(batch), first, small.test_stories)
+    for story, of_story in enumerate(read):
+        size = np.diff(small.test.node_start)[story]
+        expected = of_story[:size, :size]
+        np.testing.assert_allclose(found.chance[story], expected.max(axis=-1), atol=1e-3)
+        named = np.take_along_axis(expected, found.relation[story][..., None], axis=-1)[..., 0]
+        np.testing.assert_allclose(named, found.chance[story], atol=1e-3)
+        assert not of_story[size:].any() and not of_story[:, size:].any()
+    np.testing.assert_allclose(found.rules, first.reasoner.rules(), atol=1e-3)
+    assert (tmp_path / FILE).stat().st_size < 100_000
+    with pytest.raises(InputError, match="of other stories"):
+        read_extracted(tmp_path, small.test.select(np.arange(79)))
+    whole = (tmp_path / FILE).read_bytes()
+    for damaged in (b"PK", whole[: len(whole) // 2], b""):
+        (tmp_path / FILE).write_bytes(damaged)
+        with pytest.raises(InputError, match="damaged"):
+            read_extracted(tmp_path, small.test)
+    np.savez_compressed(tmp_path / FILE, relation=np.zeros(10_000_000, np.uint8))
+    with pytest.raises(InputError, match="damaged"):
+        read_extracted(tmp_path, small.test)
+
+
+def test_rules_of_a_reader_prover_are_those_of_its_table(small, state, tmp_path, capsys) -> None:
+    folder = tmp_path / "reader_prover"
+    folder.mkdir()
+    (folder / "model.json").write_text(json.dumps({"replicas": 2}))
+    settings = {"reader_prover.reasoner": "prover", "reader_prover.prover.scale": 45.0}
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    Checkpoints(folder / "checkpoints").save(1, state)
+    found = read_learned(tmp_path, "reader_prover")
+    first = model(small)
+    nnx.update(first, jax.tree.map(lambda a: a[0], state.best_params))
+    np.testing.assert_allclose(found[0], first.reasoner.rules(), atol=1e-6)
+    assert found.shape == (2, *RULES.shape)
+    rules_main([str(tmp_path)])
+    assert "mean of 2 replicas" in capsys.readouterr().out
+    for reasoner, told in (("rules", "nothing is learned"), ("epignn", "no rules to show")):
+        settings["reader_prover.reasoner"] = reasoner
+        (tmp_path / "config.json").write_text(json.dumps(settings))
+        with pytest.raises(InputError, match=told):
+            rules_main([str(tmp_path)])
+
+
+def test_a_model_that_extracts_nothing_writes_nothing(small, tmp_path: Path) -> None:
+    write_extracted(tmp_path, MODELS["mac"], None, small, None)
+    assert not list(tmp_path.iterdir()) and read_extracted(tmp_path, small.test) is None
+
+
+def logits(made: nnx.Module, stories) -> np.ndarray:
+    return of_all(lambda m, batch: m(batch), made, stories)
+
+
+def test_variants_take_reading_or_reasoning_away(small) -> None:
+    """Gold graph and 16 rules: the symbolic prover. Gold graph: nothing of the text matters. 16
+    rules: nothing of the learned rules does."""
+    stories = small.test_stories
+    said = logits(model(small, "gold graph, 16 rules"), stories).argmax(axis=-1)
+    np.testing.assert_array_equal(said, rules_given(small.test).best[0])
+    np.testing.assert_array_equal(said, small.test.target)
+    by_gold = logits(model(small, "gold graph"), stories)
+    garbled = stories._replace(tokens=jnp.where(stories.tokens > 40, 40, stories.tokens))
+    np.testing.assert_allclose(logits(model(small, "gold graph"), garbled), by_gold, atol=1e-6)
+    other = model(small, "16 rules")
+    by_rules = logits(other, stories)
+    other.reasoner.table = nnx.Param(jnp.zeros_like(other.reasoner.table[...]))
+    np.testing.assert_array_equal(logits(other, stories), by_rules)
+    own = logits(model(small), stories)
+    for different in (by_gold, by_rules, logits(model(small), garbled)):
+        assert np.abs(different - own).max() > 1e-4

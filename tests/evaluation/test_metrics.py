@@ -1,0 +1,105 @@
+"""Counts, intervals, ceilings and the predictions file."""
+
+import numpy as np
+import pytest
+
+from clutrr_jax.data.records import parse
+from clutrr_jax.evaluation.metrics import (
+    Predictions,
+    ceilings,
+    interval,
+    majority,
+    read_predictions,
+    score,
+    write_predictions,
+)
+from generator.errors import InputError
+from generator.kinship import NUM_RELATIONS
+from tests.data.test_records import ROW
+
+
+def some_predictions(records, replicas: int = 3) -> Predictions:
+    rng = np.random.default_rng(0)
+    shape = (replicas, len(records))
+    return Predictions(
+        rng.integers(NUM_RELATIONS, size=shape),
+        rng.integers(NUM_RELATIONS, size=shape),
+        rng.integers(10_000, size=shape) / 10_000,
+    )
+
+
+def test_interval_of_one_replica_is_wilsons() -> None:
+    # Wilson's interval for 8 of 10, by hand: (0.4902, 0.9433).
+    mean, stderr, low, high = interval(np.array([8]), 10)
+    assert (mean, stderr) == (0.8, None)
+    assert (round(low, 4), round(high, 4)) == (0.4902, 0.9433)
+
+
+def test_interval_over_replicas_is_students() -> None:
+    # .5 .6 .7: mean .6, standard error .1/sqrt(3); t(2, .975) = 4.3027.
+    mean, stderr, low, high = interval(np.array([5, 6, 7]), 10)
+    assert stderr is not None
+    assert np.allclose([mean, stderr, low, high], [0.6, 0.057735, 0.351586, 0.848414], atol=1e-5)
+
+
+def test_scores_by_hand(small) -> None:
+    records = small.test
+    answers = np.stack([records.target, np.full(len(records), -1)])
+    rows = score("m", Predictions(answers, answers[::-1], np.ones(answers.shape)), records)
+    assert [(r.task, r.k, r.count) for r in rows] == [
+        ("1.2", 2, 20), ("1.3", 3, 20), ("1.5", 5, 20), ("2.4", 4, 20),
+    ]  # fmt: skip
+    for row in rows:
+        assert (row.accuracy, row.stderr, row.replicas) == (0.5, 0.5, 2)
+        assert row.ceiling == 1.0  # the generator leaves out what is ambiguous
+
+
+def test_majority_is_the_share_of_the_most_frequent_label(small) -> None:
+    rows = score("majority", majority(small.test), small.test)
+    for row in rows:
+        t, k = (int(x) for x in row.task.split("."))
+        mine = (small.test.task == t) & (small.test.clause_length == k)
+        assert row.accuracy == np.bincount(small.test.target[mine]).max() / mine.sum()
+
+
+def test_ceiling_of_the_known_ambiguity() -> None:
+    """husband-son-grandmother is read as mother (wife's son's grandmother may be the husband's
+    mother) and as mother-in-law: half a chance."""
+    row = ROW | {
+        "story": "[Ann] [Bob] [Cy] [Di]",
+        "query": "('Ann', 'Di')",
+        "target": "mother",
+        "story_edges": "[(0, 1), (1, 2), (2, 3)]",
+        "edge_types": "['husband', 'son', 'grandmother']",
+        "query_edge": "(0, 3)",
+        "genders": "Ann:female,Bob:male,Cy:male,Di:female",
+    }
+    plain = ROW
+    records = parse("file", list(row), [list(row.values()), list(plain.values())])
+    assert ceilings(records).tolist() == [0.5, 1.0]
+
+
+def test_predictions_round_trip(small, tmp_path) -> None:
+    before = some_predictions(small.test)
+    write_predictions(tmp_path / "p.csv", before, small.test)
+    after = read_predictions(tmp_path / "p.csv", small.test)
+    for a, b in zip(before, after, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda lines: lines[:-1], "expected a multiple of 80"),
+        (lambda lines: lines[1:], "expected the header"),
+        (lambda lines: [*lines[:-1], lines[-2]], "stands twice"),
+        (lambda lines: [*lines[:5], lines[5].replace("1.2", "9.9", 1), *lines[6:]], "row 5"),
+        (lambda lines: [*lines[:5], "nonsense", *lines[6:]], "row 5"),
+    ],
+)
+def test_damaged_predictions_are_named(small, tmp_path, change, expected: str) -> None:
+    path = tmp_path / "p.csv"
+    write_predictions(path, some_predictions(small.test), small.test)
+    path.write_text("\n".join(change(path.read_text().splitlines())) + "\n")
+    with pytest.raises(InputError, match=expected):
+        read_predictions(path, small.test)

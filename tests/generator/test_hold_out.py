@@ -1,0 +1,62 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from generator.config import Config
+from generator.errors import InputError
+from generator.hold_out import split_bank
+from generator.kinship import MALE, RELATION_ID
+from generator.paraphrases.load import load_bank
+from generator.text import Bank, clause_name
+
+PLAIN = Config(language="synthetic")
+SON, SISTER = RELATION_ID["son"], RELATION_ID["sister"]
+
+
+@given(st.integers(0, 50), st.sampled_from([0.1, 0.2, 0.5]))
+def test_part_of_the_paraphrases_of_each_clause_is_held_out(seed, fraction):
+    config = replace(PLAIN, seed=seed, paraphrase_fraction=fraction)
+    bank = load_bank(config)
+    split = split_bank(bank, config)
+    for key, templates in bank.templates.items():
+        train, test = split.train.templates[key], split.test.templates[key]
+        assert len(templates) >= 3
+        assert sorted(train + test) == sorted(templates)
+        assert len(test) == max(round(fraction * len(templates)), 1)
+        assert [templates[i] for i in split.held_out[clause_name(key)]] == list(test)
+        assert split.train.templates[1 - key[0], key[1]] == train  # words do not depend on {0}
+    assert split.of("train") is split.of("dev") is split.train and split.of("test") is split.test
+
+
+def test_all_is_for_all_splits_without_hold_out():
+    bank = load_bank(PLAIN)
+    split = split_bank(bank, replace(PLAIN, hold_out=("clauses",)))
+    assert split.train is split.test is bank and not split.held_out
+
+
+@given(st.integers(0, 50))
+def test_train_paraphrases_contain_none_that_is_held_out(seed):
+    plain = load_bank(PLAIN).templates
+
+    def second(text):  # the same words about the second and third person
+        return " " + text.replace("{1}", "{2}").replace("{0}", "{1}")
+
+    son, both, sister = (MALE, (SON,)), (MALE, (SON, SISTER)), (MALE, (SISTER,))
+    joined = {a + second(b): (a, b) for a in plain[son] for b in plain[sister]}
+    split = split_bank(Bank("b", plain | {both: tuple(joined)}), replace(PLAIN, seed=seed))
+    for text in split.train.templates[both]:
+        a, b = joined[text]
+        assert a in split.train.templates[son] and b in split.train.templates[sister]
+    assert len(split.test.templates[both]) == round(0.2 * len(joined))
+    assert len(split.left_out[clause_name(both)]) > 0
+
+
+def test_banks_that_are_too_small():
+    single = Bank("b", {key: texts[:1] for key, texts in load_bank(PLAIN).templates.items()})
+    with pytest.raises(InputError, match="in tests"):
+        split_bank(single, PLAIN)
+    assert split_bank(single, replace(PLAIN, hold_out=())).train is single
+    with pytest.raises(InputError, match="empty"):
+        split_bank(Bank("b", {}), PLAIN)

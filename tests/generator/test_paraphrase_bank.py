@@ -1,0 +1,188 @@
+import itertools
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from generator.kinship import (
+    FEMALE,
+    GENDER_OF,
+    INVERSE,
+    MALE,
+    PREDICATE_ID,
+    PREDICATE_OF,
+    RELATION_ID,
+    RELATION_OF,
+    RELATIONS,
+    RULES,
+)
+from generator.paraphrases.bank import PER_CLAUSE, Placed, Writer, bank, believable
+from generator.paraphrases.frames import AGES, Frame, Name, Noun, Slot, frames, parse, words
+
+EVERYDAY = {"mom": "mother", "dad": "father", "grandma": "grandmother", "grandpa": "grandfather"}
+TEMPLATES = [(key, text) for key, texts in bank().templates.items() for text in texts]
+
+
+def folds(predicates):
+    """Whether some order of the rules leaves one predicate."""
+    return len(predicates) == 1 or any(
+        folds((*predicates[:i], head, *predicates[i + 2 :]))
+        for i in range(len(predicates) - 1)
+        if (head := RULES.get(predicates[i : i + 2]))
+    )
+
+
+def genders_agree(gender, relations):
+    genders = [gender, *(GENDER_OF[r] for r in relations)]
+    return all(
+        PREDICATE_OF[r] != PREDICATE_ID["SO"] or a != b
+        for r, (a, b) in zip(relations, itertools.pairwise(genders), strict=True)
+    )
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_every_clause_that_the_rules_allow_has_its_paraphrases(length):
+    in_rules = [p for p in PREDICATE_ID if p != "sibling-in-law"]
+    expected = {
+        (gender, relations)
+        for predicates in itertools.product(in_rules, repeat=length)
+        if folds(predicates)
+        for relations in itertools.product(
+            *(RELATION_OF[PREDICATE_ID[p]].tolist() for p in predicates)
+        )
+        for gender in (MALE, FEMALE)
+        if genders_agree(gender, relations)
+    }
+    found = {key: texts for key, texts in bank().templates.items() if len(key[1]) == length}
+    assert set(found) == expected
+    assert {len(set(texts)) for texts in found.values()} == {PER_CLAUSE[length]}
+
+
+@cache
+def nouns(key):
+    """For each fact of a clause, what its people are to each other."""
+    gender, relations = key
+    genders = [gender, *(GENDER_OF[r] for r in relations)]
+    return [
+        {RELATIONS[r], RELATIONS[RELATION_OF[INVERSE[PREDICATE_OF[r]], genders[i]]]}
+        for i, r in enumerate(relations)
+    ]
+
+
+def kinship_words(text):
+    found = (EVERYDAY.get(word, word) for word in re.findall(r"[a-z]+(?:-[a-z]+)*", text.lower()))
+    return {word for word in found if word in RELATION_ID}
+
+
+def test_paraphrases_name_the_relations_of_neighbors_and_no_others():
+    married = re.compile(r"marr|tied the knot|I do|eloped|Newlyweds")
+    for key, text in TEMPLATES:
+        told = kinship_words(text)
+        assert told <= set().union(*nouns(key)), text
+        for pair, relation in zip(nouns(key), key[1], strict=True):
+            is_couple = PREDICATE_OF[relation] == PREDICATE_ID["SO"]
+            assert told & pair or (is_couple and married.search(text)), text
+
+
+def test_paraphrases_are_clean_text():
+    for key, text in TEMPLATES:
+        assert set(re.findall(r"\{(\d)\}", text)) == {str(i) for i in range(len(key[1]) + 1)}
+        assert re.match(r'["A-Z{]', text) and re.search(r'[.!?]"?$', text), text
+        assert not re.search(
+            r"  | [.,;]|<|>|\b[PQRSqrspmn]\b(?<!'s)|\b(hir|z?x?em|z?x?ir|xyr)\b", text
+        )
+        assert not re.search(r"\ban (?!hour|honor)[^aeiou]|\ba [aeio]", text, re.IGNORECASE), text
+        assert text.count('"') % 2 == 0
+
+
+def test_every_frame_names_its_people_and_states_its_facts():
+    for frame in frames():
+        assert {p.person for p in frame.parts if isinstance(p, Name)} == set(frame.chain)
+        stated = {frozenset(p) for p in frame.parts if isinstance(p, Noun)}
+        facts = {frozenset(pair) for pair in itertools.pairwise(frame.chain)}
+        assert stated == facts or frame.kin == {PREDICATE_ID["SO"]}
+        assert all(p.words in words() for p in frame.parts if isinstance(p, Slot))
+
+
+def test_no_frame_and_no_word_stands_twice():
+    assert len({frame.parts for frame in frames()}) == len(frames())
+    for slot, entries in words().items():
+        assert slot in RELATION_ID or len(set(entries)) == len(entries), slot
+
+
+def test_same_bank_in_every_process():
+    code = "from generator.paraphrase import bank; print(bank())"
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in "12"
+    }
+    assert len(texts) == 1
+
+
+@given(
+    st.sampled_from(["child", "inv-grand", "SO", "un"]),
+    st.sampled_from(sorted(AGES)),
+    st.sampled_from(sorted(AGES)),
+)
+def test_ages_are_judged_alike_from_both_ends(predicate, first, second):
+    there = PREDICATE_ID[predicate]
+    ages = AGES[first], AGES[second]
+    back = int(INVERSE[there])
+    assert believable((there,), (0, ages)) == believable((back,), (0, ages[::-1]))
+
+
+@pytest.mark.parametrize(
+    ("clause", "ages", "expected"),
+    [
+        (("child",), ("adult", "kid"), True),
+        (("child",), ("kid", "adult"), False),
+        (("inv-grand",), ("adult", "kid"), False),
+        (("SO",), ("kid", "adult"), False),
+        (("SO",), ("old", "twenties"), False),
+        (("child", "child"), ("twenties", "any", "any"), False),
+    ],
+)
+def test_nobodys_grandmother_goes_to_kindergarten(clause, ages, expected):
+    predicates = tuple(PREDICATE_ID[p] for p in clause)
+    assert believable(predicates, (0, tuple(AGES[a] for a in ages))) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "expected"),
+    [
+        # all men: the second "his" could be that of {0}
+        (
+            "P met Q, his q. Then R, his r, came.",
+            MALE,
+            "{1} met {0}, his brother. Then {2}, {1}'s brother, came.",
+        ),
+        (
+            "P met Q, his q. Then R, his r, came.",
+            FEMALE,
+            "{1} met {0}, his sister. Then {2}, his brother, came.",
+        ),
+        # the subject of the clause is the owner
+        ("P met his q Q and his r R.", MALE, "{1} met his brother {0} and his brother {2}."),
+        (
+            "His q Q met P with R, his r.",
+            MALE,
+            "His brother {0} met {1} with {2}, {1}'s brother.",
+        ),
+    ],
+)
+def test_his_means_one_person_only(text, first, expected):
+    siblings = (PREDICATE_ID["sibling"],) * 2
+    frame = Frame("QPR", frozenset(), (AGES["adult"],) * 3, parse(text), ())
+    writer = Writer(siblings, (first, MALE, MALE), Random(0))
+    assert writer.write([Placed(frame, 0, frame.chain, frame.ages)]) == expected

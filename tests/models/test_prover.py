@@ -1,0 +1,200 @@
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ml_collections import ConfigDict
+
+from clutrr_jax import command
+from clutrr_jax.data.arrays import Sizes, build_stories
+from clutrr_jax.data.batching import pack, plan_shapes
+from clutrr_jax.data.records import Records
+from clutrr_jax.data.vocabulary import Vocabulary
+from clutrr_jax.evaluation.baselines import answer, given_rules, read_rules, rules_given, rules_read
+from clutrr_jax.evaluation.learned_rules import compare, main, read_learned
+from clutrr_jax.models.prover import CONFIG, Prover
+from generator.errors import InputError
+from generator.kinship import (
+    COMPOSE,
+    GENDER_OF,
+    NUM_RELATIONS,
+    PREDICATE_ID,
+    PREDICATE_OF,
+    RELATION_ID,
+    RELATION_OF,
+    RULES,
+)
+from generator.prover import derivable
+
+# Chains of the predicates of the rules, of up to seven facts, with the gender of each next person.
+CHAIN = st.lists(
+    st.tuples(st.sampled_from(sorted({PREDICATE_OF[r] for r in given_rules()[:, :2].ravel()})),
+              st.integers(0, 1)),
+    min_size=1, max_size=7,
+)  # fmt: skip
+
+
+def records(chains: list[list[tuple[int, int]]], targets: list[int] | None = None) -> Records:
+    """A story for each chain of facts, the question being about its ends."""
+    sizes = np.array([len(chain) for chain in chains])
+    people = sizes + 1
+    node_start = np.concatenate([[0], np.cumsum(people)])
+    flat = np.array([fact for chain in chains for fact in chain])
+    senders = np.concatenate([np.arange(size) for size in sizes])
+    genders = np.zeros(node_start[-1], np.int8)
+    genders[np.concatenate([np.arange(size) + 1 for size in sizes])
+            + np.repeat(node_start[:-1], sizes)] = flat[:, 1]  # fmt: skip
+    return Records(
+        stories=[""] * len(chains),
+        names=[f"P{i}" for i in range(node_start[-1])],
+        genders=genders,
+        senders=senders,
+        receivers=senders + 1,
+        relations=RELATION_OF[flat[:, 0], flat[:, 1]],
+        node_start=node_start,
+        edge_start=np.concatenate([[0], np.cumsum(sizes)]),
+        query=np.stack([np.zeros_like(sizes), sizes], axis=1),
+        target=np.zeros(len(chains), int) if targets is None else np.array(targets),
+        task=np.ones(len(chains), int),
+        clause_length=sizes,
+    )
+
+
+def readings(data: Records) -> np.ndarray:
+    """[S, R]: what the independent prover of the generator derives."""
+    width = int(np.diff(data.edge_start).max())
+    edges = np.zeros((len(data), width, 2), int)
+    predicates = np.full((len(data), width), -1)
+    for s in range(len(data)):
+        facts = slice(data.edge_start[s], data.edge_start[s + 1])
+        size = facts.stop - facts.start
+        edges[s, :size] = np.stack([data.senders[facts], data.receivers[facts]], axis=1)
+        predicates[s, :size] = PREDICATE_OF[data.relations[facts]]
+    follows = derivable(edges, predicates, data.query, width + 1)
+    asked = data.genders[data.node_start[:-1] + data.query[:, 1]]
+    return follows[:, PREDICATE_OF] & (asked[:, None] == GENDER_OF)
+
+
+def perfect_prover() -> Prover:
+    """Its table is that of the 16 rules."""
+    model = Prover(ConfigDict(CONFIG | {"rounds": 7}), Sizes(20, 0), rngs=nnx.Rngs(0))
+    table = np.zeros(model.table.shape)
+    table[..., -1] = 30
+    table[tuple(given_rules().T)] = 60
+    model.table = nnx.Param(jnp.asarray(table))
+    return model
+
+
+@nnx.jit(static_argnames="shape")
+def run(model, stories, rows, shape):
+    return model(pack(stories, rows, shape))
+
+
+def probabilities(model: Prover, data: Records) -> np.ndarray:
+    stories = build_stories(data, Vocabulary((), 20), seed=0)
+    shapes, _ = plan_shapes("graph", stories, len(data))
+    return np.exp(run(model, stories, jnp.arange(len(data)), shapes[0]))
+
+
+def test_with_the_16_rules_it_derives_what_follows() -> None:
+    """On random chains: the mass is on the readings of the independent prover, and on all alike
+    where nothing follows."""
+    rng = np.random.default_rng(0)
+    body = np.unique(PREDICATE_OF[given_rules()[:, :2]])
+    # Random chains seldom prove anything: grown from a relation by reading rules backwards.
+    chains = []
+    for _ in range(200):
+        chain = [int(rng.choice(PREDICATE_OF[given_rules()[:, 2]]))]
+        while len(chain) < rng.integers(2, 8):
+            place = int(rng.integers(len(chain)))
+            bodies = np.argwhere(chain[place] == COMPOSE)
+            if not len(bodies):
+                break
+            chain[place : place + 1] = bodies[rng.integers(len(bodies))].tolist()
+        chains.append([(p, int(g)) for p, g in zip(chain, rng.integers(0, 2, 20), strict=False)])
+    for _ in range(50):
+        chains.append([(int(p), int(rng.integers(2))) for p in rng.choice(body, 4)])
+    coin_toss = [PREDICATE_ID[name] for name in ("SO", "child", "inv-grand")]
+    chains += [[(p, gender) for p in coin_toss] for gender in (0, 1)]
+    data = records(chains)
+    expected = readings(data)
+    count = expected.sum(axis=1)
+    assert (count == 1).sum() > 100 and (count > 1).sum() >= 2 and (count == 0).sum() > 20
+    found = probabilities(perfect_prover(), data)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-4)
+    np.testing.assert_array_equal((found > 0.05)[count > 0], expected[count > 0])
+    np.testing.assert_allclose(found[count == 0], 1 / NUM_RELATIONS, rtol=1e-3)
+    np.testing.assert_array_equal(rules_given(data).probability[0] > 0, count > 0)
+
+
+@settings(max_examples=30)
+@given(st.lists(CHAIN, min_size=1, max_size=4))
+def test_symbolic_answers_are_those_of_the_independent_prover(chains) -> None:
+    data = records(chains)
+    expected = readings(data)
+    found = rules_given(data)
+    for s, relations in enumerate(expected):
+        if relations.any():
+            assert relations[found.best[0, s]]
+            assert found.probability[0, s] == 1 / relations.sum()
+        else:
+            assert found.probability[0, s] == 0 and found.best[0, s] >= RELATION_ID["sister-in-law"]
+
+
+def test_rules_are_read_off_two_step_rows() -> None:
+    """Of all 64 gendered rules, each shown once, and one shown wrong by a minority."""
+    rules = given_rules()
+    shown = np.concatenate([rules, rules[:1], [[*rules[0][:2], RELATION_ID["aunt"]]]])
+    chains = [[(PREDICATE_OF[r], GENDER_OF[r]) for r in rule[:2]] for rule in shown]
+    longer = [[(PREDICATE_OF[RELATION_ID["son"]], 0)] * 3]  # says nothing about any pair
+    train = records(chains + longer, [*shown[:, 2], RELATION_ID["aunt"]])
+    found = read_rules(train)
+    assert sorted(map(tuple, found)) == sorted(map(tuple, rules))
+    test = records([[(PREDICATE_OF[RELATION_ID["son"]], 1)] * 2])
+    assert rules_read(train, test).best == RELATION_ID["granddaughter"]
+    assert answer(test, found[:0]).probability == 0
+
+
+def test_what_is_stated_is_the_answer_whatever_the_table() -> None:
+    model = Prover(ConfigDict(CONFIG), Sizes(20, 0), rngs=nnx.Rngs(0))
+    model.table = nnx.Param(jax.random.normal(jax.random.key(0), model.table.shape))
+    data = records([[(PREDICATE_OF[RELATION_ID["aunt"]], 1)], [(3, 0), (3, 0)]])
+    found = probabilities(model, data)
+    assert found[0].argmax() == RELATION_ID["aunt"] and found[0].max() > 0.999
+    assert found[1].max() < 0.9
+
+
+def test_learned_rules_beside_the_16() -> None:
+    learned = np.zeros((3, NUM_RELATIONS, NUM_RELATIONS, NUM_RELATIONS))
+    learned[:, *given_rules().T] = 0.9
+    son, father, aunt = (RELATION_ID[name] for name in ("son", "father", "aunt"))
+    learned[:, aunt, father, son] = 0.8
+    learned[:, *given_rules()[0]] = 0.1
+    lines = compare(learned).splitlines()
+    assert "  0.70    3 of 4  child, child -> grand" in lines
+    assert sum(line.startswith("  0.90    4 of 4  ") for line in lines) == len(RULES) - 1
+    assert lines[-1].split(maxsplit=1) == ["0.80", "aunt, father -> son"]
+    assert len(lines) == 1 + len(RULES) + 3
+
+
+def test_rules_of_what_is_no_run(tmp_path, capsys, monkeypatch) -> None:
+    with pytest.raises(InputError, match="no finished prover"):
+        main([str(tmp_path)])
+    (tmp_path / "prover").mkdir()
+    (tmp_path / "prover" / "model.json").write_text(json.dumps({"replicas": 1}))
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(InputError, match="no finished prover"):
+        main([str(tmp_path)])
+    with pytest.raises(InputError, match="required: RUN"):
+        main([])
+    for arguments in ([], [str(tmp_path)]):
+        monkeypatch.setattr("sys.argv", ["rules", *arguments])
+        with pytest.raises(SystemExit, match=r"^2$"):
+            command.run(main)
+        assert len(capsys.readouterr().err.splitlines()) == 1
+    with pytest.raises(InputError, match="no finished prover"):
+        read_learned(tmp_path / "nowhere")

@@ -1,0 +1,94 @@
+"""Numbers among the settings that make no sense are told before anything is done."""
+
+import pytest
+from flax import nnx
+from ml_collections import ConfigDict
+
+from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.models import MODELS
+from clutrr_jax.training.settings import check, train_settings
+from experiments.base import base
+from generator.errors import InputError
+
+SIZES = Sizes(entities=20, tokens=40)
+
+
+def test_the_settings_of_the_files_are_right() -> None:
+    check(base("single", ""), list(MODELS))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "expected"),
+    [
+        ("seed", -1, "seed -1: expected 0 to 2000000000"),
+        ("seed", 3_000_000_000, "seed 3000000000: expected 0 to"),
+        ("train.replicas", 0, "train.replicas 0: expected 1 or more"),
+        ("train.epochs", 0, "train.epochs 0: expected 1 or more"),
+        ("train.batch", -5, "train.batch -5: expected 1 or more"),
+        ("train.dev", 20.0, "train.dev 20.0: expected a share, 0 or more and below 1"),
+        ("train.dev", -0.1, "train.dev -0.1: expected a share"),
+        ("train.average", 1.0, "train.average 1.0: expected a share"),
+        ("train.reorder", 1.5, "train.reorder 1.5: expected a share from 0 to 1"),
+        ("train.learning_rate", float("nan"), "train.learning_rate nan: expected more than 0"),
+        ("train.clip", 0.0, "train.clip 0.0: expected more than 0"),
+        ("train.curriculum", -1, "train.curriculum -1: expected 0 or more"),
+        ("gat.train.epochs", 0, "train.epochs 0: expected 1 or more"),
+        ("gat.dropout", 30.0, "gat.dropout 30.0: expected a share"),
+        ("gat.heads", 0, "gat.heads 0: expected 1 or more"),
+        ("mac.dropout_mac", 1.0, "mac.dropout_mac 1.0: expected a share"),
+        ("rn.shortest_sentence", 0, "rn.shortest_sentence 0: expected 1 or more"),
+        ("mac.products", "float16", 'mac.products "float16": expected one of float32, bfloat16'),
+        ("reader_prover.prover.rounds", 0, "reader_prover.prover.rounds 0: expected 1 or more"),
+    ],
+)
+def test_a_number_out_of_range_is_told(setting: str, value: object, expected: str) -> None:
+    config = base("single", "")
+    config.update_from_flattened_dict({setting: value})
+    with pytest.raises(InputError) as error:
+        check(config, ["gat", "mac", "rn", "reader_prover"])
+    assert str(error.value).startswith(expected)
+
+
+def test_only_the_models_of_the_run_count() -> None:
+    config = base("single", "")
+    config.gat.heads = 0
+    check(config, ["gcn"])
+
+
+def test_a_number_that_is_none_in_the_file_may_be_none(monkeypatch) -> None:
+    own = MODELS["gat"]._replace(config={"hops": 0, "width": 3})
+    monkeypatch.setitem(MODELS, "own", own)
+    config = base("single", "")
+    check(config, ["own"])
+    config.own.width = 0
+    with pytest.raises(InputError, match=r"own\.width 0: expected 1 or more"):
+        check(config, ["own"])
+
+
+def test_a_model_has_its_own_number_or_that_of_the_run() -> None:
+    config = base("single", "")
+    config.train.epochs, config.gcn.train.epochs = 7, 9
+    assert train_settings(config, "gat").epochs == 7
+    assert train_settings(config, "gcn").epochs == 9
+
+
+@pytest.mark.parametrize(
+    ("model", "changes", "expected"),
+    [
+        ("gat", {"directions": "reverse"}, 'directions "reverse": expected one of forward'),
+        ("rgcn", {"directions": "reverse"}, 'directions "reverse": expected one of forward'),
+        ("gat", {"heads": 3}, "node 100: expected a multiple of heads 3"),
+        ("edge_attention", {"heads": 3}, "embedding 100: expected a multiple of heads 3"),
+        ("edge_transformer", {"heads": 3}, "dim 200: expected a multiple of heads 3"),
+        ("edge_transformer", {"layers": 1}, "layers 1: expected 2 or more"),
+        ("bilstm_mean", {"pooling": "max"}, 'pooling "max": expected one of mean, attention'),
+        ("gnn_2018_mean", {"pooling": "mean"}, 'pooling "mean": expected one of max, attention'),
+        ("gnn_2018_mean", {"aggregation": "sum"}, 'aggregation "sum": expected one of mean'),
+        ("reader_prover", {"reasoner": "gat"}, 'reasoner "gat": expected one of prover, rules'),
+    ],
+)
+def test_a_model_refuses_what_it_cannot_be(model: str, changes: dict, expected: str) -> None:
+    spec = MODELS[model]
+    with pytest.raises(InputError) as error:
+        spec.model(ConfigDict(spec.config | changes), SIZES, rngs=nnx.Rngs(0))
+    assert str(error.value).startswith(expected)
