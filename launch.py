@@ -116,11 +116,11 @@ def run(config, workdir: Path, write=write_stories) -> None:
     if config.data == GENERATE and config.generate.dev_rows not in (0, "0"):
         raise InputError(
             f'data "{GENERATE}": generate.dev_rows is {config.generate.dev_rows}, expected 0: the '
-            "dev rows are a share of the first train stories, train.dev"
+            "dev rows are a share of the first train stories, train.dev_fraction"
         )
     check(config, models)
     say(f"Runs on {device_name()}.")
-    preemption.heed()
+    preemption.install_handler()
     if distributed.first():
         with alone(workdir):
             _run(config, models, workdir, write)

@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
 
 def measure(file: Path) -> tuple[int, list[float]]:
     """The number of stories, and the seconds of each step."""
-    from clutrr_jax.data.arrays import build_stories, entity_pool
+    from clutrr_jax.data.arrays import build_arrays, entity_pool
     from clutrr_jax.data.dataset import load
     from clutrr_jax.data.vocabulary import build_vocabulary
 
@@ -46,7 +46,7 @@ def measure(file: Path) -> tuple[int, list[float]]:
     splits = [records for records in (data.train, data.test) if records is not None]
     times.append(time.perf_counter())
     vocabulary = build_vocabulary(splits[0], entity_pool(*splits))
-    arrays = [build_stories(records, vocabulary, seed=0) for records in splits]
+    arrays = [build_arrays(records, vocabulary, seed=0) for records in splits]
     jax.block_until_ready(arrays)
     times.append(time.perf_counter())
     programs = [program for stories in arrays for program in packing(stories)]

@@ -25,14 +25,14 @@ def base(name: str, models: str) -> ConfigDict:
         "epochs": 100,
         "entities": "redrawn",  # each epoch, or fixed or learned; the paper's: fixed
         "batch": 100,  # stories per step
-        "batch_parts": 1,  # of each batch, for as many devices to share it
-        "products": "float32",  # or bfloat16: inputs of all matrix products in training
+        "microbatches": 1,  # of each batch, for as many devices to share it
+        "matmul_dtype": "float32",  # or bfloat16: inputs of all matrix products in training
         "learning_rate": 1e-3,  # of Adam
-        "clip": 5.0,  # largest norm of the gradient
-        "average": 0.999,  # decay per step of the parameters' moving average, which is tested
-        "reorder": 0.5,  # share of the stories whose sentences are put in a new order, each epoch
+        "grad_clip_norm": 5.0,  # largest norm of the gradient
+        "ema_decay": 0.999,  # decay per step of the parameters' moving average, which is tested
+        "shuffle_sentences": 0.5,  # fraction of stories whose sentences are shuffled each epoch
         "curriculum": 0,  # epochs at first that see the shortest clauses alone
-        "dev": 0.2,  # share of the train stories that selects the epoch to be tested
+        "dev_fraction": 0.2,  # share of the train stories that selects the epoch to be tested
         "checkpoint_minutes": 1.0,  # and always after the last epoch
     })  # fmt: skip
 

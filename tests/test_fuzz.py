@@ -263,7 +263,7 @@ POINT = {"model": "gat", "task": "1.5", "k": 5, "accuracy": 1.0, "stderr": None,
 REPORT = {"data": {"name": "x", "train_rows": 2, "test_rows": 2, "fingerprint": "0"},
           "rows": [POINT], "device": "cpu", "wall_seconds": 1, "models": {"gat": {"replicas": 1}},
           "config": {"name": "x", "generate": {}}}  # fmt: skip
-MODEL = {"parameters": 9, "epochs": 2, "replicas": 1, "best_epochs": [1], "stopped_epochs": [0],
+MODEL = {"parameters": 9, "epochs": 2, "replicas": 1, "best_epochs": [1], "diverged_epochs": [0],
          "dev_accuracy": [1.0], "seconds": 2.5, "stories_per_second": 100}  # fmt: skip
 IDENTITY = {"data": "x.zip", "seed": 0, "train.epochs": 3, "models": "gat", "generate.test": "1.2"}
 TOKENIZER = {

@@ -92,7 +92,7 @@ def test_a_stopped_run_goes_on_to_the_same_numbers(finished, small_folder, tmp_p
     arguments = [*TINY, "--config.models=gat", *often]
     arguments += [f"--config.data={small_folder}", f"--workdir={tmp_path}"]
     program = (
-        "import os, runpy, signal, sys, clutrr_jax.run as run\n"
+        "import os, runpy, signal, sys, clutrr_jax.training.loop as run\n"
         "real, count = run._epoch_line, []\n"
         "def line(*arguments):\n"
         f"    if len(count) == {len(often)}: os.kill(os.getpid(), {how})\n"
@@ -175,7 +175,7 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(finished, small_folder, tmp
             ["--config.generate.test_rows=5", "--config.data=nowhere.zip"],
             "--config.generate.test_rows: expected no --config.data=FILE beside it",
         ),
-        (["--config.train.dev=20"], "train.dev 20.0: expected a share"),
+        (["--config.train.dev_fraction=20"], "train.dev_fraction 20.0: expected a share"),
     ],
 )
 def test_a_mistake_is_one_line(arguments: list[str], expected: str, tmp_path: Path) -> None:

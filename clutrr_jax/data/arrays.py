@@ -1,4 +1,4 @@
-"""`Stories`: records as flat device arrays, from which jitted programs pack their batches."""
+"""`StoryArrays`: records as flat device arrays, from which jitted programs pack their batches."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class Sizes:
     states: int = 0  # dimension of the frozen states of the tokens, if there are any
 
 
-class Stories(NamedTuple):
+class StoryArrays(NamedTuple):
     """S stories. Their N people, E facts and M tokens stand flat, each story's from its start."""
 
     node_start: jax.Array  # [S]
@@ -52,7 +52,7 @@ def entity_pool(*parts: Records) -> int:
     return max(ENTITY_POOL, *(int(np.diff(p.node_start).max()) for p in parts))
 
 
-def build_stories(records: Records, vocabulary: Vocabulary, seed: int) -> Stories:
+def build_arrays(records: Records, vocabulary: Vocabulary, seed: int) -> StoryArrays:
     """Records -> arrays ready for a model. `seed` draws the entities of each story."""
     entities = draw_entities(np.diff(records.node_start), vocabulary.entities, seed)
     tokens, token_start = encode(records, vocabulary, entities)
@@ -79,7 +79,7 @@ def build_stories(records: Records, vocabulary: Vocabulary, seed: int) -> Storie
         target=records.target,
         clause_length=records.clause_length,
     )
-    return Stories(**jax.device_put(arrays))
+    return StoryArrays(**jax.device_put(arrays))
 
 
 def _owner(start: jax.Array, total: int) -> jax.Array:
@@ -87,7 +87,7 @@ def _owner(start: jax.Array, total: int) -> jax.Array:
     return jnp.searchsorted(start, jnp.arange(total), side="right") - 1
 
 
-def redraw_entities(stories: Stories, pool: int, key: jax.Array) -> Stories:
+def redraw_entities(stories: StoryArrays, pool: int, key: jax.Array) -> StoryArrays:
     """The same stories with the entities of each drawn anew from the pool."""
     drawn = jax.random.uniform(key, (len(stories.target), pool))
     # Their argsort, [S, pool]: a sort takes a CPU ten times as long for rows as short as these.
@@ -106,8 +106,8 @@ def redraw_entities(stories: Stories, pool: int, key: jax.Array) -> Stories:
 
 
 def reorder_sentences(
-    stories: Stories, ends: tuple[int, ...], share: float, key: jax.Array
-) -> Stories:
+    stories: StoryArrays, ends: tuple[int, ...], share: float, key: jax.Array
+) -> StoryArrays:
     """The same stories, with the sentences of a share of them in a new order: what is true in a
     story does not depend on which fact is told first.
 

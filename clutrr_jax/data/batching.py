@@ -1,4 +1,4 @@
-"""The kinds of batch, packed from `Stories` inside jitted programs, and the plan of shapes.
+"""The kinds of batch, packed from `StoryArrays` inside jitted programs, and the plan of shapes.
 
 Rows are story numbers; the row -1 stands for no story: its graph is empty, its mask False.
 """
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import jraph
 import numpy as np
 
-from clutrr_jax.data.arrays import Stories
+from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, PAD
 
 # Of "pairs" are graphs too, for models whose arrays are padded to the story with most people.
@@ -54,7 +54,7 @@ class Shape:
 
 
 def plan_shapes(
-    kind: InputKind, stories: Stories, batch_size: int
+    kind: InputKind, stories: StoryArrays, batch_size: int
 ) -> tuple[list[Shape], list[np.ndarray]]:
     """The shapes that batches of these stories need, and the rows that go into each.
 
@@ -79,7 +79,7 @@ def plan_shapes(
     ], buckets
 
 
-def _token_shape(stories: Stories, rows: np.ndarray, batch_size: int, tokens: int) -> Shape:
+def _token_shape(stories: StoryArrays, rows: np.ndarray, batch_size: int, tokens: int) -> Shape:
     """Room for each of the rows."""
     return Shape(
         stories=batch_size,
@@ -90,7 +90,7 @@ def _token_shape(stories: Stories, rows: np.ndarray, batch_size: int, tokens: in
     )
 
 
-def count_names(stories: Stories) -> np.ndarray:
+def count_names(stories: StoryArrays) -> np.ndarray:
     """How many tokens of each story name one of its people, [S]."""
     n_node, n_token = np.asarray(stories.n_node), np.asarray(stories.n_token)
     numbers = np.arange(len(n_node)) << 32
@@ -100,7 +100,7 @@ def count_names(stories: Stories) -> np.ndarray:
     return np.bincount(owner, np.isin(tokens, people), minlength=len(n_node)).astype(int)
 
 
-def _graph_shape(stories: Stories, rows: Any, batch_size: int) -> Shape:
+def _graph_shape(stories: StoryArrays, rows: Any, batch_size: int) -> Shape:
     """Room for any `batch_size` of the rows at once."""
     n_node, n_edge = np.asarray(stories.n_node)[rows], np.asarray(stories.n_edge)[rows]
     return Shape(
@@ -135,7 +135,7 @@ def best_lengths(lengths: np.ndarray, count: int) -> list[int]:
 
 
 @partial(jax.jit, static_argnames="shape")  # traced once for training and the dev rows
-def pack(stories: Stories, rows: jax.Array, shape: Shape) -> Any:
+def pack(stories: StoryArrays, rows: jax.Array, shape: Shape) -> Any:
     """The batch of the given shape that holds the stories `rows` [B]."""
     return (_pack_tokens if shape.tokens else _pack_graphs)(stories, rows, shape)
 
@@ -156,7 +156,7 @@ def _owners(sizes: jax.Array, budget: int) -> tuple[jax.Array, jax.Array, jax.Ar
     return owner, slots - first[owner], first
 
 
-def _pack_graphs(stories: Stories, rows: jax.Array, shape: Shape) -> jraph.GraphsTuple:
+def _pack_graphs(stories: StoryArrays, rows: jax.Array, shape: Shape) -> jraph.GraphsTuple:
     """B graphs and, last, the one padding graph that takes what is left of the budget.
 
     nodes {entity [N], story [N] of 0 to B, place [N] within the story}, edges {relation [E]},
@@ -213,7 +213,7 @@ def _pack_graphs(stories: Stories, rows: jax.Array, shape: Shape) -> jraph.Graph
     )
 
 
-def _pack_tokens(stories: Stories, rows: jax.Array, shape: Shape) -> TokenBatch:
+def _pack_tokens(stories: StoryArrays, rows: jax.Array, shape: Shape) -> TokenBatch:
     real = rows >= 0
     row = jnp.where(real, rows, 0)
     steps = jnp.arange(shape.tokens)

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from clutrr_jax.data.arrays import Sizes, Stories, build_stories, entity_pool
+from clutrr_jax.data.arrays import Sizes, StoryArrays, build_arrays, entity_pool
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.resample import bank_words
@@ -27,8 +27,8 @@ class Prepared:
     name: str
     train: Records
     test: Records
-    train_stories: Stories
-    test_stories: Stories
+    train_stories: StoryArrays
+    test_stories: StoryArrays
     sizes: Sizes
     fingerprint: str  # of all that a model sees, to tell one data set from another
     fresh: Config | None = None  # of the generator, where train stories are drawn anew each epoch
@@ -57,8 +57,8 @@ def prepare(path: str | Path, fresh: Config | None = None, most: int | None = No
         vocabulary = Vocabulary(bank_words(fresh), pool)
     else:
         vocabulary = build_vocabulary(train, pool)
-    train_stories = build_stories(train, vocabulary, seed=0)
-    test_stories = build_stories(test, vocabulary, seed=1)
+    train_stories = build_arrays(train, vocabulary, seed=0)
+    test_stories = build_arrays(test, vocabulary, seed=1)
     first_word = FIRST_ENTITY + pool
     tokens = {word: first_word + w for w, word in enumerate(vocabulary.words)}
     digest = hashlib.sha256()

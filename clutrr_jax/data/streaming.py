@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from clutrr_jax.data.arrays import Stories
+from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.batching import GRAPHS, LENGTH_STEP, InputKind, Shape, plan_shapes
 from clutrr_jax.data.resample import Layout
 from generator.config import Config
@@ -33,7 +33,7 @@ serve(sys.stdin.buffer, sys.stdout.buffer)"""
 
 
 class Streaming:
-    """Stories of epoch 1, 2, ... as the settings of the generator ask for.
+    """StoryArrays of epoch 1, 2, ... as the settings of the generator ask for.
 
     Attributes:
       shapes: of the batches, for all epochs.
@@ -43,7 +43,7 @@ class Streaming:
     """
 
     def __init__(
-        self, kind: InputKind, config: Config, first: Stories, entities: int, batch_size: int
+        self, kind: InputKind, config: Config, first: StoryArrays, entities: int, batch_size: int
     ):
         """Starts the process.
 
@@ -66,7 +66,7 @@ class Streaming:
         else:
             shapes, self.first_rows = plan_shapes(kind, first, batch_size)
             shapes, counts = _with_slack(shapes, list(map(len, self.first_rows)))
-            # Stories of any task may have the length of any shape.
+            # StoryArrays of any task may have the length of any shape.
             self.shapes = [
                 replace(
                     shape,
@@ -91,7 +91,7 @@ class Streaming:
         settings = {"config": config.to_json(), "entities": entities, "layout": layout._asdict()}
         self._send(json.dumps(settings))
 
-    def __call__(self, epoch: int) -> Stories:
+    def __call__(self, epoch: int) -> StoryArrays:
         """The stories of an epoch, and one that owns the padding.
 
         Raises:
@@ -119,7 +119,7 @@ class Streaming:
             self._process.stdin.write(line.encode() + b"\n")
             self._process.stdin.flush()
 
-    def _receive(self, epoch: int) -> Stories:
+    def _receive(self, epoch: int) -> StoryArrays:
         answers = self._process.stdout
         assert answers is not None
         line = answers.readline()
@@ -136,7 +136,7 @@ class Streaming:
                 f"epoch {epoch}: the process that generates its stories has ended (exit code "
                 f"{self._process.wait()}); the same command goes on from the last checkpoint"
             )
-        return Stories(**arrays)
+        return StoryArrays(**arrays)
 
 
 def _with_slack(shapes: list[Shape], counts: list[int]) -> tuple[list[Shape], list[int]]:

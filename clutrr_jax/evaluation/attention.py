@@ -16,7 +16,7 @@ import jax
 import numpy as np
 from flax import nnx
 
-from clutrr_jax.data.arrays import Stories
+from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.batching import GRAPHS, TEST_BATCH, InputKind, chunk, pack, plan_shapes
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import Records
@@ -41,7 +41,7 @@ class Attention(NamedTuple):
 
 
 def by_story(
-    look: Callable[[Any, Any], jax.Array], model: Any, kind: InputKind, stories: Stories
+    look: Callable[[Any, Any], jax.Array], model: Any, kind: InputKind, stories: StoryArrays
 ) -> Iterator[tuple[int, np.ndarray]]:
     """What `look(model, batch)`, [B, ...], gives of each story, with the story's number.
 
@@ -65,7 +65,7 @@ def by_story(
                     yield int(row), array
 
 
-def attend(model: Any, kind: InputKind, stories: Stories) -> np.ndarray:
+def attend(model: Any, kind: InputKind, stories: StoryArrays) -> np.ndarray:
     """The weights over all facts [E] or tokens [M] of the stories, flat as these are.
 
     Args:

@@ -22,7 +22,7 @@ LSTM_CONFIG = CONFIG | {
     "hidden": 100,
     "layers": 2,
     "dropout": 0.3,
-    "products": "bfloat16",
+    "matmul_dtype": "bfloat16",
 }
 
 
@@ -61,7 +61,9 @@ class BertLSTM(nnx.Module):
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.entity = EntityEmbedding(sizes.entities, sizes.states, rngs=rngs)
         dims = [sizes.states] + [config.hidden] * (config.layers - 1)
-        self.layers = nnx.List(LSTM(dim, config.hidden, config.products, rngs=rngs) for dim in dims)
+        self.layers = nnx.List(
+            LSTM(dim, config.hidden, config.matmul_dtype, rngs=rngs) for dim in dims
+        )
         self.dropout = Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(
             3 * config.hidden, config.readout, sizes.relations, config.dropout, rngs=rngs

@@ -26,7 +26,7 @@ class BiLSTMModel(nnx.Module):
         self.reader = reader.Reader(config, sizes, rngs=rngs)
         width = self.reader.width
         if self.pooling == "attention":
-            self.key = RoundedLinear(width, config.hidden, config.products, rngs=rngs)
+            self.key = RoundedLinear(width, config.hidden, config.matmul_dtype, rngs=rngs)
             self.query = nnx.Linear(2 * width, config.hidden, rngs=rngs)
             self.score = nnx.Linear(config.hidden, 1, use_bias=False, rngs=rngs)
         self.readout = Readout(

@@ -23,8 +23,8 @@ CONFIG = {
     "layers": 8,  # the same weights in each
     "widening": 4,  # of the feed-forward layer
     "dropout": 0.2,
-    "products": "bfloat16",  # inputs of the large matrix products in training; tested in float32
-    "train": {"learning_rate": 5e-4, "epochs": 20, "clip": 1.0},
+    "matmul_dtype": "bfloat16",  # inputs of the large matrix products in training
+    "train": {"learning_rate": 5e-4, "epochs": 20, "grad_clip_norm": 1.0},
 }
 
 
@@ -42,7 +42,7 @@ class EdgeTransformer(nnx.Module):
         check_heads(config, "dim")
         if config.layers < 2:
             raise InputError(f"layers {config.layers}: expected 2 or more")
-        self.layers, self.products = config.layers, config.products
+        self.layers, self.products = config.layers, config.matmul_dtype
         glorot = nnx.initializers.glorot_uniform()
         # One row for each edge type, and the last for pairs of which nothing is stated.
         self.table = nnx.Param(glorot(rngs.params(), (sizes.edge_types + 1, config.dim)))

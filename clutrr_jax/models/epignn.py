@@ -93,7 +93,7 @@ class EpiGNN(nnx.Module):
         is_start = jnp.zeros(people, bool).at[start].set(True)
         same = jnp.broadcast_to(jnp.arange(width) == 0, (people, facets, width))
         state = jnp.where(is_start[:, None, None], same, 1 / width)
-        # Stories that have had their rounds stay, so that padding changes nothing.
+        # StoryArrays that have had their rounds stay, so that padding changes nothing.
         rounds = (batch.n_node - 1)[batch.nodes["story"]]
 
         def round_(carry, number):

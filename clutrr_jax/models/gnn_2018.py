@@ -30,7 +30,7 @@ CONFIG = {
     "aggregation": "mean",  # of the messages to a node: mean or attention
     "readout": 200,
     "dropout": 0.3,
-    "unknown": 0.05,
+    "word_dropout": 0.05,
 }
 ATTENTION_CONFIG = CONFIG | {"aggregation": "attention"}
 
@@ -129,7 +129,7 @@ class GNN2018(nnx.Module):
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.sizes = sizes
         self.rounds, self.node = config.rounds, config.node
-        self.embed = TokenEmbedding(sizes, config.embedding, config.unknown, rngs=rngs)
+        self.embed = TokenEmbedding(sizes, config.embedding, config.word_dropout, rngs=rngs)
         self.pool = (
             AttentionPooling(config.embedding, rngs=rngs)
             if one_of(config, "pooling", "max", "attention") == "attention"

@@ -23,11 +23,11 @@ CONFIG = {
     "layers": 1,
     "pair": 128,  # hidden dimension of what two names are read by
     "dropout": 0.3,
-    "unknown": 0.1,  # share of the words made unknown in training; not of a frozen BERT's
+    "word_dropout": 0.1,  # share of the words made unknown in training; not of a frozen BERT's
     "reach": 2,  # names that are further apart say nothing; with 2, .998 of the facts are in reach
     "nothing": 2.0,  # logit of "says nothing" at the start
     "names": 4.0,  # what the word "daughter" adds to the logit of daughter at the start
-    "products": "bfloat16",  # of the inputs of the LSTMs in training; tested in float32
+    "matmul_dtype": "bfloat16",  # of the inputs of the LSTMs in training; tested in float32
 }
 # [R, R]: 1 where the second may be what X is to Y if the first is what Y is to X.
 INVERSES = (INVERSE[PREDICATE_OF][:, None] == PREDICATE_OF).astype(np.float32)
@@ -61,12 +61,12 @@ class PairReader(nnx.Module):
         else:
             self.words = vectors(sizes.tokens - self.first_word)
         self.people = vectors(AGAIN + 1)
-        self.keep = Dropout(config.unknown, rngs=rngs)
+        self.keep = Dropout(config.word_dropout, rngs=rngs)
         self.dropout = Dropout(config.dropout, rngs=rngs)
         width = 2 * config.hidden
         dims = [config.embedding] + [width] * (config.layers - 1)
         self.layers = nnx.List(
-            BiLSTM(dim, config.hidden, config.products, rngs=rngs) for dim in dims
+            BiLSTM(dim, config.hidden, config.matmul_dtype, rngs=rngs) for dim in dims
         )
         self.first = nnx.Linear(width, config.pair, use_bias=False, rngs=rngs)
         self.second = nnx.Linear(width, config.pair, use_bias=False, rngs=rngs)

@@ -65,7 +65,7 @@ class Prover(nnx.Module):
 
         @jax.checkpoint
         def round_(state: jax.Array, number: jax.Array) -> tuple[jax.Array, None]:
-            """Stories that have had their rounds stay, so that padding changes nothing."""
+            """StoryArrays that have had their rounds stay, so that padding changes nothing."""
             half = jnp.einsum("BXZa,abc->BXZbc", state, rules)
             by = jnp.einsum("BXZbc,BZYb->BZXYc", half, state)  # what follows by way of Z
             sure = (by**2).sum(axis=-1, keepdims=True)

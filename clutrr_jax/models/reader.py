@@ -18,8 +18,8 @@ CONFIG = {
     "hidden": 100,
     "layers": 2,
     "dropout": 0.3,
-    "unknown": 0.05,
-    "products": "bfloat16",  # of the inputs of the LSTMs in training; tested in float32
+    "word_dropout": 0.05,
+    "matmul_dtype": "bfloat16",  # of the inputs of the LSTMs in training; tested in float32
 }
 
 
@@ -27,11 +27,11 @@ class Reader(nnx.Module):
     """A stack of BiLSTM layers over the tokens, with dropout before and after each."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.embed = TokenEmbedding(sizes, config.embedding, config.unknown, rngs=rngs)
+        self.embed = TokenEmbedding(sizes, config.embedding, config.word_dropout, rngs=rngs)
         self.width = 2 * config.hidden
         dims = [config.embedding] + [self.width] * (config.layers - 1)
         self.layers = nnx.List(
-            BiLSTM(dim, config.hidden, config.products, rngs=rngs) for dim in dims
+            BiLSTM(dim, config.hidden, config.matmul_dtype, rngs=rngs) for dim in dims
         )
         self.dropout = Dropout(config.dropout, rngs=rngs)
 

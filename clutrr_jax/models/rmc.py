@@ -25,7 +25,7 @@ CONFIG = {
     "input_bias": 0.0,
     "readout": 200,
     "dropout": 0.0,
-    "unknown": 0.05,
+    "word_dropout": 0.05,
 }
 
 
@@ -38,7 +38,7 @@ class RMC(nnx.Module):
         self.slots, self.heads, self.key = config.slots, config.heads, config.key
         dim = config.heads * config.head
         attention = config.heads * (2 * config.key + config.head)
-        self.embed = TokenEmbedding(sizes, config.embedding, config.unknown, rngs=rngs)
+        self.embed = TokenEmbedding(sizes, config.embedding, config.word_dropout, rngs=rngs)
         self.inputs = nnx.Linear(config.embedding, dim, rngs=rngs)
         self.attention = nnx.Linear(dim, attention, rngs=rngs)
         self.attention_norm = nnx.LayerNorm(attention, rngs=rngs)

@@ -33,7 +33,7 @@ EXTRACTION = (
     "see them."
 )
 # What must stand in a run's files.
-SUMMARY = {"parameters": int, "epochs": int, "replicas": int, "stopped_epochs": [int],
+SUMMARY = {"parameters": int, "epochs": int, "replicas": int, "diverged_epochs": [int],
            "dev_accuracy": [float], "seconds": float, "stories_per_second": float}  # fmt: skip
 RESULTS = {
     "data": {"name": str, "train_rows": int, "test_rows": int, "fingerprint": str},
@@ -208,7 +208,7 @@ def markdown(results: dict[str, Any]) -> str:
         *(f"Replica {replica} of {name} stopped in epoch {epoch}, when its loss was no number; "
           "what it was before is tested.\n"
           for name, m in results["models"].items()
-          for replica, epoch in enumerate(m["stopped_epochs"]) if epoch),
+          for replica, epoch in enumerate(m["diverged_epochs"]) if epoch),
     ])  # fmt: skip
 
 

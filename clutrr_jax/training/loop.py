@@ -69,17 +69,19 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
     done = folder / "model.json"
     if distributed.any_of(distributed.first() and done.exists()):
         return
-    if distributed.any_of(preemption.asked()):
-        preemption.leave()
+    if distributed.any_of(preemption.requested()):
+        preemption.exit_resumable()
     spec, train = MODELS[model], train_settings(config, model)
     if spec.kind == "states":
         data = with_states(data, config[model])
     if distributed.first():
         folder.mkdir(parents=True, exist_ok=True)
-    replicas = Replicas(train.replicas, config.seed, train.batch_parts)
+    replicas = Replicas(train.replicas, config.seed, train.microbatches)
     with ExitStack() as stack:
         fresh, stories = None, data.train_stories
-        trained = int(len(data.train) * (1 - train.dev)) * train.replicas  # stories in an epoch
+        trained = (
+            int(len(data.train) * (1 - train.dev_fraction)) * train.replicas
+        )  # stories in an epoch
         if data.fresh:
             part, pool = part_size(train, len(data.train)), data.sizes.entities
             fresh = stack.enter_context(
@@ -116,7 +118,7 @@ def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
         "epochs": train.epochs,
         "replicas": train.replicas,
         "best_epochs": best_epochs.tolist(),
-        "stopped_epochs": stopped.tolist(),
+        "diverged_epochs": stopped.tolist(),
         "dev_accuracy": accuracy.round(4).tolist(),
         "seconds": round(sum(seconds), 2),
         # Of the median epoch: the first one is mostly compilation.
@@ -183,12 +185,12 @@ def _train(
         if scalars:
             scalars.write(line, train.learning_rate, speed)
         due = time.monotonic() - saved_at > 60 * train.checkpoint_minutes
-        stop = distributed.any_of(preemption.asked())
+        stop = distributed.any_of(preemption.requested())
         if epoch == train.epochs or stop or distributed.any_of(due and writes):
             checkpoints.save(epoch, state)
             saved_at = time.monotonic()
         if stop:
-            preemption.leave()
+            preemption.exit_resumable()
     if scalars:
         scalars.close()
     return state, [line["seconds"] for line in history]

@@ -11,17 +11,17 @@ CODE = os.EX_TEMPFAIL  # 75: a scheduler may queue the same command again
 _asked = threading.Event()
 
 
-def heed() -> None:
+def install_handler() -> None:
     """From now on SIGTERM does not end the process; `asked` tells of it."""
     signal.signal(signal.SIGTERM, lambda *_: _asked.set())
 
 
-def asked() -> bool:
+def requested() -> bool:
     """Whether the process is to end soon."""
     return _asked.is_set()
 
 
-def leave() -> NoReturn:
+def exit_resumable() -> NoReturn:
     """Ends the process, after all that matters has been saved."""
     print("\nstopped by SIGTERM; the same command goes on from here", file=sys.stderr, flush=True)
     raise SystemExit(CODE)

@@ -41,7 +41,7 @@ class Replicas:
             devices=devices,
             axis_types=(AxisType.Auto, AxisType.Auto),
         )
-        self.in_turn = devices[0].platform == "cpu"
+        self.sequential = devices[0].platform == "cpu"
         self.seeds = np.arange(-(-count // groups) * groups, dtype=np.int32) + first_seed
         self.sharding = NamedSharding(self.mesh, PartitionSpec("replica"))
 
@@ -79,7 +79,7 @@ class Replicas:
 
     def all(self, one: Callable[..., Any], *each: Any) -> Any:
         """`one` for each row of arrays with a common first axis, on one device."""
-        if self.in_turn:
+        if self.sequential:
             return jax.lax.map(lambda x: one(*x), each)
         return jax.vmap(one)(*each)
 

@@ -41,14 +41,16 @@ def _check_train(train: Any) -> None:
     for name in ("curriculum", "checkpoint_minutes"):
         if not train[name] >= 0:
             raise InputError(f"train.{name} {train[name]}: expected 0 or more")
-    for name in ("learning_rate", "clip"):
+    for name in ("learning_rate", "grad_clip_norm"):
         if not (train[name] > 0 and math.isfinite(train[name])):
             raise InputError(f"train.{name} {train[name]}: expected more than 0")
-    for name in ("dev", "average"):
+    for name in ("dev_fraction", "ema_decay"):
         if not 0 <= train[name] < 1:
             raise InputError(f"train.{name} {train[name]}: expected a share, 0 or more and below 1")
-    if not 0 <= train.reorder <= 1:
-        raise InputError(f"train.reorder {train.reorder}: expected a share from 0 to 1")
+    if not 0 <= train.shuffle_sentences <= 1:
+        raise InputError(
+            f"train.shuffle_sentences {train.shuffle_sentences}: expected a share from 0 to 1"
+        )
 
 
 def _check_model(of: str, given: Mapping[str, Any], default: Mapping[str, Any]) -> None:
@@ -60,7 +62,7 @@ def _check_model(of: str, given: Mapping[str, Any], default: Mapping[str, Any]) 
             _check_model(f"{of}{name}.", value, usual)
         elif name.startswith("dropout") and not 0 <= value < 1:
             raise InputError(f"{of}{name} {value}: expected a share, 0 or more and below 1")
-        elif name == "products":
+        elif name == "matmul_dtype":
             one_of(given, name, *PRODUCTS, of=of)
         elif type(usual) is int and value < 1 <= usual:
             raise InputError(f"{of}{name} {value}: expected 1 or more")

@@ -16,7 +16,7 @@ import optax
 from flax import nnx
 from jax.flatten_util import ravel_pytree
 
-from clutrr_jax.data.arrays import Sizes, Stories, redraw_entities, reorder_sentences
+from clutrr_jax.data.arrays import Sizes, StoryArrays, redraw_entities, reorder_sentences
 from clutrr_jax.data.batching import TEST_BATCH, Shape, chunk, pack, plan_shapes, targets
 from clutrr_jax.data.streaming import Streaming
 from clutrr_jax.models import Spec
@@ -62,7 +62,7 @@ class Programs:
 
     init: Callable[[], State]
     epoch: Callable[[State, int], tuple[State, Metrics]]
-    predict: Callable[[Any, Any, Stories], tuple[jax.Array, jax.Array]]
+    predict: Callable[[Any, Any, StoryArrays], tuple[jax.Array, jax.Array]]
 
 
 def part_size(train: Any, count: int) -> int:
@@ -72,12 +72,12 @@ def part_size(train: Any, count: int) -> int:
     Raises:
       InputError: the parts would not be alike.
     """
-    if train.batch_parts < 1 or train.batch % train.batch_parts:
+    if train.microbatches < 1 or train.batch % train.microbatches:
         raise InputError(
-            f"train.batch_parts {train.batch_parts}: expected a divisor of train.batch, "
+            f"train.microbatches {train.microbatches}: expected a divisor of train.batch, "
             f"{train.batch}"
         )
-    return min(train.batch, count + -count % train.batch_parts) // train.batch_parts
+    return min(train.batch, count + -count % train.microbatches) // train.microbatches
 
 
 def parameter_count(params: Any) -> int:
@@ -90,7 +90,7 @@ def build(
     config: Any,
     train: Any,
     sizes: Sizes,
-    stories: Stories,
+    stories: StoryArrays,
     replicas: Replicas,
     fresh: Streaming | None = None,
 ) -> Programs:
@@ -99,7 +99,7 @@ def build(
     Args:
       spec: the model, from the registry.
       config: the model's settings.
-      train: epochs, batch, batch_parts (see Replicas), products (see PRODUCTS), learning_rate,
+      train: epochs, batch, microbatches (see Replicas), products (see PRODUCTS), learning_rate,
         clip (global norm), average (decay of the average of the parameters, per step), entities
         (see ENTITY_POLICIES), reorder (share of the stories whose sentences are put in a new
         order, each epoch), curriculum (epochs at first that see the shortest clauses alone), dev
@@ -111,19 +111,21 @@ def build(
         that the dev rows are taken from.
     """
     entities = one_of(train, "entities", *ENTITY_POLICIES, of="train.")
-    products = one_of(train, "products", *PRODUCTS, of="train.")
+    products = one_of(train, "matmul_dtype", *PRODUCTS, of="train.")
     parts_of = partial(split, learn_entities=entities == "learned")
     part = part_size(train, len(stories.target))
-    batch_size = part * train.batch_parts
+    batch_size = part * train.microbatches
     if fresh:
         shapes = fresh.shapes
-        own = split_rows(fresh.first_rows, replicas.seeds, train.dev)
+        own = split_rows(fresh.first_rows, replicas.seeds, train.dev_fraction)
         own = own._replace(train=[np.tile(r, (len(replicas.seeds), 1)) for r in fresh.rows])
     else:
         shapes, buckets = plan_shapes(spec.kind, stories, part)
-        own = split_rows(buckets, replicas.seeds, train.dev)
+        own = split_rows(buckets, replicas.seeds, train.dev_fraction)
     shortest = np.asarray(stories.clause_length).min()
-    optimizer = optax.chain(optax.clip_by_global_norm(train.clip), optax.adam(train.learning_rate))
+    optimizer = optax.chain(
+        optax.clip_by_global_norm(train.grad_clip_norm), optax.adam(train.learning_rate)
+    )
 
     def make(key: jax.Array) -> nnx.Module:
         return spec.model(config, sizes, rngs=nnx.Rngs(key))
@@ -137,7 +139,7 @@ def build(
     test_graph = parts_of(model)[0]
 
     # It runs but once for a replica, so that less of the time goes into compiling it for a CPU.
-    quick = {"xla_backend_optimization_level": 1} if replicas.in_turn else None
+    quick = {"xla_backend_optimization_level": 1} if replicas.sequential else None
 
     @partial(jax.jit, compiler_options=quick)
     def draw(seed: jax.Array) -> tuple[Any, Any]:
@@ -189,7 +191,7 @@ def build(
 
         def gradient(stories, rows, params, other):
             count = jnp.maximum((rows >= 0).sum(), 1)
-            if train.batch_parts == 1:
+            if train.microbatches == 1:
                 return gradient_of(stories, params, other, count, rows)
 
             def of_part(number, rows):
@@ -197,8 +199,8 @@ def build(
                 (value, after), grads = gradient_of(stories, params, own, count, rows)
                 return (value, grads), after
 
-            numbers = jnp.arange(train.batch_parts)
-            parts = rows.reshape(train.batch_parts, part)
+            numbers = jnp.arange(train.microbatches)
+            parts = rows.reshape(train.microbatches, part)
             sums, after = replicas.all(of_part, replicas.own(numbers), replicas.own(parts))
             value, grads = replicas.add(jax.tree.map(lambda x: x.sum(axis=0), sums))
             # Of the parts the keys alone differ, and keys stay as they are.
@@ -260,7 +262,7 @@ def build(
             seen = redraw_entities(seen, sizes.entities, jax.random.fold_in(key, len(shapes)))
         if spec.kind == "tokens":
             order = jax.random.fold_in(key, len(shapes) + 1)
-            seen = reorder_sentences(seen, sizes.sentence_ends, train.reorder, order)
+            seen = reorder_sentences(seen, sizes.sentence_ends, train.shuffle_sentences, order)
         if train.curriculum:
             longer = stories.clause_length[rows] > shortest
             rows = jnp.where((number <= train.curriculum) & longer, -1, rows)
@@ -274,7 +276,7 @@ def build(
             updates, opt_state = optimizer.update(_flat(grads), opt_state, params)
             params = optax.apply_updates(params, updates)
             # Early on over the last tenth of the steps, so that it is not held back by the start.
-            weight = jnp.maximum(1 - train.average, 10.0 / (10.0 + count))
+            weight = jnp.maximum(1 - train.ema_decay, 10.0 / (10.0 + count))
             average += weight * (params - average)
             after = (params, other, opt_state, average, count + 1)
             if train.curriculum:  # a batch may have no stories yet: then it is no step
@@ -337,7 +339,7 @@ def build(
     def predict_in(shapes: tuple[Shape, ...]) -> Callable[..., Any]:
         return replicas.map(partial(predict_one, shapes))
 
-    def predict(params: Any, other: Any, test: Stories) -> tuple[jax.Array, jax.Array]:
+    def predict(params: Any, other: Any, test: StoryArrays) -> tuple[jax.Array, jax.Array]:
         test_shapes, test_buckets = plan_shapes(spec.kind, test, min(TEST_BATCH, len(test.target)))
         chunks = [
             chunk(rows, shape.stories, replicas.sharing)

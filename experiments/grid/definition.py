@@ -18,7 +18,7 @@ from clutrr_jax.models import MODELS
 from experiments.base import base
 from experiments.grid.claims import Claim
 from experiments.grid.measured import Key, variant_test
-from experiments.grid.published import Share
+from experiments.grid.published import Accuracy
 from experiments.grid.stories import write_stories
 from generator.errors import InputError, at, one_of
 
@@ -60,10 +60,10 @@ class Grid:
     # where nothing is released, on generated data.
     laptop: Mapping[str, tuple[int, int]]
     claims: Mapping[str, tuple[Claim, ...]]  # question -> the paper's answers
-    published: Mapping[Key, Share] = field(default_factory=dict)
+    published: Mapping[Key, Accuracy] = field(default_factory=dict)
     averages: Mapping[tuple[Any, Any], Average] = field(default_factory=dict)  # by (panel, x)
     # (panel, name) -> x -> accuracies of others, to show beside the measured ones
-    references: Mapping[tuple[str, str], Mapping[Any, Share]] = field(default_factory=dict)
+    references: Mapping[tuple[str, str], Mapping[Any, Accuracy]] = field(default_factory=dict)
     stories: Mapping[str, Any] = field(default_factory=dict)  # of `generate`, for all trainings
     write: Callable[[dict[str, Any], Path], None] = write_stories  # settings, folder
     heeds: tuple[str, ...] = ()  # those of `generate` that `write` looks at; none: all

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clutrr_jax.evaluation.metrics import interval, prediction_file, reach
-from experiments.grid.published import Share
+from experiments.grid.published import Accuracy
 from generator.errors import InputError, at
 from generator.files import read_json, table_rows
 
@@ -139,7 +139,7 @@ def average(table: Table, keys: Iterable[Key]) -> float | None:
     return float(np.mean([cell.mean for cell in cells if cell])) if all(cells) else None
 
 
-def published_interval(share: Share) -> tuple[float, float]:
+def published_interval(share: Accuracy) -> tuple[float, float]:
     """95 %, by Student's t over the paper's runs; without an error what rounding leaves open."""
     half = ROUNDED
     if share.error is not None:
@@ -147,7 +147,7 @@ def published_interval(share: Share) -> tuple[float, float]:
     return max(0.0, share.mean - half), min(1.0, share.mean + half)
 
 
-def apart(cell: Measured, share: Share) -> bool:
+def intervals_disjoint(cell: Measured, share: Accuracy) -> bool:
     """Whether the two intervals do not meet."""
     low, high = published_interval(share)
     return cell.low > high or cell.high < low

@@ -8,7 +8,7 @@ import numpy as np
 from clutrr_jax.report.curve import style
 from experiments.grid.definition import Grid
 from experiments.grid.measured import published_interval
-from experiments.grid.published import Share
+from experiments.grid.published import Accuracy
 
 
 def draw(grid: Grid, results: dict[str, Any], path: Path) -> None:
@@ -77,6 +77,6 @@ def _measured(axes: Any, line: list[tuple[float, dict]], name: str, look: dict[s
 def _published(axes: Any, line: list[tuple[float, dict]], look: dict[str, Any]) -> None:
     for at, row in line:
         if row["published"]:
-            share = Share(**row["published"])
+            share = Accuracy(**row["published"])
             axes.vlines(at + 0.08, *published_interval(share), color=look["color"], lw=0.6)
             axes.plot(at + 0.08, share.mean, mfc="white", **look)

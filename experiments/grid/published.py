@@ -9,7 +9,7 @@ of the second are pictures without numbers: they are not here. Table 1 of the fi
 from typing import NamedTuple
 
 
-class Share(NamedTuple):
+class Accuracy(NamedTuple):
     """A published accuracy, as a share of 1."""
 
     mean: float
@@ -21,13 +21,13 @@ MODELS_2019 = ("bilstm_attention", "bilstm_mean", "rn", "mac", "bert", "bert_lst
 MODELS_2018 = ("bilstm_2018", "gnn_2018_mean", "gnn_2018_attention")
 
 # (noise in train, noise in test, model) -> accuracy
-Robustness = dict[tuple[str, str, str], Share]
+Robustness = dict[tuple[str, str, str], Accuracy]
 
 
 def _robustness(text: str) -> Robustness:
     rows = (line.split() for line in text.strip().splitlines())
     return {
-        (train, test, model): Share(*map(float, cell.split("±")))  # type: ignore[arg-type]
+        (train, test, model): Accuracy(*map(float, cell.split("±")))  # type: ignore[arg-type]
         for train, test, *cells in rows
         for model, cell in zip(MODELS_2019, cells, strict=True)
     }
@@ -84,8 +84,8 @@ AVERAGES = {
 
 # Sinha et al. 2019, table 5 (appendix 1.7): people with limited time; with unlimited time all of
 # them are right at every k.
-HUMANS = {2: Share(0.848, None), 3: Share(0.773, None), 4: Share(0.477, None),
-          5: Share(0.424, None), 6: Share(0.406, None)}  # fmt: skip
+HUMANS = {2: Accuracy(0.848, None), 3: Accuracy(0.773, None), 4: Accuracy(0.477, None),
+          5: Accuracy(0.424, None), 6: Accuracy(0.406, None)}  # fmt: skip
 
 # Sinha et al. 2018, table 1: (k in train, k in test, model) -> accuracy; no errors given.
 _WORKSHOP = """
@@ -94,7 +94,7 @@ _WORKSHOP = """
 99.8  67.79  0.001  0  65.7  98.2  89.9  44.1  16.8  47.1   99.1  97.9  17.2  46.29  98.7  97.2
 """
 WORKSHOP_TABLE_1 = {
-    (3 + column // 4, 3 + column % 4, model): Share(float(cell) / 100, None)
+    (3 + column // 4, 3 + column % 4, model): Accuracy(float(cell) / 100, None)
     for model, line in zip(MODELS_2018, _WORKSHOP.strip().splitlines(), strict=True)
     for column, cell in enumerate(line.split())
 }
@@ -108,11 +108,11 @@ WORKSHOP_TABLE_2 = {
 # CTP_A in the paper, the second stands in the README of its code.
 CTP = {
     "data_089907f8": {
-        k: Share(mean, None)
+        k: Accuracy(mean, None)
         for k, mean in enumerate((0.99, 0.99, 0.99, 0.96, 0.94, 0.89, 0.90), start=4)
     },
     "data_db9b8f04": {
-        k: Share(mean, None)
+        k: Accuracy(mean, None)
         for k, mean in enumerate((1.00, 0.72, 0.74, 0.98, 0.96, 0.98, 0.98, 0.94, 0.89), start=2)
     },
 }

@@ -18,8 +18,8 @@ from experiments.grid.measured import (
     Key,
     Table,
     answers,
-    apart,
     average,
+    intervals_disjoint,
     is_finished,
     measured,
     run_results,
@@ -55,7 +55,7 @@ def collect(config: Any, cells: list[Cell], table: Table, workdir: Path) -> dict
         row["published"] = share._asdict() if share else None
         if cell and share:
             row["difference"] = cell.mean - share.mean
-            row["apart"] = apart(cell, share)
+            row["apart"] = intervals_disjoint(cell, share)
         rows.append(row)
     return {
         "name": config.name,

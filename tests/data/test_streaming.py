@@ -1,4 +1,4 @@
-"""Stories drawn anew for every epoch, and the process that draws them."""
+"""StoryArrays drawn anew for every epoch, and the process that draws them."""
 
 import os
 import re
@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from ml_collections import ConfigDict
 
-from clutrr_jax.data.arrays import Stories, redraw_entities, reorder_sentences
+from clutrr_jax.data.arrays import StoryArrays, redraw_entities, reorder_sentences
 from clutrr_jax.data.batching import InputKind, chunk, pack
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.resample import Epochs, Layout, bank_words
@@ -67,9 +67,9 @@ def epochs(limits: list[int] | None, names: int = 99) -> Epochs:
     return Epochs(CONFIG, 20, Layout(1000, 1000, 40_000, limits, names))
 
 
-def told(stories: Stories, count: int) -> list[tuple]:
+def told(stories: StoryArrays, count: int) -> list[tuple]:
     """What the first `count` stories say, whatever their entities; a person's token is -1 - i."""
-    s = Stories(*(None if x is None else np.asarray(x) for x in stories))
+    s = StoryArrays(*(None if x is None else np.asarray(x) for x in stories))
     found = []
     for row in range(count):
         node = slice(s.node_start[row], s.node_start[row] + s.n_node[row])
@@ -87,12 +87,12 @@ def told(stories: Stories, count: int) -> list[tuple]:
 
 
 def test_the_first_draw_is_what_the_files_hold(data) -> None:
-    ours = told(Stories(**epochs([250] * 160)(0)), 160)
+    ours = told(StoryArrays(**epochs([250] * 160)(0)), 160)
     assert sorted(ours) == sorted(told(data.train_stories, 160))
 
 
 def test_models_without_text_get_the_same_facts() -> None:
-    with_text, without = (told(Stories(**epochs(x)(3)), 160) for x in ([250] * 160, None))
+    with_text, without = (told(StoryArrays(**epochs(x)(3)), 160) for x in ([250] * 160, None))
     assert {s[0] for s in without} == {()}
     assert sorted(s[1:] for s in with_text) == sorted(s[1:] for s in without)
 
@@ -122,7 +122,7 @@ def test_nothing_that_is_held_out_is_drawn() -> None:
     assert len(held) > 400 and len(tests_only) > 10
     make, seen, clauses = epochs([250] * 160), set(), set()
     for number in range(1, 6):
-        for story in told(Stories(**make(number)), 160):
+        for story in told(StoryArrays(**make(number)), 160):
             seen |= sentences(" ".join("[]" if t < 0 else words[t] for t in story[0]))
             if story[6] == 3:
                 clauses.add(story[2][:3])
@@ -208,7 +208,7 @@ def test_a_story_that_is_too_long_is_told_in_other_words() -> None:
         a, b = free(number), tight(number)
         assert (np.sort(a["n_token"][:-1]) > tight.layout.limits).any()  # or nothing is tried
         assert (b["n_token"][:-1] <= tight.layout.limits).all()
-        ours, theirs = (told(Stories(**x), 160) for x in (a, b))
+        ours, theirs = (told(StoryArrays(**x), 160) for x in (a, b))
         assert sorted(s[1:] for s in ours) == sorted(s[1:] for s in theirs)
         assert len(set(ours) & set(theirs)) > 60  # the others are as they were
 

@@ -15,14 +15,21 @@ from ml_collections import ConfigDict
 from clutrr_jax.models import MODELS
 from clutrr_jax.training.settings import train_settings
 from experiments.grid import claims, definition, report
-from experiments.grid.measured import Answers, Measured, Table, apart, measured, published_interval
+from experiments.grid.measured import (
+    Answers,
+    Measured,
+    Table,
+    intervals_disjoint,
+    measured,
+    published_interval,
+)
 from experiments.grid.published import (
     MODELS_2018,
     TABLE_2,
     TABLE_3,
     TABLE_4,
     WORKSHOP_TABLE_1,
-    Share,
+    Accuracy,
 )
 from generator.config import Config, parse_tasks
 from generator.errors import InputError
@@ -229,14 +236,18 @@ def test_replicas_of_one_run_and_of_many_are_the_same() -> None:
 
 
 def cell(mean: float, error: float = 0.0) -> Measured:
-    low, high = published_interval(Share(mean, error))
+    low, high = published_interval(Accuracy(mean, error))
     return Measured(mean, error, low, high, 200, 10, 1.0)
 
 
 def test_intervals_meet_or_do_not() -> None:
-    assert not apart(cell(0.50), Share(0.50, 0.0))
-    assert apart(cell(0.52), Share(0.50, 0.0)) and not apart(cell(0.52), Share(0.50, 0.02))
-    assert apart(cell(0.52), Share(0.50, None)) and not apart(cell(0.509), Share(0.50, None))
+    assert not intervals_disjoint(cell(0.50), Accuracy(0.50, 0.0))
+    assert intervals_disjoint(cell(0.52), Accuracy(0.50, 0.0)) and not intervals_disjoint(
+        cell(0.52), Accuracy(0.50, 0.02)
+    )
+    assert intervals_disjoint(cell(0.52), Accuracy(0.50, None)) and not intervals_disjoint(
+        cell(0.509), Accuracy(0.50, None)
+    )
 
 
 def table_of(published: dict) -> Table:
@@ -244,7 +255,7 @@ def table_of(published: dict) -> Table:
 
 
 def opposite(published: dict) -> dict:
-    return {key: Share(1 - share.mean, share.error) for key, share in published.items()}
+    return {key: Accuracy(1 - share.mean, share.error) for key, share in published.items()}
 
 
 @pytest.mark.parametrize(

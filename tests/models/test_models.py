@@ -10,7 +10,7 @@ import pytest
 from flax import nnx
 from ml_collections import ConfigDict
 
-from clutrr_jax.data.arrays import Stories, redraw_entities
+from clutrr_jax.data.arrays import StoryArrays, redraw_entities
 from clutrr_jax.data.batching import (
     GRAPHS,
     Shape,
@@ -80,7 +80,7 @@ def shape_for(name: str, small, rows: list[int], extra: int = 0) -> Shape:
 
 
 @nnx.jit(static_argnames="shape")
-def run(model: nnx.Module, stories: Stories, rows: jax.Array, shape: Shape) -> jax.Array:
+def run(model: nnx.Module, stories: StoryArrays, rows: jax.Array, shape: Shape) -> jax.Array:
     return model(pack(stories, rows, shape))
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ml_collections import ConfigDict
 
 from clutrr_jax import command
-from clutrr_jax.data.arrays import Sizes, build_stories
+from clutrr_jax.data.arrays import Sizes, build_arrays
 from clutrr_jax.data.batching import pack, plan_shapes
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import Vocabulary
@@ -95,7 +95,7 @@ def run(model, stories, rows, shape):
 
 
 def probabilities(model: Prover, data: Records) -> np.ndarray:
-    stories = build_stories(data, Vocabulary((), 20), seed=0)
+    stories = build_arrays(data, Vocabulary((), 20), seed=0)
     shapes, _ = plan_shapes("graph", stories, len(data))
     return np.exp(run(model, stories, jnp.arange(len(data)), shapes[0]))
 

@@ -82,7 +82,8 @@ def run(small_folder, tmp_path_factory) -> Path:
         predictions = Predictions(said, said, np.ones(shape))
         write_predictions(folder / model / "predictions.csv", predictions, data.test)
         summary = {"replicas": replicas, "seconds": 1.0, "parameters": 9, "epochs": 1,
-                   "stopped_epochs": [0], "dev_accuracy": [1], "stories_per_second": 9}  # fmt: skip
+                   "diverged_epochs": [0], "dev_accuracy": [1],
+                   "stories_per_second": 9}  # fmt: skip
         (folder / model / "model.json").write_text(json.dumps(summary))
         over, size = ("facts", len(data.test.relations)) if model == "gat" else ("words", words)
         np.savez(folder / model / "attention.npz", over=over, weights=rng.random(size))

@@ -22,7 +22,7 @@ if __name__ == "__main__":
     for case in cases:
         name, count, parts = case.split(",")
         replicas = Replicas(int(count), parts=int(parts))
-        programs = programs_for(name, small, replicas, batch_parts=int(parts))
+        programs = programs_for(name, small, replicas, microbatches=int(parts))
         state, losses = programs.init(), []
         for epoch in (1, 2):
             state, metrics = programs.epoch(state, epoch)

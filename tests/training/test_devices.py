@@ -59,5 +59,7 @@ def test_one_and_eight_devices_train_the_same(found, case: str) -> None:
 
 
 def test_parts_that_do_not_divide_the_batch_are_refused(small) -> None:
-    with pytest.raises(InputError, match=r"train.batch_parts 5: expected a divisor of train.batch"):
-        programs_for("gat", small, Replicas(1, parts=5), batch_parts=5)
+    with pytest.raises(
+        InputError, match=r"train.microbatches 5: expected a divisor of train.batch"
+    ):
+        programs_for("gat", small, Replicas(1, parts=5), microbatches=5)

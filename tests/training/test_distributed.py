@@ -82,7 +82,7 @@ def answers(workdir: Path) -> list[str]:
 def test_two_hosts_agree_with_one_process(small_folder, tmp_path, parts: int) -> None:
     """Each with replicas of its own (one is added to fill them up), and each with a part of every
     batch: but for the order of sums, the same. The first host alone writes."""
-    settings = [f"--config.data={small_folder}", f"--config.train.batch_parts={parts}"]
+    settings = [f"--config.data={small_folder}", f"--config.train.microbatches={parts}"]
     settings += ["--config.prover.train.epochs=3"]
     alone = launch(tmp_path / "one", settings)
     said, _ = alone.communicate(timeout=600)
@@ -97,7 +97,7 @@ def test_two_hosts_agree_with_one_process(small_folder, tmp_path, parts: int) ->
 def test_a_host_that_ends_is_noticed_and_the_job_goes_on(small_folder, tmp_path) -> None:
     """Either of them killed, or one of them pre-empted: the other ends too, and the same command
     goes on to the numbers of a job that was left alone."""
-    settings = [f"--config.data={small_folder}", "--config.train.batch_parts=2"]
+    settings = [f"--config.data={small_folder}", "--config.train.microbatches=2"]
     settings += ["--config.prover.train.epochs=60"]
     undisturbed = Hosts(tmp_path / "whole", settings).end()
     assert [code for code, _ in undisturbed] == [0, 0], undisturbed

@@ -16,15 +16,15 @@ from generator.errors import InputError
 TRAIN = {
     "epochs": 3,
     "batch": 32,
-    "batch_parts": 1,
-    "products": "float32",
+    "microbatches": 1,
+    "matmul_dtype": "float32",
     "learning_rate": 1e-3,
-    "clip": 5.0,
-    "average": 0.999,
-    "reorder": 0.5,
+    "grad_clip_norm": 5.0,
+    "ema_decay": 0.999,
+    "shuffle_sentences": 0.5,
     "curriculum": 0,
     "entities": "redrawn",
-    "dev": 0.2,
+    "dev_fraction": 0.2,
 }
 SMALL = {
     "gat": {"node": 16, "heads": 2, "edge": 8, "readout": 16},
@@ -144,7 +144,7 @@ def test_a_replica_that_diverges_stops_as_it_was_and_the_others_go_on(small) -> 
 
 def test_predictions_do_not_depend_on_the_stories_beside(small) -> None:
     """Every test story gets its own answer: a subset of the tests gets the same ones."""
-    from clutrr_jax.data.arrays import Stories
+    from clutrr_jax.data.arrays import StoryArrays
 
     programs, state = train("gat", small, Replicas(1), 1)
     test = small.test_stories
@@ -152,7 +152,7 @@ def test_predictions_do_not_depend_on_the_stories_beside(small) -> None:
     rows = np.array([70, 3, 41])
     per_story = {"node_start", "n_node", "edge_start", "n_edge", "token_start", "n_token",
                  "query", "target", "clause_length"}  # fmt: skip
-    some = Stories(*(x[rows] if f in per_story else x for f, x in test._asdict().items()))
+    some = StoryArrays(*(x[rows] if f in per_story else x for f, x in test._asdict().items()))
     part, _ = programs.predict(state.params, state.other, some)
     np.testing.assert_array_equal(np.asarray(everything)[0, rows], np.asarray(part)[0])
 

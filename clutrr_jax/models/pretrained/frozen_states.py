@@ -28,7 +28,7 @@ from flax import nnx
 from tqdm import tqdm
 
 from clutrr_jax.command import cache_folder
-from clutrr_jax.data.arrays import Stories
+from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.batching import MAX_BUCKETS, best_lengths, chunk
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import Records
@@ -69,7 +69,7 @@ def with_states(data: Prepared, config: Any) -> Prepared:
         if token >= 0:
             token_of[tokenizer.vocabulary[name]] = token
 
-    def read(records: Records, stories: Stories) -> Stories:
+    def read(records: Records, stories: StoryArrays) -> StoryArrays:
         entities = np.asarray(stories.entity)
         pieces, entity, start = write_pieces(records, tokenizer, entities, config.people)
         longest = int(np.diff(start).max())
@@ -169,7 +169,7 @@ def cached_states(
 
 
 def compute_states(encoder: Bert, pieces: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Stories of like length are read together, padded to one of a few lengths."""
+    """StoryArrays of like length are read together, padded to one of a few lengths."""
     graph, weights = nnx.split(encoder)
 
     @jax.jit
