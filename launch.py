@@ -66,7 +66,7 @@ import jax
 from absl import app, flags, logging
 from ml_collections import config_flags
 
-from clutrr_jax.command import Busy, alone, cache_folder
+from clutrr_jax.command import FolderLocked, cache_folder, folder_lock
 from clutrr_jax.data.prepare import GENERATE, Prepared, prepare_run
 from clutrr_jax.models import MODELS
 from clutrr_jax.report import curve, page, results
@@ -76,8 +76,8 @@ from clutrr_jax.training.settings import check
 from experiments.grid import definition, report, slurm
 from experiments.grid.measured import is_finished
 from experiments.grid.stories import write_stories
-from generator.errors import InputError, at
-from generator.files import read_json
+from generator.errors import InputError, at, quiet_broken_pipe
+from generator.files import read_json, write_text
 
 gc.freeze()
 gc.enable()
@@ -122,7 +122,7 @@ def run(config, workdir: Path, write=write_stories) -> None:
     say(f"Runs on {device_name()}.")
     preemption.install_handler()
     if distributed.first():
-        with alone(workdir):
+        with folder_lock(workdir):
             _run(config, models, workdir, write)
     else:
         with TemporaryDirectory() as folder:
@@ -198,8 +198,10 @@ def run_here(cells: list[definition.Cell], workdir: Path, write) -> dict[str, st
         (folder / report.ERROR).unlink(missing_ok=True)
         try:
             run(cell.config, folder, write)
-        except Busy:
-            print("Another process is at work on it.", flush=True)
+        except FolderLocked:
+            print("Another process is running it.", flush=True)
+        except BrokenPipeError:
+            raise
         except Exception as error:  # whatever it is, the others go on
             failed[cell.name] = _one_line(error)
             folder.mkdir(parents=True, exist_ok=True)
@@ -242,10 +244,7 @@ def claim(path: Path, settings: dict) -> None:
                         "another --workdir"
                     )
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".part")  # another job may be reading
-        partial.write_text(json.dumps(settings, indent=1) + "\n")
-        partial.replace(path)
+        write_text(path, json.dumps(settings, indent=1) + "\n")
     except OSError as error:
         raise InputError(f"{at(path)}: cannot be written ({error.strerror})") from None
 
@@ -381,7 +380,8 @@ if __name__ == "__main__":
     # Small programs too, such as the one that draws first parameters; else those of a second alone.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     try:
-        app.run(main, flags_parser=parse_flags)
+        with quiet_broken_pipe():
+            app.run(main, flags_parser=parse_flags)
     except InputError as error:
         distributed.leave(str(error))
     except OSError as error:  # a full disk, most likely

@@ -1,4 +1,4 @@
-"""What commands share: mistakes of the user in one line, and files that are whole or not there."""
+"""Shared parts of the commands: arguments, exit codes, the cache folder and folder locks."""
 
 import argparse
 import fcntl
@@ -7,14 +7,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NoReturn
 
-from generator.errors import InputError, Parser, at
+from generator.errors import InputError, Parser, at, run_command
 
 
 class CommandParser(Parser):
-    """Arguments of `python -m clutrr_jax.NAME`, `--data` among them; which may not be shortened."""
+    """Argument parser of `python -m clutrr_jax.NAME` with the option `--data`."""
 
     def __init__(self, name: str, description: str):
         super().__init__(
@@ -28,39 +27,23 @@ class CommandParser(Parser):
 
 
 def cache_folder() -> Path:
-    """Of the user, for what takes long to make and is the same in another run: compiled programs,
-    generated stories, states of a frozen BERT."""
+    """Per-user cache of results that are slow to compute and the same for every run: compiled
+    programs, generated stories, states of a frozen BERT."""
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "clutrr_jax"
 
 
-@contextmanager
-def writing(folder: Path) -> Iterator[Path]:
-    """A place to write files; at the end they move to the folder, which is made if need be.
-
-    Raises:
-      InputError: the folder cannot be written; nothing half-written is left.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder) as place:
-            yield Path(place)
-            for file in sorted(Path(place).iterdir()):
-                file.replace(folder / file.name)
-    except OSError as error:
-        raise InputError(f"{at(folder)}: cannot be written ({error.strerror})") from None
-
-
-class Busy(InputError):
-    """Another process is at work in the folder."""
+class FolderLocked(InputError):
+    """Another process holds the lock on a folder."""
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Nobody else is in here for this folder, which is made if need be. However the process ends,
-    the system gives the folder free.
+def folder_lock(folder: Path) -> Iterator[None]:
+    """Holds an exclusive lock on a folder, which is created if necessary.
+
+    The operating system releases the lock when the process ends, however it ends.
 
     Raises:
-      Busy: somebody is.
+      FolderLocked: another process holds the lock.
       InputError: the folder cannot be written.
     """
     try:
@@ -72,18 +55,13 @@ def alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Busy(
-                f"{at(folder)}: another run is at work in it, expected that to end first, or "
+            raise FolderLocked(
+                f"{at(folder)}: another run is using it; wait until that run ends, or choose "
                 "another --workdir"
             ) from None
         yield
 
 
 def run(main: Callable[[list[str]], None]) -> NoReturn:
-    """Runs a command with the arguments of the process, and ends it."""
-    try:
-        main(sys.argv[1:])
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
-    sys.exit(0)
+    """Runs a command with the arguments of the process, and exits."""
+    sys.exit(run_command(main, sys.argv[1:]))

@@ -31,6 +31,7 @@ from clutrr_jax.models import MODELS
 from experiments.grid.definition import MODEL, Grid, Training, grid_config
 from generator.blocks import BLOCK
 from generator.config import Config, Task
+from generator.files import atomic_write
 from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank
 from generator.write import Piece, Renderer, write_dataset
@@ -77,9 +78,8 @@ def write(settings: dict[str, Any], folder: Path) -> None:
             path = folder / f"{number}.{k}_test.csv"
             if not path.exists():
                 parts = b"".join(map(render, _pieces(split, k, rows)))
-                partial = path.with_suffix(".part")
-                partial.write_bytes(parts.replace(b"task_1.%d" % k, b"task_%d.%d" % (number, k)))
-                partial.replace(path)
+                with atomic_write(path) as part:
+                    part.write_bytes(parts.replace(b"task_1.%d" % k, b"task_%d.%d" % (number, k)))
 
 
 def _pieces(split: str, k: int, rows: int) -> Iterator[Piece]:

@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-from generator.errors import InputError
+from generator.errors import InputError, run_command
 
 _COMMANDS = {
     "audit": "generator.audit",
@@ -13,24 +13,19 @@ _COMMANDS = {
 }
 
 
+def _dispatch(argv: list[str]) -> int:
+    if argv and argv[0] in _COMMANDS:
+        return import_module(_COMMANDS[argv[0]]).main(argv[1:])
+    if argv and not argv[0].startswith("-"):
+        raise InputError(
+            f'unknown command "{argv[0]}"; expected {", ".join(_COMMANDS)}, or options only'
+        )
+    return import_module("generator.command").main(argv)
+
+
 def main(argv: list[str]) -> int:
-    """Runs a command; what the user can mend is told in one line, with exit code 2."""
-    is_command = bool(argv) and argv[0] in _COMMANDS
-    try:
-        if argv and not is_command and not argv[0].startswith("-"):
-            known = ", ".join(_COMMANDS)
-            raise InputError(f'unknown command "{argv[0]}"; there are {known}, or options alone')
-        module = import_module(_COMMANDS[argv[0]] if is_command else "generator.command")
-        return module.main(argv[1:] if is_command else argv)
-    except InputError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 1
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return 130
+    """Runs a command and returns its exit code: 2 after an error that the user can fix."""
+    return run_command(_dispatch, argv)
 
 
 if __name__ == "__main__":

@@ -1,27 +1,32 @@
-"""The one exception for mistakes that a user can mend: wrong files, wrong settings."""
+"""Errors that the user can fix, and how a command reports them."""
 
 import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
-_LONGEST = 2000  # characters of a message
+_MAX_LENGTH = 2000  # characters of a message
 
 
 class InputError(Exception):
-    """Something the user gave cannot be used.
+    """Input from the user that cannot be used: a file, a setting or an argument.
 
     The message is one line: what is wrong, where (file, row, column), and what was expected.
-    Commands print it as it is and end with exit code 2. What it quotes of the input may be
-    anything: signs that cannot be printed are escaped, and a long text is cut in the middle.
+    Commands print it and end with exit code 2. It may quote arbitrary input: characters that
+    cannot be printed are escaped, and a long message is cut in the middle.
     """
 
     def __init__(self, message: str):
-        if len(message) > _LONGEST:
-            message = f"{message[: _LONGEST // 2]} ... {message[-_LONGEST // 2 :]}"
+        if len(message) > _MAX_LENGTH:
+            message = f"{message[: _MAX_LENGTH // 2]} ... {message[-_MAX_LENGTH // 2 :]}"
         super().__init__("".join(c if c.isprintable() else ascii(c)[1:-1] for c in message))
 
 
 def at(file: object, row: int | None = None, column: str | None = None) -> str:
-    """A place in the user's input: `FILE, row 3, column "story"`. Row 1 is below the header."""
+    """A position in the input: `FILE, row 3, column "story"`. Row 1 follows the header."""
     place = str(file)
     if row is not None:
         place += f", row {row}"
@@ -31,15 +36,56 @@ def at(file: object, row: int | None = None, column: str | None = None) -> str:
 
 
 def one_of(settings: Any, name: str, *known: str, of: str = "") -> str:
-    """The setting of that name, which `of` says more of: `train.`. Raises InputError if it is none
-    of the known words."""
+    """Returns the setting `name` if it is one of the known words.
+
+    Args:
+      settings: a mapping.
+      name: the key.
+      known: the accepted values.
+      of: prefix of the name in the message, such as `train.`.
+    Raises:
+      InputError: the setting has another value.
+    """
     if settings[name] not in known:
         raise InputError(f'{of}{name} "{settings[name]}": expected one of {", ".join(known)}')
     return settings[name]
 
 
 class Parser(argparse.ArgumentParser):
-    """Mistakes in the arguments of a command are InputErrors like any other."""
+    """An argument parser that raises InputError for bad arguments."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{self.prog}: {message}; see --help")
+
+
+@contextmanager
+def quiet_broken_pipe() -> Iterator[None]:
+    """Ends the process without a message when the reader of stdout is gone (`... | head -1`).
+
+    The exit code is that of a process that SIGPIPE has ended.
+    """
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes stdout once more when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+
+
+def run_command(main: Callable[[list[str]], int | None], argv: list[str]) -> int:
+    """Runs a command and returns its exit code.
+
+    An InputError is printed as one line, with exit code 2; Ctrl-C ends the command with 130.
+    """
+    try:
+        with quiet_broken_pipe():
+            return main(argv) or 0
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130

@@ -8,9 +8,11 @@ import csv
 import gzip
 import io
 import json
+import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import UnionType
@@ -207,6 +209,34 @@ def _parquet_size(content: bytes, metadata: Any) -> int:
                 raise ValueError("a page has more values than it can")
             unpacked += page.unpacked
     return max(unpacked, sum(group.total_byte_size for group in groups))
+
+
+@contextmanager
+def atomic_write(path: Path) -> Iterator[Path]:
+    """Yields a temporary path in the same folder, which is renamed to `path` at the end.
+
+    The folder is created if necessary. After an error the temporary file is removed and `path` is
+    as it was before.
+
+    Raises:
+      InputError: the file cannot be written.
+    """
+    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"{at(path)}: cannot be written ({error.strerror or error})") from None
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a UTF-8 text file atomically. Raises InputError if it cannot be written."""
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def read_json(path: Path, shape: Any = None) -> dict[str, Any]:

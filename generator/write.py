@@ -30,6 +30,7 @@ from generator.blocks import BLOCK, block, check
 from generator.clause_sets import allowed_clauses, is_listable
 from generator.config import Config, Task
 from generator.errors import InputError
+from generator.files import write_text
 from generator.hold_out import SplitBank, split_bank
 from generator.kinship import RELATIONS
 from generator.paraphrases.load import load_bank
@@ -142,9 +143,7 @@ def _start_folder(out: Path, description: str) -> None:
                     f"{path}: the folder holds data of other settings; choose another --out"
                 )
             return
-        part = path.with_name("config.json.part")
-        part.write_text(description)
-        os.replace(part, path)
+        write_text(path, description)
     except OSError as error:
         raise InputError(f"{out}: cannot be written ({error.strerror})") from None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clutrr_jax.command import alone
+from clutrr_jax.command import folder_lock
 
 ROOT = Path(__file__).parent.parent
 TINY = [
@@ -124,11 +124,11 @@ def test_a_stopped_run_goes_on_to_the_same_numbers(finished, small_folder, tmp_p
 
 
 def test_a_second_run_in_the_same_folder_is_refused(small_folder, tmp_path) -> None:
-    with alone(tmp_path):
+    with folder_lock(tmp_path):
         done = launch(*TINY, f"--config.data={small_folder}", f"--workdir={tmp_path}")
     assert done.returncode == 2
-    assert "another run is at work in it" in done.stderr and "Traceback" not in done.stderr
-    with alone(tmp_path):
+    assert "another run is using it" in done.stderr and "Traceback" not in done.stderr
+    with folder_lock(tmp_path):
         pass
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from clutrr_jax.data.records import UNSTATED, Records, by_people, tasks
 from generator.errors import InputError, at
-from generator.files import table_rows
+from generator.files import atomic_write, table_rows
 from generator.kinship import PREDICATE_OF, RELATION_ID, RELATIONS
 from generator.prover import derivable
 
@@ -144,8 +144,7 @@ def prediction_file(variant: str = "") -> str:
 def write_predictions(path: Path, predictions: Predictions, records: Records) -> None:
     """One line for each replica and test story; `row` counts from 1 within its task."""
     order = [(task, row, story) for task, rows in tasks(records) for row, story in enumerate(rows)]
-    partial = path.with_suffix(".part")
-    with partial.open("w", newline="") as file:
+    with atomic_write(path) as part, part.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_HEADER)
         for replica in range(len(predictions.best)):
@@ -159,7 +158,6 @@ def write_predictions(path: Path, predictions: Predictions, records: Records) ->
                     f"{predictions.probability[replica, story]:.4f}",
                     RELATIONS[predictions.last[replica, story]],
                 ))  # fmt: skip
-    partial.replace(path)
 
 
 def read_predictions(path: Path, records: Records) -> Predictions:

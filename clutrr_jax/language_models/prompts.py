@@ -19,12 +19,13 @@ from pathlib import Path
 
 import numpy as np
 
-from clutrr_jax.command import CommandParser, run, writing
+from clutrr_jax.command import CommandParser, run
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.data.story_ids import story_ids
 from clutrr_jax.evaluation.proofs import Fact, Step, prove
 from generator.errors import InputError, at
+from generator.files import write_text
 from generator.kinship import RELATION_OF, RELATIONS
 
 SHOTS = 4
@@ -130,8 +131,7 @@ def main(arguments: list[str]) -> None:
     solved = examples(data.train, shots, options.seed, steps) if data.train and shots else []
     ids = story_ids(options.data, data.test)
     lines = [json.dumps(prompt) for prompt in prompts(data.test, ids, solved, steps)]
-    with writing(options.out.parent) as place:
-        (place / options.out.name).write_text("\n".join(lines) + "\n")
+    write_text(options.out, "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

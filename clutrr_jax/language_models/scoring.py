@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from clutrr_jax.command import CommandParser, run, writing
+from clutrr_jax.command import CommandParser, run
 from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.records import tasks
 from clutrr_jax.data.story_ids import story_ids
@@ -31,6 +31,7 @@ from clutrr_jax.language_models.submissions import UNMAPPED, Submission, read_su
 from clutrr_jax.report import curve
 from clutrr_jax.report.results import BASELINES, column_names, number, plain_text
 from generator.errors import InputError, at
+from generator.files import atomic_write, write_text
 
 __doc__ = __doc__.replace("{rules}", RULES)
 
@@ -144,10 +145,10 @@ def write(results: dict[str, Any], folder: Path) -> None:
     Raises:
       InputError: the folder cannot be written.
     """
-    with writing(folder) as place:
-        curve.draw(results, place / "scores.png")
-        (place / "scores.json").write_text(json.dumps(results, indent=1) + "\n")
-        (place / "scores.txt").write_text(text(results) + "\n")
+    with atomic_write(folder / "scores.png") as part:
+        curve.draw(results, part)
+    write_text(folder / "scores.json", json.dumps(results, indent=1) + "\n")
+    write_text(folder / "scores.txt", text(results) + "\n")
 
 
 def main(arguments: list[str]) -> None:

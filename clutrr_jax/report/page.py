@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from clutrr_jax.command import writing
 from clutrr_jax.data.records import UNSTATED, Records, tasks
 from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.attention import Attention, read_attention
@@ -26,6 +25,7 @@ from clutrr_jax.evaluation.proofs import Fact, prove
 from clutrr_jax.report import reading
 from clutrr_jax.report.results import EXTRACTION, column_names, table
 from generator.config import TASKS
+from generator.files import write_text
 from generator.kinship import (
     INVERSE,
     NUM_PREDICATES,
@@ -250,6 +250,5 @@ def write(results: dict[str, Any], test: Records, folder: Path) -> None:
     predictions = {m: read_predictions(f / "predictions.csv", test) for m, f in models.items()}
     attention = {model: read_attention(f, test) for model, f in models.items()}
     extraction = {model: read_extracted(f, test) for model, f in models.items()}
-    with writing(folder) as place:
-        objects = content(results, test, predictions, attention, extraction)
-        (place / "report.html").write_text(render("run", objects))
+    objects = content(results, test, predictions, attention, extraction)
+    write_text(folder / "report.html", render("run", objects))

@@ -19,7 +19,7 @@ from clutrr_jax.evaluation.metrics import (
     score,
 )
 from clutrr_jax.models import MODELS
-from generator.files import read_json
+from generator.files import read_json, write_text
 
 # What needs no training: a prover with the 16 rules, one with rules read off the train rows, and a
 # constant answer. Of two readings the provers say the first by number, right or wrong.
@@ -218,6 +218,4 @@ def write(results: dict[str, Any], folder: Path) -> None:
         ("results.json", json.dumps(results, indent=1) + "\n"),
         ("results.md", markdown(results)),
     ):
-        partial = folder / (name + ".part")
-        partial.write_text(text)
-        partial.replace(folder / name)
+        write_text(folder / name, text)

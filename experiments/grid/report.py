@@ -6,7 +6,6 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from clutrr_jax.command import writing
 from clutrr_jax.report import page
 from clutrr_jax.report.results import markdown_table, number, plain_text
 from clutrr_jax.training.settings import train_settings
@@ -25,6 +24,7 @@ from experiments.grid.measured import (
     run_results,
     together,
 )
+from generator.files import atomic_write, write_text
 
 MARK = "*"  # at a difference: the two intervals do not meet
 ERROR = "error.txt"  # in the folder of a cell that failed
@@ -270,12 +270,12 @@ def write(config: Any, cells: list[Cell], workdir: Path) -> tuple[dict[str, Any]
     table = fill(cells, workdir)
     results = collect(config, cells, table, workdir)
     shown = lines(config.grid, results)
-    with writing(workdir) as place:
-        (place / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-        (place / "results.md").write_text(markdown(config, results, shown))
-        content = page_content(config, results, shown)
-        (place / "report.html").write_text(page.render("grid", content))
-        plot.draw(config.grid, results, place / "curve.png")
+    write_text(workdir / "results.json", json.dumps(results, indent=1) + "\n")
+    write_text(workdir / "results.md", markdown(config, results, shown))
+    content = page_content(config, results, shown)
+    write_text(workdir / "report.html", page.render("grid", content))
+    with atomic_write(workdir / "curve.png") as part:
+        plot.draw(config.grid, results, part)
     return results, shown
 
 
@@ -285,9 +285,8 @@ def write_counts(name: str, counts: Counts, workdir: Path) -> str:
     head = ["", "here", "paper", "difference"]
     table = [head, *([label, _count(a), _count(b), _count(a - b)] for label, a, b in rows)]
     found = [{"name": label, "measured": a, "published": b} for label, a, b in rows]
-    with writing(workdir) as place:
-        (place / "results.json").write_text(json.dumps({"name": name, "rows": found}, indent=1))
-        (place / "results.md").write_text("\n".join([f"# {name}", "", *markdown_table(table), ""]))
+    write_text(workdir / "results.json", json.dumps({"name": name, "rows": found}, indent=1))
+    write_text(workdir / "results.md", "\n".join([f"# {name}", "", *markdown_table(table), ""]))
     return plain_text(table)
 
 

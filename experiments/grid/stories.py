@@ -19,6 +19,8 @@ import numpy as np
 import generator
 from clutrr_jax.command import cache_folder
 from generator.config import Config
+from generator.errors import InputError
+from generator.files import atomic_write
 from generator.write import write_dataset
 
 MOST = 16  # data sets that are kept, those that were used last
@@ -40,7 +42,7 @@ def write_stories(settings: dict[str, Any], folder: Path) -> None:
     kept = cache_folder() / "stories" / _identity(config)
     if not _copy(kept, folder):
         write_dataset(config, folder)
-        with suppress(OSError):  # a cache that cannot be written is no fault of the run
+        with suppress(OSError, InputError):  # a cache that cannot be written is no fault of the run
             _keep(folder, kept)
 
 
@@ -85,13 +87,8 @@ def _keep(folder: Path, kept: Path) -> None:
         for file in files:
             archive.write(file, file.name)
     content = zipped.getvalue()
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    part = kept.with_suffix(f".{os.getpid()}.part")
-    try:
+    with atomic_write(kept) as part:
         part.write_bytes(_checksum(content) + content)
-        part.replace(kept)
-    finally:
-        part.unlink(missing_ok=True)
     for old in sorted(kept.parent.iterdir(), key=lambda file: file.stat().st_mtime)[:-MOST]:
         old.unlink(missing_ok=True)
 

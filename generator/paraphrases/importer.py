@@ -8,7 +8,6 @@ other stories with other names. A paraphrase that comes back nowhere is not take
 
 import json
 import math
-import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from generator.errors import InputError, Parser, at
+from generator.files import write_text
 from generator.kinship import GENDER_OF
 from generator.tables import Row, data_sets
 from generator.text import MAX_PIECE, Bank, ClauseKey, clause_name
@@ -245,14 +245,7 @@ def imported(
 def save_bank(bank: Bank, path: Path) -> None:
     """Writes a bank for `banks.read_bank`, whole or not at all. Raises InputError."""
     templates = {clause_name(key): texts for key, texts in sorted(bank.templates.items())}
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("w", encoding="utf-8") as file:
-            json.dump({"name": bank.name, "templates": templates}, file, indent=1)
-            file.write("\n")
-        os.replace(part, path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    write_text(path, json.dumps({"name": bank.name, "templates": templates}, indent=1) + "\n")
 
 
 def main(argv: list[str]) -> int:

@@ -19,9 +19,7 @@ does.
 
 import argparse
 import csv
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +28,7 @@ from uuid import UUID
 import numpy as np
 
 from generator.errors import InputError, Parser
+from generator.files import atomic_write
 from generator.kinship import GENDERS, NUM_RELATIONS, RELATION_OF, RELATIONS
 from generator.workshop.paths import Family, Paths, count_paths, family, paths_of
 from generator.workshop.rules import RELATIONS_2018, prove
@@ -164,18 +163,10 @@ def write(path: Path, table: Iterator[tuple[str, ...]]) -> None:
     Raises:
       InputError: the file cannot be written.
     """
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with open(part, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            writer.writerows((number, *row) for number, row in enumerate(table))
-        os.replace(part, path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-    finally:
-        with suppress(OSError):
-            part.unlink()
+    with atomic_write(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows((number, *row) for number, row in enumerate(table))
 
 
 def _numbers(text: str) -> list[int]:

@@ -13,7 +13,6 @@ States are kept as float16, half the memory: 770 bytes per word piece of a model
 """
 
 import hashlib
-import os
 import re
 import sys
 from collections.abc import Mapping
@@ -37,6 +36,7 @@ from clutrr_jax.models.pretrained.encoder import Bert
 from clutrr_jax.models.pretrained.folder import find_folder
 from clutrr_jax.models.pretrained.wordpiece import FIRST, HIDDEN, LAST, WordPiece, read_wordpiece
 from generator.errors import InputError, at, one_of
+from generator.files import atomic_write
 from generator.kinship import RELATIONS
 
 PEOPLE = ("numbers", "hidden")
@@ -160,11 +160,8 @@ def cached_states(
     except (OSError, ValueError, EOFError):  # not there, or the disk was full: computed anew
         pass
     states = compute_states(encoder, pieces, start)
-    cache.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".{os.getpid()}.part")
-    with partial.open("wb") as file:
-        np.save(file, states)
-    partial.replace(path)
+    with atomic_write(path) as part:
+        np.save(part, states)
     return states
 
 
