@@ -1,4 +1,4 @@
-.PHONY: demo test lint
+.PHONY: demo test test-slow lint
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -7,7 +7,10 @@ demo: .venv/runtime
 	$(BIN)/python launch.py --config=experiments/demo.py --workdir=runs/demo
 
 test: .venv/dev
-	$(BIN)/python -m pytest -q -n auto --dist worksteal
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow and not browser and not cluster"
+
+test-slow: .venv/dev
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "slow or browser or cluster"
 
 lint: .venv/dev
 	$(BIN)/ruff format --check .

@@ -1,20 +1,30 @@
-"""`python -m benchmarks [models|generator|reading|start] ...`; see `--help` of each."""
+"""Speed measurements.
+
+    python -m benchmarks models      training and test speed of the models, against matmul peak
+    python -m benchmarks generator   speed of the story generator
+    python -m benchmarks reading     time from a data file to padded batches
+
+Without a name, `models` is run. Each has its own options: `python -m benchmarks NAME --help`.
+"""
 
 import sys
 from importlib import import_module
 
 from generator.errors import InputError
 
-_COMMANDS = {name: f"benchmarks.{name}" for name in ("models", "generator", "reading", "start")}
+BENCHMARKS = ("models", "generator", "reading")
 
 
 def main(argv: list[str]) -> int:
-    """Runs one benchmark; `models` is the default."""
-    command, rest = ("models", argv) if not argv or argv[0].startswith("-") else (argv[0], argv[1:])
+    """Runs one benchmark and returns the exit code."""
+    if argv and argv[0] in ("-h", "--help"):
+        print(__doc__.strip())
+        return 0
+    name, rest = ("models", argv) if not argv or argv[0].startswith("-") else (argv[0], argv[1:])
     try:
-        if command not in _COMMANDS:
-            raise InputError(f'unknown benchmark "{command}", expected {", ".join(_COMMANDS)}')
-        return import_module(_COMMANDS[command]).main(rest)
+        if name not in BENCHMARKS:
+            raise InputError(f'unknown benchmark "{name}", expected {", ".join(BENCHMARKS)}')
+        return import_module(f"benchmarks.{name}").main(rest)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -1,7 +1,8 @@
-"""Speed of the generator on one core: `python -m benchmarks generator`.
+"""Speed of the generator: `python -m benchmarks generator`.
 
-Stories per second from nothing to the bytes of the CSV file (or .csv.gz, .parquet), all published
-columns and the audit of each row included, and from nothing to arrays in memory.
+Stories per second of processor time on one core, for each task and output format: from nothing to
+the bytes of a CSV file (or .csv.gz, .parquet) with all published columns and the audit of each row,
+and from nothing to arrays in memory.
 """
 
 import argparse
@@ -9,42 +10,50 @@ import time
 from collections.abc import Callable
 
 from generator.config import Config, parse_tasks
+from generator.errors import Parser
 from generator.generate import generate
 from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank
 from generator.write import FORMATS, Piece, Renderer
 
-_TASKS = ("1.2", "1.3", "5.3", "1.10")
+TASKS = ("1.2", "1.3", "5.3", "1.10")
+BLOCK = 1024  # stories
 
 
 def main(argv: list[str]) -> int:
-    """Prints one line per task and form of output."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks generator", description=__doc__)
+    """Prints one line per task and language."""
+    parser = Parser(
+        prog="python -m benchmarks generator",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--seconds", type=float, default=3.0, help="per measurement [3]")
     seconds = parser.parse_args(argv).seconds
     print("stories per second of processor time, on one core")
     print(f"{'task':6}{'language':12}" + "".join(f"{name:>12}" for name in (*FORMATS, "arrays")))
     for language in ("paraphrase", "synthetic"):
-        for name in _TASKS:
+        for name in TASKS:
             config = Config(train=parse_tasks(name), test=(), language=language)
-            speeds = [_rate(_written(config, form), seconds) for form in FORMATS]
-            speeds.append(_rate(_arrays(config), seconds))
+            speeds = [_rate(_file_block(config, form), seconds) for form in FORMATS]
+            speeds.append(_rate(_array_block(config), seconds))
             print(f"{name:6}{language:12}" + "".join(f"{s:12,.0f}" for s in speeds), flush=True)
     return 0
 
 
-def _written(config: Config, form: str) -> Callable[[int], int]:
+def _file_block(config: Config, form: str) -> Callable[[int], int]:
+    """Returns a function that renders one block of stories as bytes and returns their number."""
     render = Renderer(config, split_bank(load_bank(config), config), form)
 
     def run(block: int) -> int:
-        render(Piece("train", config.train[0], block, 1024, 1 + 1024 * block))
-        return 1024
+        render(Piece("train", config.train[0], block, BLOCK, 1 + BLOCK * block))
+        return BLOCK
 
     return run
 
 
-def _arrays(config: Config) -> Callable[[int], int]:
-    return lambda block: len(generate(config, rows=1024, first=1024 * block, text=False))
+def _array_block(config: Config) -> Callable[[int], int]:
+    """Returns a function that generates one block of stories as arrays and returns their number."""
+    return lambda block: len(generate(config, rows=BLOCK, first=BLOCK * block, text=False))
 
 
 def _rate(run: Callable[[int], int], seconds: float) -> float:

@@ -1,13 +1,12 @@
-"""Training and test speed of each model, beside the matmul rate of the machine in the same run.
+"""Training and test speed of models, next to the machine's matmul rate measured in the same run.
 
     python -m benchmarks models
-    python -m benchmarks models --cores 1 --data path/to/data_089907f8.zip --json today.json
-    python -m benchmarks models --cores 1 --data path/to/data_089907f8.zip --compare today.json
+    python -m benchmarks models --cores 1 --data path/to/data_089907f8.zip --json before.json
+    python -m benchmarks models --cores 1 --data path/to/data_089907f8.zip --compare before.json
 
-A training step is what an epoch is made of: packing a batch, the gradient, and the optimizer; a
-test predicts all test stories. FLOP are those of the matrix products, padding included. Memory is
-the most that the process had at once while it was busy with the model; on an accelerator, what had
-been in use there at once until then.
+A training epoch packs the batches, computes the gradients and updates the parameters; a test
+predicts all test stories. FLOPs are those of the matrix products, padding included. Memory is the
+peak of the process while it worked on the model; on an accelerator, the peak in use so far.
 """
 
 import argparse
@@ -25,15 +24,52 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
+from flax import nnx
+from ml_collections import ConfigDict
 
-from benchmarks import whole
+from benchmarks import positive_int
 from benchmarks.flops import matmul_flops
+from clutrr_jax.data.batching import TEST_BATCH, pack, plan_shapes, targets
+from clutrr_jax.data.prepare import prepare
+from clutrr_jax.models import MODELS
+from clutrr_jax.models.common import split
+from clutrr_jax.models.pretrained.frozen_states import with_states
+from clutrr_jax.training.loop import device_name
+from clutrr_jax.training.replicas import Replicas
+from clutrr_jax.training.steps import build
+from experiments.base import base
+from generator.config import Config
 from generator.errors import InputError, Parser, at
 from generator.files import read_json
+from generator.write import write_dataset
+
+COLUMNS = "{:18}{:>9}{:>6}" + "{:>16}{:>9}{:>10}" * 2 + "{:>7}"
 
 
 def main(argv: list[str]) -> int:
     """Prints the table."""
+    arguments = parse(argv)
+    before = read_rows(arguments.compare) if arguments.compare else []
+    limit_cores(arguments.cores, max(arguments.replicas))
+    print(f"{device_name()}, {arguments.cores} core(s), median of {arguments.repeats}")
+    peak = matmul_rate(arguments.repeats)
+    print(f"matmul [2048, 2048] x [2048, 2048], float32: {peak / 1e9:.0f} GFLOP/s")
+    speed = ["stories/s", "GFLOP/s", "of matmul"]
+    head = ["train " + speed[0], *speed[1:], "test " + speed[0], *speed[1:], "GB"]
+    print(COLUMNS.format("model", "replicas", "batch", *head))
+    rows = []
+    for row in measure(arguments):
+        rows.append(row)
+        print(table_row(row, peak) + change(row, before), flush=True)
+        if arguments.json:
+            about = {"device": device_name(), "cores": arguments.cores, "matmul": peak}
+            arguments.json.write_text(json.dumps(about | {"rows": rows}, indent=1) + "\n")
+    return 0
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    """Parses the command line; raises InputError."""
     parser = Parser(
         prog="python -m benchmarks models",
         description=__doc__,
@@ -41,73 +77,72 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--data", help="a CLUTRR data set; default: 10,000 generated stories")
     parser.add_argument(
-        "--stories", type=whole, help="train and test stories at most; default: all"
+        "--stories", type=positive_int, help="most train stories and most test stories to use [all]"
     )
-    parser.add_argument("--models", default="", help="comma-separated; default: all")
-    parser.add_argument("--cores", type=whole, default=os.cpu_count(), help="CPU cores to use")
+    parser.add_argument("--models", default="", help="comma-separated names [all]")
     parser.add_argument(
-        "--replicas", type=_numbers, default="1", help="trained at once; 1,10: each"
-    )
-    parser.add_argument(
-        "--batch", type=_numbers, default="100", help="stories per step; 100,400: each"
+        "--cores", type=positive_int, default=os.cpu_count(), help="CPU cores to use [all]"
     )
     parser.add_argument(
-        "--repeats", type=whole, default=5, help="timed epochs; their median counts"
+        "--replicas", type=_positive_ints, default="1", metavar="N,N,...",
+        help="number of replicas trained together, or several to compare [1]",
+    )  # fmt: skip
+    parser.add_argument(
+        "--batch", type=_positive_ints, default="100", metavar="N,N,...",
+        help="stories per step, or several to compare [100]",
+    )  # fmt: skip
+    parser.add_argument(
+        "--repeats", type=positive_int, default=5, help="timed epochs; the median is printed [5]"
     )
-    parser.add_argument("--json", type=Path, help="file to write the figures to, every epoch's")
-    parser.add_argument("--compare", type=Path, help="such a file, to show the change since")
+    parser.add_argument("--json", type=Path, help="file to write the figures of every epoch to")
+    parser.add_argument("--compare", type=Path, help="a file written by --json: prints the change")
     arguments = parser.parse_args(argv)
-    before = _read(arguments.compare) if arguments.compare else []
+    arguments.models = arguments.models.split(",") if arguments.models else list(MODELS)
+    for name in arguments.models:
+        if name not in MODELS:
+            raise InputError(f'no model "{name}", expected some of {", ".join(MODELS)}')
     if arguments.json and not arguments.json.absolute().parent.is_dir():
         raise InputError(f"{at(arguments.json)}: cannot be written, there is no such folder")
+    return arguments
+
+
+def _positive_ints(text: str) -> list[int]:
+    return [positive_int(number) for number in text.split(",")]
+
+
+def limit_cores(cores: int, replicas: int) -> None:
+    """Restricts the process to some CPU cores, with one JAX device per core that replicas can use.
+
+    Must run before JAX initialises its devices.
+    """
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.cores])
-    jax.config.update("jax_num_cpu_devices", min(arguments.cores, max(arguments.replicas)))
-    # Imported here: what it imports looks at the devices.
-    from clutrr_jax.training.loop import device_name
-
-    print(f"{device_name()}, {arguments.cores} core(s), median of {arguments.repeats}")
-    peak = matmul_rate(arguments.repeats)
-    print(f"matmul [2048, 2048] x [2048, 2048], float32: {peak / 1e9:.0f} GFLOP/s")
-    of_each = ["stories/s", "GFLOP/s", "of matmul"]
-    head = ["train " + of_each[0], *of_each[1:], "test " + of_each[0], *of_each[1:]]
-    head += ["compile s", "GB"]
-    line = "{:18}{:>9}{:>6}" + "{:>16}{:>9}{:>10}" * 2 + "{:>10}{:>7}"
-    print(line.format("model", "replicas", "batch", *head))
-    rows = []
-    for row in measure(arguments):
-        rows.append(row)
-        cells = []
-        for part, flops in (("train", "flops"), ("test", "test_flops")):
-            speed = statistics.median(row[part])
-            rate = row[flops] * speed
-            cells += [f"{speed:,.0f}", f"{rate / 1e9:.1f}", f"{rate / peak:.0%}"]
-        cells += [f"{row['compile']:.1f}", f"{row['memory']:.2f}"]
-        print(
-            line.format(row["model"], row["replicas"], row["batch"], *cells) + _change(row, before),
-            flush=True,
-        )
-        if arguments.json:
-            about = {"device": device_name(), "cores": arguments.cores, "matmul": peak}
-            arguments.json.write_text(json.dumps(about | {"rows": rows}, indent=1) + "\n")
-    return 0
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
+    jax.config.update("jax_num_cpu_devices", min(cores, replicas))
 
 
-def _numbers(text: str) -> list[int]:
-    return [whole(number) for number in text.split(",")]
-
-
-def _read(path: Path) -> list[dict[str, Any]]:
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Reads the rows that `--json` wrote; raises InputError."""
     row = {"model": str, "replicas": int, "batch": int, "train": [float]}
     try:
         rows: list[dict[str, Any]] = read_json(path, {"rows": [row]})["rows"]
         return rows
     except InputError as error:
-        raise InputError(f"{at(path)}: expected what --json has written ({error})") from None
+        raise InputError(f"{at(path)}: expected a file written by --json ({error})") from None
 
 
-def _change(row: dict[str, Any], before: list[dict[str, Any]]) -> str:
-    """The change of the training speed since, and how far the epochs of either run lay apart."""
+def table_row(row: dict[str, Any], peak: float) -> str:
+    """Formats one measurement; rates are medians over epochs, shares are of the matmul `peak`."""
+    cells = []
+    for part, flops in (("train", "flops"), ("test", "test_flops")):
+        speed = statistics.median(row[part])
+        rate = row[flops] * speed
+        cells += [f"{speed:,.0f}", f"{rate / 1e9:.1f}", f"{rate / peak:.0%}"]
+    memory = f"{row['memory']:.2f}"
+    return COLUMNS.format(row["model"], row["replicas"], row["batch"], *cells, memory)
+
+
+def change(row: dict[str, Any], before: list[dict[str, Any]]) -> str:
+    """Change of the training speed, and the largest spread between epochs of either run."""
     for old in before:
         if all(old[key] == row[key] for key in ("model", "replicas", "batch")):
             was, now = statistics.median(old["train"]), statistics.median(row["train"])
@@ -116,106 +151,26 @@ def _change(row: dict[str, Any], before: list[dict[str, Any]]) -> str:
     return ""
 
 
-def peak_memory() -> float:
-    """GB. Where Linux tells it, since the last call."""
-    stats = jax.devices()[0].memory_stats()
-    if stats:
-        return stats["peak_bytes_in_use"] / 1e9
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return float("nan")
-    most = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak
-    return int(most.split()[1]) * 1024 / 1e9
-
-
-def seconds(run: Callable[[], Any], repeats: int) -> list[float]:
-    """Of `repeats` calls after one that is not counted."""
-    jax.block_until_ready(run())
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        jax.block_until_ready(run())
-        times.append(time.perf_counter() - start)
-    return times
-
-
-def matmul_rate(repeats: int) -> float:
-    """Float32 operations per second of one large product, on the first device."""
-    n = 2048
-    x = jax.random.normal(jax.random.key(0), (n, n))
-    square = jax.jit(lambda x: x @ x)
-    return 2 * n**3 / statistics.median(seconds(lambda: square(x), repeats))
-
-
-def flops_per_story(
-    spec: Any, settings: Any, data: Any, stories: Any, batch: int, train: bool
-) -> float:
-    """Operations in the matrix products of a gradient, or of a prediction, padding included; over
-    the shapes that `stories` are packed to, by how many of them each has."""
-    import optax
-    from flax import nnx
-
-    from clutrr_jax.data.batching import pack, plan_shapes, targets
-    from clutrr_jax.models.common import split
-
-    model = spec.model(settings, data.sizes, rngs=nnx.Rngs(0))
-    if train:
-        model.train()
-    else:
-        model.eval()
-    graph, params, other = split(model)
-    total = 0.0
-    for shape, rows in zip(*plan_shapes(spec.kind, stories, batch), strict=True):
-        packed = pack(stories, jnp.arange(shape.stories), shape)
-
-        def answer(params: Any, packed: Any = packed) -> jax.Array:
-            return nnx.merge(graph, params, other, copy=True)(packed)
-
-        def loss(params: Any, packed: Any = packed) -> jax.Array:
-            logits, target = answer(params, packed), targets(packed)[0]
-            return optax.softmax_cross_entropy_with_integer_labels(logits, target).mean()
-
-        flops = matmul_flops(jax.grad(loss) if train else answer, params)
-        total += flops / shape.stories * len(rows)
-    return total / len(stories.target)
-
-
 def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """For each model, number of replicas and batch: train and test stories per second in each
-    epoch, FLOP per train and test story, the seconds that compiling adds to the first epoch, and
-    memory in GB."""
-    from ml_collections import ConfigDict
+    """Measures each combination of model, number of replicas and batch size.
 
-    from clutrr_jax.data.batching import TEST_BATCH
-    from clutrr_jax.data.prepare import prepare
-    from clutrr_jax.models import MODELS
-    from clutrr_jax.models.pretrained.frozen_states import with_states
-    from clutrr_jax.training.replicas import Replicas
-    from clutrr_jax.training.steps import build
-    from experiments.base import base
-    from generator.config import Config
-    from generator.write import write_dataset
-
-    names = arguments.models.split(",") if arguments.models else list(MODELS)
-    for name in names:
-        if name not in MODELS:
-            raise InputError(f'no model "{name}", expected some of {", ".join(MODELS)}')
+    Yields:
+      A dict: train and test stories per second of each epoch, FLOPs per train and per test story,
+      peak memory in GB.
+    """
     with tempfile.TemporaryDirectory() as folder:
         if not arguments.data:
             write_dataset(Config(), Path(folder))
         words = prepare(arguments.data or folder, most=arguments.stories)
-    for name, count, batch in product(names, arguments.replicas, arguments.batch):
+    for name, count, batch in product(arguments.models, arguments.replicas, arguments.batch):
         peak_memory()
         train = base("benchmarks", "").train
-        train.update(batch=batch, dev=0.0)
+        train.update(batch=batch, dev_fraction=0.0)
         spec, replicas = MODELS[name], Replicas(count)
         settings = ConfigDict(spec.config)
         data = with_states(words, settings) if spec.kind == "states" else words
         programs = build(spec, settings, train, data.sizes, data.train_stories, replicas)
-        start = time.perf_counter()
         state, _ = jax.block_until_ready(programs.epoch(programs.init(), 1))
-        first = time.perf_counter() - start
         epochs = []
         for epoch in range(2, 2 + arguments.repeats):
             start = time.perf_counter()
@@ -233,6 +188,68 @@ def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
             "test": [count * len(words.test) / s for s in tests],
             "flops": flops(data.train_stories, batch, train=True),
             "test_flops": flops(data.test_stories, test_batch, train=False),
-            "compile": first - statistics.median(epochs),
             "memory": peak_memory(),
         }
+
+
+def seconds(run: Callable[[], Any], repeats: int) -> list[float]:
+    """Seconds of each of `repeats` calls, after one warm-up call."""
+    jax.block_until_ready(run())
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        jax.block_until_ready(run())
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def matmul_rate(repeats: int) -> float:
+    """FLOP/s of one large float32 matrix product on the first device."""
+    n = 2048
+    x = jax.random.normal(jax.random.key(0), (n, n))
+    square = jax.jit(lambda x: x @ x)
+    return 2 * n**3 / statistics.median(seconds(lambda: square(x), repeats))
+
+
+def peak_memory() -> float:
+    """Peak memory in GB: of the device, or on a CPU of the process since the last call."""
+    stats = jax.devices()[0].memory_stats()
+    if stats:
+        return stats["peak_bytes_in_use"] / 1e9
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return float("nan")
+    most = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM
+    return int(most.split()[1]) * 1024 / 1e9
+
+
+def flops_per_story(
+    spec: Any, settings: Any, data: Any, stories: Any, batch: int, train: bool
+) -> float:
+    """Matmul FLOPs per story of a gradient (`train`) or a prediction, padding included.
+
+    Averages over the padded shapes that `stories` are packed to, weighted by their stories.
+    """
+    model = spec.model(settings, data.sizes, rngs=nnx.Rngs(0))
+    if train:
+        model.train()
+    else:
+        model.eval()
+    graph, params, other = split(model)
+    total = 0.0
+    for shape, rows in zip(*plan_shapes(spec.kind, stories, batch), strict=True):
+        packed = pack(stories, jnp.arange(shape.stories), shape)
+
+        def logits(params: Any, packed: Any = packed) -> jax.Array:
+            return nnx.merge(graph, params, other, copy=True)(packed)
+
+        def loss(params: Any, packed: Any = packed) -> jax.Array:
+            losses = optax.softmax_cross_entropy_with_integer_labels(
+                logits(params, packed), targets(packed)[0]
+            )
+            return losses.mean()
+
+        flops = matmul_flops(jax.grad(loss) if train else logits, params)
+        total += flops / shape.stories * len(rows)
+    return total / len(stories.target)

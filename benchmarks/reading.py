@@ -1,8 +1,8 @@
-"""How long a data set takes from its file to padded arrays: `python -m benchmarks reading FILE...`.
+"""Time from a data file to padded batches: `python -m benchmarks reading FILE...`.
 
-Seconds for each step: the file to records, the records to flat arrays on the device, and these to
-padded batches of all stories, as graphs and as tokens. The packing is compiled before, as it is a
-part of the programs that train and test.
+Seconds for each step: file to records, records to flat arrays on the device, and arrays to padded
+batches of all stories, as graphs and as tokens. Packing is compiled beforehand, because training
+and testing run it inside their own compiled programs.
 """
 
 import argparse
@@ -15,7 +15,13 @@ from typing import Any
 
 import jax
 
+from clutrr_jax.data.arrays import build_arrays, entity_pool
+from clutrr_jax.data.batching import InputKind, chunk, pack, plan_shapes
+from clutrr_jax.data.dataset import load
+from clutrr_jax.data.vocabulary import build_vocabulary
 from generator.errors import Parser
+
+BATCH = 100  # stories
 
 
 def main(argv: list[str]) -> int:
@@ -27,7 +33,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a CLUTRR data set")
     arguments = parser.parse_args(argv)
-    print(f"{'data set':20}{'stories':>9}{'records':>9}{'arrays':>9}{'batches':>9}{'in all':>9}")
+    print(f"{'data set':20}{'stories':>9}{'records':>9}{'arrays':>9}{'batches':>9}{'total':>9}")
     for file in arguments.files:
         stories, seconds = measure(file)
         columns = [*seconds, sum(seconds)]
@@ -36,11 +42,7 @@ def main(argv: list[str]) -> int:
 
 
 def measure(file: Path) -> tuple[int, list[float]]:
-    """The number of stories, and the seconds of each step."""
-    from clutrr_jax.data.arrays import build_arrays, entity_pool
-    from clutrr_jax.data.dataset import load
-    from clutrr_jax.data.vocabulary import build_vocabulary
-
+    """Returns the number of stories and the seconds of each of the three steps."""
     times = [time.perf_counter()]
     data = load(file)
     splits = [records for records in (data.train, data.test) if records is not None]
@@ -57,13 +59,11 @@ def measure(file: Path) -> tuple[int, list[float]]:
 
 
 def packing(stories: Any) -> list[Callable[[], Any]]:
-    """Compiled programs that pack all stories into graph batches and token batches."""
-    from clutrr_jax.data.batching import InputKind, chunk, pack, plan_shapes
-
+    """Returns compiled programs that pack all stories into graph batches and token batches."""
     programs: list[Callable[[], Any]] = []
     kinds: tuple[InputKind, ...] = ("graph", "tokens")
     for kind in kinds:
-        shapes, buckets = plan_shapes(kind, stories, min(100, len(stories.target)))
+        shapes, buckets = plan_shapes(kind, stories, min(BATCH, len(stories.target)))
         for shape, rows in zip(shapes, buckets, strict=True):
 
             def batches(stories: Any, chunks: Any, shape: Any = shape) -> Any:
