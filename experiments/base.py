@@ -23,17 +23,16 @@ def base(name: str, models: str) -> ConfigDict:
     config.train = ConfigDict({
         "replicas": 10,
         "epochs": 100,
-        "entities": "redrawn",  # each epoch, or fixed or learned; the paper's: fixed
+        "entities": "redrawn",  # every epoch; fixed (as in the paper) or learned
         "batch": 100,  # stories per step
-        "microbatches": 1,  # of each batch, for as many devices to share it
-        "matmul_dtype": "float32",  # or bfloat16: inputs of all matrix products in training
+        "microbatches": 1,  # parts of each batch, which devices can share
         "learning_rate": 1e-3,  # of Adam
-        "grad_clip_norm": 5.0,  # largest norm of the gradient
-        "ema_decay": 0.999,  # decay per step of the parameters' moving average, which is tested
+        "grad_clip_norm": 5.0,
+        "ema_decay": 0.999,  # per step, of the averaged parameters that are evaluated
         "shuffle_sentences": 0.5,  # fraction of stories whose sentences are shuffled each epoch
-        "curriculum": 0,  # epochs at first that see the shortest clauses alone
-        "dev_fraction": 0.2,  # share of the train stories that selects the epoch to be tested
-        "checkpoint_minutes": 1.0,  # and always after the last epoch
+        "curriculum": 0,  # first epochs that train on the shortest clauses only
+        "dev_fraction": 0.2,  # of the train stories, to select the epoch that is tested
+        "checkpoint_minutes": 1.0,  # between checkpoints; one is always written at the end
     })  # fmt: skip
 
     # Every model's settings, and its own `train` settings where it is not to share those above.

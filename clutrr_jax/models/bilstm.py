@@ -1,4 +1,4 @@
-"""The BiLSTMs that pool over all words of a story.
+"""BiLSTMs that pool over all tokens of a story.
 
 Shapes: B stories, T tokens, H hidden dimension.
 """
@@ -10,23 +10,22 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models import reader
-from clutrr_jax.models.common import Readout
-from clutrr_jax.ops.matmul import RoundedLinear
+from clutrr_jax.models.common import Readout, matmul_linear
 from generator.errors import one_of
 
 CONFIG = reader.CONFIG | {"readout": 200}  # Sinha et al. 2019, appendix 2.2
 
 
 class BiLSTMModel(nnx.Module):
-    """Bidirectional LSTM over the story, pooled over its tokens (Sinha et al. 2019, 1.1): the mean
-    of the states, or their mean weighted by attention that knows the asked entities."""
+    """Bidirectional LSTM over the story with pooling over its tokens (Sinha et al. 2019, appendix
+    1.1): the mean state, or an attention-weighted mean that depends on the query pair."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.pooling = one_of(config, "pooling", "mean", "attention")
         self.reader = reader.Reader(config, sizes, rngs=rngs)
         width = self.reader.width
         if self.pooling == "attention":
-            self.key = RoundedLinear(width, config.hidden, config.matmul_dtype, rngs=rngs)
+            self.key = matmul_linear(width, config.hidden, config.matmul_dtype, rngs=rngs)
             self.query = nnx.Linear(2 * width, config.hidden, rngs=rngs)
             self.score = nnx.Linear(config.hidden, 1, use_bias=False, rngs=rngs)
         self.readout = Readout(
@@ -39,11 +38,10 @@ class BiLSTMModel(nnx.Module):
         return self.readout(jnp.einsum("tb,tbh->bh", weight, x), first, second)
 
     def _read(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-        """The weight of each token [T, B], its state [T, B, 2H], and the two asked people, the mean
-        of their mentions [B, 2H]."""
+        """Weights [T, B] and states [T, B, 2H] of the tokens, states of the query pair [B, 2H]."""
         mask = batch.mask.T  # [T, B]
         x = self.reader(batch.tokens, batch.mask)  # [T, B, 2H]
-        first, second = reader.asked(batch, x)
+        first, second = reader.query_states(batch, x)
         if self.pooling == "attention":
             query = self.query(jnp.concatenate([first, second], axis=-1))  # [B, H]
             score = self.score(jnp.tanh(self.key(x) + query))[..., 0]  # [T, B]
@@ -54,8 +52,8 @@ class BiLSTMModel(nnx.Module):
 
 
 class BiLSTMAttention(BiLSTMModel):
-    """The one of the two poolings that can be looked at."""
+    """BiLSTM with attention pooling, whose attention weights can be inspected."""
 
     def attention(self, batch: TokenBatch) -> jax.Array:
-        """The weight of each token, [B, T]."""
+        """Attention weight of each token, [B, T]."""
         return self._read(batch)[0].T

@@ -16,8 +16,8 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
-from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout, check_heads
-from clutrr_jax.models.lstm import lstm
+from clutrr_jax.models.common import EntityEmbedding, Readout, check_heads
+from clutrr_jax.ops.lstm import lstm
 
 # Sizes: the code of Minervini et al. 2020, which has no dropout.
 CONFIG = {"embedding": 100, "hidden": 100, "readout": 200, "dropout": 0.0}
@@ -87,7 +87,7 @@ class EdgeSequence(nnx.Module):
         self.entities = sizes.entities
         shape = (sizes.edge_types, config.embedding)
         self.relation = nnx.Param(jax.random.normal(rngs.params(), shape) / config.embedding**0.5)
-        self.dropout = Dropout(config.dropout, rngs=rngs)
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
         width = code + 2 * config.embedding
         self.readout = Readout(width, config.readout, sizes.relations, config.dropout, rngs=rngs)
 

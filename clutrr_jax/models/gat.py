@@ -1,6 +1,7 @@
 """Graph attention over the facts of a story.
 
-Shapes: N nodes, E edges, B stories, H = node = message dimension, K heads, T types of edge.
+Shapes: N nodes, E edges, B stories, F facts of a story, H = node = message dimension, K heads,
+T edge types.
 """
 
 import jax
@@ -11,37 +12,35 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.common import (
     DIRECTIONS,
-    Drawn,
-    Dropout,
     EntityEmbedding,
     Readout,
     check_heads,
     messages,
     pool_people,
 )
-from clutrr_jax.ops.graph_attention import attend, head_columns
+from clutrr_jax.ops.graph_attention import graph_attention, head_columns
 from generator.errors import one_of
 
-# Sizes: Sinha et al. 2019, appendix 2.2. Heads, the two steps of a round, dropout and the direction
-# are not in the paper: the peers' code has 3 heads, two steps per round, dropout 0.6.
+# Sizes: Sinha et al. 2019, appendix 2.2. Heads, steps per round, dropout and direction are not in
+# the paper; the authors' code has 3 heads, two steps per round and dropout 0.6.
 CONFIG = {
     "node": 100,  # node and message dimension
-    "edge": 20,  # dimension of the relation's embedding
-    "rounds": 3,  # every round has the same weights
-    "steps": 2,  # attention layers in a round
+    "edge": 20,  # dimension of the relation embedding
+    "rounds": 3,  # with shared weights
+    "steps": 2,  # attention layers per round
     "heads": 10,
     "readout": 200,
     "dropout": 0.5,
     "directions": "forward",  # messages run from X to Y of a fact: forward, backward or both
-    "entities": True,  # False: every node starts from zero, and nobody has an identity
+    "entities": True,  # False: every node starts from zero, so that people have no identity
 }
 
 
 class AttentionStep(nnx.Module):
-    """Every node attends over the edges that end in it, the one from itself included.
+    """Parameters of one attention layer.
 
-    The score a . [W x_i, W x_j, e] is a sum of three dot products, so no array of edges times the
-    concatenated width is built.
+    The score a . [W x_i, W x_j, e] is a sum of three dot products, so that no array of E edges
+    times the concatenated width is needed.
     """
 
     def __init__(self, dim: int, edge_dim: int, heads: int, *, rngs: nnx.Rngs):
@@ -52,18 +51,18 @@ class AttentionStep(nnx.Module):
         self.attend = nnx.Param(glorot(rngs.params(), (dim // heads, 3 * heads)))
         self.bias = nnx.Param(jnp.zeros(dim))
 
-    def weights(self, edge_table: jax.Array) -> tuple[jax.Array, ...]:
-        """[T, edge] -> what `attend` takes besides nodes and edges: the same in every round."""
+    def weights(self, edge_table: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+        """Edge embeddings [T, edge] -> kernel, table, edge scores and bias of `graph_attention`."""
         node, table = self.node.kernel[...], self.edge(edge_table)
-        to, start, edge = jnp.split(self.attend[...], 3, axis=1)
-        ends = head_columns(jnp.concatenate([start, to], axis=1), self.heads)  # [H, 2 K]
+        incoming, outgoing, edge = jnp.split(self.attend[...], 3, axis=1)
+        ends = head_columns(jnp.concatenate([outgoing, incoming], axis=1), self.heads)  # [H, 2 K]
         kernel = jnp.concatenate([node, node @ ends], axis=1)
         return kernel, table, table @ head_columns(edge, self.heads), self.bias[...]
 
 
 class GAT(nnx.Module):
     """Graph attention network (Velickovic et al. 2018) whose attention also sees the relation of
-    an edge, as in Sinha et al. 2019, appendix 1.1."""
+    an edge (Sinha et al. 2019, appendix 1.1)."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         check_heads(config, "node")
@@ -74,53 +73,36 @@ class GAT(nnx.Module):
         self.entity = (
             EntityEmbedding(sizes.entities, config.node, rngs=rngs) if config.entities else None
         )
-        # One row for each relation, for its reverse, and for the edge from a node to itself.
+        # A row per relation, per reversed relation, and one for the edge from a node to itself.
         normal = nnx.initializers.normal(1.0)
         self.edge_table = nnx.Param(normal(rngs.params(), (2 * sizes.edge_types + 1, config.edge)))
         self.steps = nnx.List(
             AttentionStep(config.node, config.edge, config.heads, rngs=rngs)
             for _ in range(config.steps)
         )
-        self.dropout = Dropout(config.dropout, rngs=rngs)
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(
             3 * config.node, config.readout, sizes.relations, config.dropout, rngs=rngs
         )
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Relation logits [B, relations]."""
-        return self.readout(*pool_people(self._people(batch)[0], batch))
+        return self.readout(*pool_people(self._propagate(batch)[0], batch))
 
     def attention(self, batch: jraph.GraphsTuple) -> jax.Array:
-        """The weight of each fact of a story where it ends, mean over steps, heads and directions,
-        [B, F]."""
-        of_facts = self._people(batch)[1].reshape(-1, len(batch.senders)).mean(axis=0)  # [E]
-        return of_facts[batch.globals["facts"][:-1]]
+        """Attention weight of each fact, mean over layers, heads and directions, [B, F]."""
+        weight = self._propagate(batch)[1].reshape(-1, len(batch.senders)).mean(axis=0)  # [E]
+        return weight[batch.globals["facts"][:-1]]
 
-    def _people(self, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array]:
-        """The last state of each node [N, H], and the mean weight of all that a message crosses."""
+    def _propagate(self, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array]:
+        """Final node states [N, H] and mean attention weight of each message."""
         entity = batch.nodes["entity"]
         edges = messages(batch, self.edge_types, self.directions)
         x = jnp.zeros((len(entity), self.dim)) if self.entity is None else self.entity(entity)
-
-        weights = [step.weights(self.edge_table[...]) for step in self.steps]
-
-        def one_round(x: jax.Array, drawn: list[Drawn | None]) -> tuple[jax.Array, jax.Array]:
-            shares = []
-            for own, kept in zip(weights, drawn, strict=True):
-                x, share = attend(x, kept, *own, edges)  # [N, H], [E, K]
-                shares.append(share.mean(axis=1))
-            return x, jnp.stack(shares)
-
-        count = len(weights)
-        drawn = self.dropout.draw(self.rounds * count, *x.shape)
-        if drawn[0] is None:  # all rounds are alike, and compiled as one
-            x, shares = jax.lax.scan(
-                lambda x, _: one_round(x, drawn[:count]), x, length=self.rounds
-            )
-        else:
-            rounds = []
-            for first in range(0, len(drawn), count):
-                x, share = one_round(x, drawn[first : first + count])
-                rounds.append(share)
-            shares = jnp.stack(rounds)  # [rounds, steps, E]
-        return x, shares.mean(axis=(0, 1))
+        layers = [step.weights(self.edge_table[...]) for step in self.steps]
+        attention = []
+        for _ in range(self.rounds):
+            for layer in layers:
+                x, weight = graph_attention(self.dropout(x), *layer, edges)  # [N, H], [E, K]
+                attention.append(weight.mean(axis=1))
+        return x, jnp.stack(attention).mean(axis=0)

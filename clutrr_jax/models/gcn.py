@@ -13,7 +13,6 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.common import (
     DIRECTIONS,
-    Dropout,
     EntityEmbedding,
     Messages,
     Readout,
@@ -109,7 +108,7 @@ class GCN(nnx.Module):
         self.steps: Any = nnx.List(
             self.layer(config, 2 * sizes.edge_types, rngs=rngs) for _ in range(config.steps)
         )
-        self.dropout = Dropout(config.dropout, rngs=rngs)
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(
             3 * config.node, config.readout, sizes.relations, config.dropout, rngs=rngs
         )

@@ -14,9 +14,9 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.vocabulary import FIRST_ENTITY
-from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout
+from clutrr_jax.models.common import EntityEmbedding, Readout
 from clutrr_jax.models.lstm import TokenEmbedding
-from clutrr_jax.models.reader import is_one_of
+from clutrr_jax.models.reader import is_any_of
 from generator.errors import one_of
 
 # Sinha et al. 2018, section 4. Readout, dropout and the share of words made unknown are not there.
@@ -54,7 +54,7 @@ def find_gaps(batch: TokenBatch, sizes: Sizes) -> Gaps:
     place = jnp.arange(steps)
     before = jax.lax.cummax(jnp.where(is_person, place, -1), axis=1)  # the last mention up to here
     before = jnp.pad(before, ((0, 0), (1, 0)), constant_values=-1)[:, :-1]
-    ends = jnp.cumsum(is_one_of(tokens, sizes.sentence_ends), axis=1)
+    ends = jnp.cumsum(is_any_of(tokens, sizes.sentence_ends), axis=1)
 
     def at_mention(values: jax.Array) -> jax.Array:
         """Of the mention before. [B, T] -> [B, T]."""
@@ -148,7 +148,7 @@ class GNN2018(nnx.Module):
             self.to = nnx.Linear(config.node + position, config.node, rngs=rngs)
             self.source = nnx.Linear(config.node, config.node, use_bias=False, rngs=rngs)
             self.score = nnx.Linear(config.node, 1, use_bias=False, rngs=rngs)
-        self.dropout = Dropout(config.dropout, rngs=rngs)
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(
             3 * config.node, config.readout, sizes.relations, config.dropout, rngs=rngs
         )

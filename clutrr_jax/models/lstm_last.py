@@ -34,4 +34,4 @@ class BiLSTMLast(nnx.Module):
         forward = x[last, jnp.arange(len(last)), :hidden]  # after the last word, not the padding
         backward = x[0, :, hidden:]
         story = jnp.concatenate([forward, backward], axis=-1)
-        return self.readout(story, *reader.asked(batch, x))
+        return self.readout(story, *reader.query_states(batch, x))

@@ -10,7 +10,7 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models import reader
-from clutrr_jax.models.common import Dropout, Readout
+from clutrr_jax.models.common import Readout
 
 # Iterations, the shared question and the last dropout: Sinha et al. 2019, appendix 2.2.
 CONFIG = reader.CONFIG | {
@@ -43,13 +43,13 @@ class MAC(nnx.Module):
         self.combine_word = linear(dim, use_bias=False)
         self.attend_words = nnx.Param(jax.random.normal(rngs.params(), (dim,)) / dim**0.5)
         self.write = linear(2 * dim)
-        self.dropout = Dropout(config.dropout_mac, rngs=rngs)
+        self.dropout = nnx.Dropout(config.dropout_mac, rngs=rngs)
         self.readout = Readout(3 * dim, config.readout, sizes.relations, config.dropout, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""
         x = self.reader(batch.tokens, batch.mask)  # [T, B, D]
-        people = reader.asked(batch, x)  # [2, B, D]
+        people = reader.query_states(batch, x)  # [2, B, D]
         question = jnp.tanh(self.question(jnp.concatenate([*people], axis=-1)))
         words, mask = x.swapaxes(0, 1), batch.mask  # [B, T, D], [B, T]
         control, memory = jnp.broadcast_to(self.first[...][:, None], people.shape)

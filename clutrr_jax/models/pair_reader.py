@@ -12,7 +12,6 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, PAD
-from clutrr_jax.models.common import Dropout
 from clutrr_jax.models.lstm import BiLSTM
 from generator.kinship import INVERSE, PREDICATE_OF
 
@@ -61,8 +60,8 @@ class PairReader(nnx.Module):
         else:
             self.words = vectors(sizes.tokens - self.first_word)
         self.people = vectors(AGAIN + 1)
-        self.keep = Dropout(config.word_dropout, rngs=rngs)
-        self.dropout = Dropout(config.dropout, rngs=rngs)
+        self.keep = nnx.Dropout(config.word_dropout, rngs=rngs)
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
         width = 2 * config.hidden
         dims = [config.embedding] + [width] * (config.layers - 1)
         self.layers = nnx.List(

@@ -8,13 +8,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.evaluation.baselines import given_rules
 from clutrr_jax.models import edge_transformer, epignn, pair_reader, prover
-from clutrr_jax.models.common import cross_entropy
 from generator.errors import one_of
 
 
@@ -89,7 +89,7 @@ class ReaderProver(nnx.Module):
         """What training minimises, of each story, [B]."""
         read = self.read(batch)
         answer = self.answer(batch, read)
-        losses = cross_entropy(answer, batch.target)
+        losses = optax.softmax_cross_entropy_with_integer_labels(answer, batch.target)
         if self.price:
             # Rules that explain what was misread are not worth it. At first nothing is answered
             # well, and no rule is too dear: paid from the start, one of four replicas

@@ -10,7 +10,6 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models import reader
-from clutrr_jax.models.common import Dropout
 
 # g, f1 and f2: Sinha et al. 2019, appendix 2.2; four layers of g: Santoro et al. 2017.
 CONFIG = reader.CONFIG | {
@@ -34,7 +33,7 @@ def sentence_ends(tokens: jax.Array, marks: tuple[int, ...], shortest: int) -> j
         end = is_mark & (length >= shortest)
         return jnp.where(end, 0, length), end
 
-    is_mark = reader.is_one_of(tokens, marks).T
+    is_mark = reader.is_any_of(tokens, marks).T
     return jax.lax.scan(step, jnp.zeros(len(tokens), jnp.int32), is_mark)[1].T
 
 
@@ -58,7 +57,7 @@ class RelationNetwork(nnx.Module):
         )
         self.f1 = nnx.Linear(config.g, config.f1, rngs=rngs)
         self.f2 = nnx.Linear(config.f1, config.f2, rngs=rngs)
-        self.dropout = Dropout(config.dropout, rngs=rngs)
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
         self.out = nnx.Linear(config.f2, sizes.relations, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
@@ -73,7 +72,7 @@ class RelationNetwork(nnx.Module):
         mean = member / jnp.maximum(count, 1)[..., None]
         sentence = jnp.einsum("bst,tbh->bsh", mean, x)
 
-        first, second = reader.asked(batch, x)
+        first, second = reader.query_states(batch, x)
         question = self.question(jnp.concatenate([first, second], axis=-1))  # [B, G]
         left = self.first(sentence) + question[:, None]
         pairs = nnx.relu(left[:, :, None] + self.second(sentence)[:, None])  # [B, S, S, G]

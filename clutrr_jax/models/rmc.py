@@ -11,7 +11,7 @@ from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models.common import Readout
 from clutrr_jax.models.lstm import TokenEmbedding
-from clutrr_jax.models.reader import asked
+from clutrr_jax.models.reader import query_states
 
 # Sinha et al. 2019, appendix 2.2 (one block, and a gate for every unit); dropout 0 there.
 CONFIG = {
@@ -55,7 +55,7 @@ class RMC(nnx.Module):
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""
         states = self.memories(batch.tokens.T, batch.mask.T)  # [T, B, M D]
-        return self.readout(states[-1], *asked(batch, states))
+        return self.readout(states[-1], *query_states(batch, states))
 
     def memories(self, tokens: jax.Array, mask: jax.Array) -> jax.Array:
         """The memory after each token, [T, B] -> [T, B, M D]. Padding leaves it as it is.

@@ -1,139 +1,139 @@
-"""One layer of graph attention and its gradient, both by hand.
+"""One layer of graph attention with edge features.
 
-What autodiff makes of the attention takes a CPU 1.4 times as long: it gathers and scatters for the
-edge from each node to itself as for a fact, and sums over a head's few numbers one by one. A layer,
-and its gradient, is a part of the program that is compiled once for all layers.
-
-Shapes: N nodes, F edges, H = width of a node, K heads, T types of edge, the last of them that of
-the edge from every node to itself.
+Shapes: N nodes, E edges, H node dimension, K heads, T edge types. The last edge type is that of the
+edge from every node to itself.
 """
-
-from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jraph
 
-from clutrr_jax.models.common import Drawn, drop, exp
-from clutrr_jax.ops.compiling import outlined
+from clutrr_jax import ops
 
-SLOPE = 0.2  # of the leaky ReLU, where it leaks (Velickovic et al. 2018, section 2.1)
+SLOPE = 0.2  # negative slope of the leaky ReLU (Velickovic et al. 2018, section 2.1)
+
+Edges = tuple[jax.Array, jax.Array, jax.Array]
 
 
-@jax.custom_vjp
-def attend(
+def graph_attention(
     x: jax.Array,
-    drawn: Drawn | None,
     kernel: jax.Array,
     table: jax.Array,
     edge_score: jax.Array,
     bias: jax.Array,
-    edges: tuple[jax.Array, jax.Array, jax.Array],
+    edges: Edges,
 ) -> tuple[jax.Array, jax.Array]:
-    """Dropout; then every node attends over the edges that end in it, the one from itself included;
-    then ELU.
+    """Every node attends over its incoming edges and the edge from itself; then ELU.
 
     Args:
-      x: nodes, [N, H].
-      drawn: which of their numbers are kept; None: all.
-      kernel: [H, H + 2 K]; of a node's product with it the first H are its values, then comes what
-        each head adds to the score of the edges that start in the node, and of those ending in it.
-      table: what an edge of each type adds to its message, [T, H].
-      edge_score: what an edge of each type adds to its score, [T, K].
+      x: [N, H] node states.
+      kernel: [H, H + 2 K] projects a node to its value (H columns), to its contribution to the
+        scores of its outgoing edges (K) and of its incoming edges (K).
+      table: [T, H] contribution of each edge type to a message.
+      edge_score: [T, K] contribution of each edge type to a score.
       bias: [H].
-      edges: senders, receivers and types, [F] each, without those from a node to itself.
+      edges: senders, receivers and edge types, [E] each, without the edges from a node to itself.
+
     Returns:
-      The nodes' new values, [N, H], and the weight of each edge, [F, K], which is not
+      New node states [N, H], and the attention weight of each edge [E, K], which is not
       differentiated.
     """
-    return _values(x, drawn, kernel, table, edge_score, bias, edges)
+    function = graph_attention_fast if ops.use_fast_kernels() else graph_attention_reference
+    return function(x, kernel, table, edge_score, bias, edges)
+
+
+def graph_attention_reference(x, kernel, table, edge_score, bias, edges: Edges):
+    """Plain version of `graph_attention`, differentiated by JAX."""
+    nodes, dim, heads = len(x), table.shape[1], edge_score.shape[1]
+    own, own_type = jnp.arange(nodes), jnp.full(nodes, len(table) - 1)
+    senders, receivers, types = (
+        jnp.concatenate(pair) for pair in zip(edges, (own, own, own_type), strict=True)
+    )
+    value, outgoing, incoming = jnp.split(x @ kernel, [dim, dim + heads], axis=1)
+    score = jax.nn.leaky_relu(outgoing[senders] + incoming[receivers] + edge_score[types], SLOPE)
+    weight = jraph.segment_softmax(score, receivers, nodes)  # [E + N, K]
+    message = (value[senders] + table[types]).reshape(-1, heads, dim // heads)
+    message = (message * weight[..., None]).reshape(-1, dim)
+    new = jax.nn.elu(jraph.segment_sum(message, receivers, nodes) + bias)
+    return new, jax.lax.stop_gradient(weight[: len(edges[0])])
+
+
+@jax.custom_vjp
+def graph_attention_fast(x, kernel, table, edge_score, bias, edges: Edges):
+    """Version of `graph_attention` with a gradient written by hand.
+
+    It treats the edges from a node to itself as arrays over nodes, without gathers and scatters,
+    and computes sums over the few features of a head as matrix products.
+    """
+    return _forward(x, kernel, table, edge_score, bias, edges)[0]
 
 
 def head_columns(vectors: jax.Array, heads: int) -> jax.Array:
-    """Vectors for each head, [H / K, n K] -> [H, n K]: the product of the values of a node with
-    column i is that of the part of head i modulo K with vector i."""
+    """Places one vector per head on the block diagonal: [H / K, n K] -> [H, n K].
+
+    Column i then multiplies only the features of head i modulo K.
+    """
     dim, columns = vectors.shape
     own = jnp.arange(columns) % heads == jnp.arange(heads)[:, None]  # [K, n K]
     return jnp.where(own[:, None], vectors, 0).reshape(heads * dim, columns)
 
 
-def elu(x: jax.Array) -> jax.Array:
-    """`nnx.elu` without expm1, which takes a CPU three times as long; what it is more exact in is
-    lost in the sums that follow."""
-    return jnp.where(x > 0, x, jnp.exp(jnp.where(x > 0, 0, x)) - 1)
-
-
 def _spread(weight: jax.Array, dim: int) -> jax.Array:
-    """Each head's weight at every number of its part, [n, K] -> [n, H]."""
+    """Repeats the weight of each head over its features: [n, K] -> [n, H]."""
     n, heads = weight.shape
     return jnp.broadcast_to(weight[:, :, None], (n, heads, dim // heads)).reshape(n, dim)
 
 
-def _beside(*columns: jax.Array) -> jax.Array:
+def _concat(*columns: jax.Array) -> jax.Array:
     return jnp.concatenate(columns, axis=1)
 
 
-def _layer(x, drawn, kernel, table, edge_score, bias, edges) -> tuple[Any, Any]:
+def _elu(x: jax.Array) -> jax.Array:
+    """ELU without expm1, which is slow on a CPU; its extra precision is lost in the sums anyway."""
+    return jnp.where(x > 0, x, jnp.exp(jnp.where(x > 0, 0, x)) - 1)
+
+
+def _forward(x, kernel, table, edge_score, bias, edges):
     senders, receivers, types = edges
     dim, heads = table.shape[1], edge_score.shape[1]
-    x = drop(x, drawn)
-    node = x @ kernel
-    value = node[:, :dim]
-    start, to = node[:, dim : dim + heads], node[:, dim + heads :]
-    own = to + start + edge_score[-1]  # [N, K] of the edge from the node to itself
-    fact = to[receivers] + start[senders] + edge_score[types]  # [F, K]
-
-    own_score, score = jnp.maximum(own, SLOPE * own), jnp.maximum(fact, SLOPE * fact)
-    most = own_score.at[receivers].max(score)
-    scores = jnp.concatenate([own_score - most, score - most[receivers]])
-    own_weight, weight = jnp.split(exp(scores), [len(x)])
+    value, outgoing, incoming = jnp.split(x @ kernel, [dim, dim + heads], axis=1)
+    own_raw = incoming + outgoing + edge_score[-1]  # [N, K] scores of the edges to itself
+    raw = incoming[receivers] + outgoing[senders] + edge_score[types]  # [E, K]
+    own_score, score = jnp.maximum(own_raw, SLOPE * own_raw), jnp.maximum(raw, SLOPE * raw)
+    largest = own_score.at[receivers].max(score)
+    own_weight, weight = jnp.exp(own_score - largest), jnp.exp(score - largest[receivers])
     message = _spread(weight, dim) * (value[senders] + table[types])
-    sums = _beside(_spread(own_weight, dim) * (value + table[-1]), own_weight)
-    sums = sums.at[receivers].add(_beside(message, weight))  # [N, H + K]
+    sums = _concat(_spread(own_weight, dim) * (value + table[-1]), own_weight)
+    sums = sums.at[receivers].add(_concat(message, weight))  # [N, H + K]
     inverse = 1 / sums[:, dim:]
-    new = elu(sums[:, :dim] * _spread(inverse, dim) + bias)
+    new = _elu(sums[:, :dim] * _spread(inverse, dim) + bias)
     own_weight, weight = own_weight * inverse, weight * inverse[receivers]
-    saved = (x, drawn, kernel, value, table, own_weight, weight, own > 0, fact > 0, new, edges)
+    saved = (x, kernel, value, table, own_weight, weight, own_raw > 0, raw > 0, new, edges)
     return (new, weight), saved
 
 
-_forward = outlined(_layer)
-
-
-@outlined
-def _values(*args):
-    return _layer(*args)[0]  # what is saved for the gradient is not computed
-
-
-@outlined
 def _backward(saved, gradients):
-    x, drawn, kernel, value, table, own_weight, weight, own_positive, positive, new, edges = saved
+    x, kernel, value, table, own_weight, weight, own_positive, positive, new, edges = saved
     senders, receivers, types = edges
     heads, dim = weight.shape[1], table.shape[1]
     gradient = gradients[0] * jnp.where(new > 0, 1, new + 1)  # [N, H] before the ELU
-    at_end = gradient[receivers]  # [F, H]
+    at_receiver = gradient[receivers]  # [E, H]
 
-    # Of the softmax: weight * (its gradient - the mean of those at the node).
-    per_head = head_columns(jnp.ones((dim // heads, heads)), heads)  # sums as a product
-    share = weight * ((at_end * (value[senders] + table[types])) @ per_head)
-    own_share = own_weight * ((gradient * (value + table[-1])) @ per_head)
-    mean = own_share.at[receivers].add(share)
-    score = (share - weight * mean[receivers]) * jnp.where(positive, 1, SLOPE)
-    own_score = (own_share - own_weight * mean) * jnp.where(own_positive, 1, SLOPE)
+    # Gradient of the softmax: weight * (gradient of the weight - its mean at the receiver).
+    per_head = head_columns(jnp.ones((dim // heads, heads)), heads)  # sums over each head
+    d_weight = weight * ((at_receiver * (value[senders] + table[types])) @ per_head)
+    d_own_weight = own_weight * ((gradient * (value + table[-1])) @ per_head)
+    mean = d_own_weight.at[receivers].add(d_weight)
+    d_score = (d_weight - weight * mean[receivers]) * jnp.where(positive, 1, SLOPE)
+    d_own_score = (d_own_weight - own_weight * mean) * jnp.where(own_positive, 1, SLOPE)
 
-    fact = _beside(_spread(weight, dim) * at_end, score)  # [F, H + K]
-    own = _beside(_spread(own_weight, dim) * gradient, own_score)  # [N, H + K]
-    node = _beside(own.at[senders].add(fact), own_score.at[receivers].add(score))
-    of_types = jnp.zeros((len(table), dim + heads)).at[types].add(fact)
-    of_types = of_types.at[-1].add(own.sum(axis=0))
-    return (
-        drop(node @ kernel.T, drawn),
-        None,
-        x.T @ node,
-        of_types[:, :dim],
-        of_types[:, dim:],
-        gradient.sum(axis=0),
-        None,
-    )
+    d_edge = _concat(_spread(weight, dim) * at_receiver, d_score)  # [E, H + K]
+    d_own = _concat(_spread(own_weight, dim) * gradient, d_own_score)  # [N, H + K]
+    d_node = _concat(d_own.at[senders].add(d_edge), d_own_score.at[receivers].add(d_score))
+    d_types = jnp.zeros((len(table), dim + heads)).at[types].add(d_edge)
+    d_types = d_types.at[-1].add(d_own.sum(axis=0))
+    d_table, d_edge_score = jnp.split(d_types, [dim], axis=1)
+    return d_node @ kernel.T, x.T @ d_node, d_table, d_edge_score, gradient.sum(axis=0), None
 
 
-attend.defvjp(_forward, _backward)
+graph_attention_fast.defvjp(_forward, _backward)

@@ -1,8 +1,8 @@
-"""One model of a run: train it, going on from its last checkpoint, and predict the tests.
+"""Training of one model of a run: train, resume from the last checkpoint, predict the tests.
 
-A model's folder holds `checkpoints/`, `metrics.jsonl` (a line per epoch), `tensorboard/` if it is
-asked for, and, once it is done, `predictions.csv`, that of each variant of the model,
-`attention.npz` if it has attention, `extracted.npz` if it extracts a graph, and `model.json`.
+The folder of a model holds `checkpoints/`, `metrics.jsonl` (a line per epoch), `tensorboard/` if it
+was asked for, and, once the model is finished, `predictions.csv`, the predictions of each variant
+of the model, `attention.npz` and `extracted.npz` for models that have them, and `model.json`.
 """
 
 import json
@@ -21,172 +21,132 @@ from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.streaming import Streaming
 from clutrr_jax.evaluation.attention import write_attention
 from clutrr_jax.evaluation.extraction import write_extracted
-from clutrr_jax.evaluation.metrics import Predictions, prediction_file, write_predictions
+from clutrr_jax.evaluation.predictions import Predictions, prediction_file, write_predictions
 from clutrr_jax.models import MODELS
+from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.models.pretrained.frozen_states import with_states
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.settings import train_settings
-from clutrr_jax.training.steps import Metrics, Programs, State, build, parameter_count, part_size
+from clutrr_jax.training.state import TrainState, parameter_count, replica_model
 from clutrr_jax.training.tensorboard import Scalars
+from clutrr_jax.training.trainer import Metrics, Trainer, microbatch_size
 from generator.errors import InputError, at
-from generator.files import check_shape
-
-_EPOCH = {
-    "epoch": int,
-    "seconds": float,
-    "loss": [object],
-    "dev_accuracy": [object],
-}  # a line of metrics.jsonl
+from generator.files import atomic_write
 
 
 def device_name() -> str:
-    """What JAX found to run on, in words."""
+    """Description of the devices that JAX runs on."""
     devices = jax.local_devices()
     count = jax.process_count()
-    of_hosts = f", on each of {count} hosts" if count > 1 else ""
+    hosts = f", on each of {count} hosts" if count > 1 else ""
     if devices[0].platform != "cpu":
         kind = f"{devices[0].device_kind} ({devices[0].platform.upper()})"
-        return f"{len(devices)} x {kind}{of_hosts}"
+        return f"{len(devices)} x {kind}{hosts}"
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     cores = f"{len(devices)} core{'s' if len(devices) > 1 else ''}"
-    return f"{cores} of {names[0] if names else platform.machine()} (CPU){of_hosts}"
+    return f"{cores} of {names[0] if names else platform.machine()} (CPU){hosts}"
 
 
-def run_model(model: str, config: Any, data: Prepared, folder: Path) -> None:
-    """Trains and tests one model of the registry; does nothing when that has been done. Of several
-    hosts all train and test, and the first one alone reads and writes the folder.
+def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
+    """Trains and tests one model of the registry, unless its folder says that it is finished.
+
+    Every host calls this; the first one alone reads and writes the folder.
 
     Args:
-      model: its name.
-      config: the whole run's.
-      data: what to train and test on.
-      folder: the model's own.
+      name: of the model.
+      config: settings of the run.
+      data: train and test stories.
+      folder: of the model.
     """
-    done = folder / "model.json"
-    if distributed.any_of(distributed.first() and done.exists()):
+    finished = folder / "model.json"
+    if distributed.any_of(distributed.first() and finished.exists()):
         return
     if distributed.any_of(preemption.requested()):
         preemption.exit_resumable()
-    spec, train = MODELS[model], train_settings(config, model)
+    spec, train = MODELS[name], train_settings(config, name)
     if spec.kind == "states":
-        data = with_states(data, config[model])
+        data = with_states(data, config[name])
     if distributed.first():
         folder.mkdir(parents=True, exist_ok=True)
     replicas = Replicas(train.replicas, config.seed, train.microbatches)
     with ExitStack() as stack:
-        fresh, stories = None, data.train_stories
-        trained = (
-            int(len(data.train) * (1 - train.dev_fraction)) * train.replicas
-        )  # stories in an epoch
+        resampled = None
         if data.fresh:
-            part, pool = part_size(train, len(data.train)), data.sizes.entities
-            fresh = stack.enter_context(
-                closing(Streaming(spec.kind, data.fresh, stories, pool, part))
+            size = microbatch_size(train, len(data.train))
+            resampled = Streaming(
+                spec.kind, data.fresh, data.train_stories, data.sizes.entities, size
             )
-            trained = len(data.train) * train.replicas
+            stack.enter_context(closing(resampled))
         try:
-            programs = build(spec, config[model], train, data.sizes, stories, replicas, fresh)
-        except InputError as error:  # a setting that the model cannot have
-            raise InputError(f"{model}: {error}") from None
-        state, seconds = _train(
-            model, train, trained, programs, replicas, folder, fresh, config.tensorboard
-        )
-
-    said = {}
-    for variant in ("", *spec.variants):
-        if variant:
-            other = spec._replace(model=spec.variants[variant])
-            programs = build(other, config[model], train, data.sizes, data.train_stories, replicas)
-        best, probability = programs.predict(state.best_params, state.other, data.test_stories)
-        last, _ = programs.predict(state.average, state.other, data.test_stories)
-        said[variant] = Predictions(*map(replicas.keep, (best, last, probability)))
-    best_epochs, stopped, accuracy = map(
-        replicas.keep, (state.best_epoch, state.stopped, state.best_accuracy)
-    )
-    if not distributed.first():
-        return
-    for variant, predictions in said.items():
-        write_predictions(folder / prediction_file(variant), predictions, data.test)
-    write_attention(folder, spec, config[model], data, state)
-    write_extracted(folder, spec, config[model], data, state)
-    summary = {
-        "parameters": parameter_count(state.params),
-        "epochs": train.epochs,
-        "replicas": train.replicas,
-        "best_epochs": best_epochs.tolist(),
-        "diverged_epochs": stopped.tolist(),
-        "dev_accuracy": accuracy.round(4).tolist(),
-        "seconds": round(sum(seconds), 2),
-        # Of the median epoch: the first one is mostly compilation.
-        "stories_per_second": round(trained / float(np.median(seconds))),
-        "device": device_name(),
-    }
-    partial = done.with_suffix(".part")
-    partial.write_text(json.dumps(summary, indent=1) + "\n")
-    partial.replace(done)
+            trainer = Trainer(
+                spec, config[name], train, data.sizes, data.train_stories, replicas, resampled
+            )
+        except InputError as error:  # of a setting of the model
+            raise InputError(f"{name}: {error}") from None
+        dev_fraction = 0 if resampled else train.dev_fraction
+        stories = int(len(data.train) * (1 - dev_fraction)) * train.replicas
+        state, seconds = train_model(name, trainer, stories, folder, config.tensorboard)
+    _evaluate(trainer, state, data, folder)
+    if distributed.first():
+        summary = _summary(trainer, state, seconds, stories)
+        with atomic_write(finished) as part:
+            part.write_text(json.dumps(summary, indent=1) + "\n")
 
 
-def _train(
-    model: str,
-    train: Any,
-    trained: int,
-    programs: Programs,
-    replicas: Replicas,
-    folder: Path,
-    fresh: Streaming | None,
-    tensorboard: bool,
-) -> tuple[State, list[float]]:
-    """All epochs that are left; the state after the last, and the seconds that each epoch took,
-    the dev accuracy included."""
+def train_model(
+    name: str, trainer: Trainer, stories: int, folder: Path, tensorboard: bool
+) -> tuple[TrainState, list[float]]:
+    """Trains the epochs that are left.
+
+    Args:
+      name: of the model, for the progress bar.
+      trainer: model, data and replicas.
+      stories: train stories of an epoch, of all replicas together.
+      folder: of the model.
+      tensorboard: whether to write TensorBoard events.
+
+    Returns:
+      The state after the last epoch, and the seconds of each epoch, its dev accuracy included.
+    """
+    train, resampled = trainer.train, trainer.resampled
     checkpoints = Checkpoints(folder / "checkpoints")
-    state = programs.init()
-    restored = checkpoints.restore(state)
-    first = 1
-    if restored:
-        first, state = restored[0] + 1, restored[1]
+    state = trainer.init()
+    start, state = checkpoints.restore(state) or (0, state)
+    is_writer = distributed.first()
     metrics_file = folder / "metrics.jsonl"
-    writes = distributed.first()
-    history = _keep_epochs(metrics_file, before=first) if writes else []
-    scalars = Scalars(folder / "tensorboard", first) if tensorboard and writes else None
+    history = _truncate_metrics(metrics_file, start) if is_writer else []
+    scalars = Scalars(folder / "tensorboard", start + 1) if tensorboard and is_writer else None
     saved_at = time.monotonic()
     bar = tqdm(
-        range(first, train.epochs + 1),
-        desc=model,
-        initial=first - 1,
+        range(start + 1, train.epochs + 1),
+        desc=name,
+        initial=start,
         total=train.epochs,
         unit="epoch",
         file=sys.stderr,
-        disable=first > train.epochs or not writes,
+        disable=start == train.epochs or not is_writer,
     )
     for epoch in bar:
-        start = time.perf_counter()
-        state, metrics = programs.epoch(state, epoch)
-        line = _epoch_line(epoch, metrics, replicas, start)
-        if fresh:
-            line["waited"] = round(fresh.waited, 4)  # for the stories
+        began = time.perf_counter()
+        state, metrics = trainer.epoch(state, epoch)
+        line = _metrics_line(epoch, metrics, time.perf_counter() - began)
+        if resampled:
+            line["waited"] = round(resampled.waited, 4)  # seconds, for the stories
         history.append(line)
-        if writes:
+        speed = stories / line["seconds"]
+        if is_writer:
             with metrics_file.open("a") as file:
                 file.write(json.dumps(line) + "\n")
-        speed = trained / line["seconds"]
-        bar.set_postfix(
-            loss=f"{np.mean([x for x in line['loss'] if x is not None] or np.nan):.3f}",
-            dev=f"{np.mean(line['dev_accuracy']):.3f}",
-            stories=f"{speed:,.0f}/s",
-            **({"waited": f"{line['waited'] / line['seconds']:.1%}"} if fresh else {}),
-        )
-        for replica in np.flatnonzero((replicas.keep(state.stopped) == epoch) & writes):
-            tqdm.write(f"{model}: in epoch {epoch} the loss of replica {replica} was no number; it "
-                       "stays as it was before", file=sys.stderr)  # fmt: skip
+            _report(name, bar, line, speed, trainer.replicas.gather(state.diverged_epoch))
         if scalars:
             scalars.write(line, train.learning_rate, speed)
         due = time.monotonic() - saved_at > 60 * train.checkpoint_minutes
         stop = distributed.any_of(preemption.requested())
-        if epoch == train.epochs or stop or distributed.any_of(due and writes):
+        if epoch == train.epochs or stop or distributed.any_of(due and is_writer):
             checkpoints.save(epoch, state)
             saved_at = time.monotonic()
         if stop:
@@ -196,39 +156,91 @@ def _train(
     return state, [line["seconds"] for line in history]
 
 
-def _epoch_line(epoch: int, metrics: Metrics, replicas: Replicas, start: float) -> dict[str, Any]:
-    loss, accuracy = replicas.keep(metrics.loss), replicas.keep(metrics.dev_accuracy)
+def _metrics_line(epoch: int, metrics: Metrics, seconds: float) -> dict[str, Any]:
     return {
         "epoch": epoch,
-        "seconds": round(time.perf_counter() - start, 4),
-        "loss": [round(float(x), 6) if np.isfinite(x) else None for x in loss],
-        "dev_accuracy": [round(float(x), 6) for x in accuracy],
+        "seconds": round(seconds, 4),
+        "loss": [round(float(x), 6) if np.isfinite(x) else None for x in metrics.loss],
+        "dev_accuracy": [round(float(x), 6) for x in metrics.dev_accuracy],
     }
 
 
-def _keep_epochs(path: Path, before: int) -> list[dict[str, Any]]:
-    """The lines of the epochs before the given one; the file is cut to them.
+def _report(name: str, bar: tqdm, line: dict[str, Any], speed: float, diverged: np.ndarray) -> None:
+    """Shows the metrics of an epoch in the progress bar, and the replicas that diverged in it."""
+    values = {
+        "loss": f"{np.mean([x for x in line['loss'] if x is not None] or np.nan):.3f}",
+        "dev": f"{np.mean(line['dev_accuracy']):.3f}",
+        "stories": f"{speed:,.0f}/s",
+    }
+    if "waited" in line:
+        values["waited"] = f"{line['waited'] / line['seconds']:.1%}"
+    bar.set_postfix(values)
+    for replica in np.flatnonzero(diverged == line["epoch"]):
+        tqdm.write(
+            f"{name}: replica {replica} diverged in epoch {line['epoch']} (non-finite loss); it "
+            "keeps its state before that epoch",
+            file=sys.stderr,
+        )
+
+
+def _truncate_metrics(path: Path, last: int) -> list[dict[str, Any]]:
+    """Lines of `metrics.jsonl` up to epoch `last`; later ones are removed from the file.
 
     Raises:
-      InputError: not all of them are there.
+      InputError: one of these lines is missing.
     """
     lines = []
     for text in path.read_text(errors="replace").splitlines() if path.exists() else []:
         try:
             line = json.loads(text)
-            check_shape(line, _EPOCH)
-        except (ValueError, RecursionError):  # the last line of a killed run
+            lines.append({"epoch": int(line["epoch"]), **line, "seconds": float(line["seconds"])})
+        except (ValueError, KeyError, TypeError, RecursionError):  # last line of a killed run
             break
-        if line["epoch"] < before:
-            lines.append(line)
-    if [line["epoch"] for line in lines] != list(range(1, before)):
+    lines = [line for line in lines if line["epoch"] <= last]
+    if [line["epoch"] for line in lines] != list(range(1, last + 1)):
         raise InputError(
-            f"{at(path)}: damaged, expected a line for each epoch up to {before - 1}, that of the "
-            "last checkpoint; remove the folder to train anew"
+            f"{at(path)}: damaged, expected a line for each epoch up to {last}, the epoch of the "
+            "last checkpoint; remove the folder to train again"
         )
-    kept = "".join(json.dumps(line) + "\n" for line in lines)
-    if path.exists() and path.read_text(errors="replace") != kept:
-        partial = path.with_suffix(".part")
-        partial.write_text(kept)
-        partial.replace(path)
+    if path.exists():
+        with atomic_write(path) as part:
+            part.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return lines
+
+
+def _evaluate(trainer: Trainer, state: TrainState, data: Prepared, folder: Path) -> None:
+    """Writes predictions, attention and extracted graphs of the test stories."""
+    model, test = trainer.model, data.test_stories
+    for variant in ("", *model.spec.variants):
+        own = model
+        if variant:
+            spec = model.spec._replace(model=model.spec.variants[variant])
+            own = ModelDef(spec, model.config, model.sizes, model.learn_entities)
+        best, probability = trainer.predict(state.best_params, state.buffers, test, own)
+        last, _ = trainer.predict(state.ema_params, state.buffers, test, own)
+        if distributed.first():
+            predictions = Predictions(best, last, probability)
+            write_predictions(folder / prediction_file(variant), predictions, data.test)
+    if distributed.first():
+        first = replica_model(model, state)
+        write_attention(folder, first, model.spec.kind, test)
+        write_extracted(folder, first, model.spec.kind, data)
+
+
+def _summary(
+    trainer: Trainer, state: TrainState, seconds: list[float], stories: int
+) -> dict[str, Any]:
+    """Contents of `model.json`."""
+    gather = trainer.replicas.gather
+    return {
+        "parameters": parameter_count(state.params),
+        "epochs": trainer.train.epochs,
+        "replicas": trainer.train.replicas,
+        "best_epochs": gather(state.best_epoch).tolist(),
+        "diverged_epochs": gather(state.diverged_epoch).tolist(),
+        "dev_accuracy": gather(state.best_accuracy).round(4).tolist(),
+        "seconds": round(sum(seconds), 2),
+        # Of the median epoch, as the first one is mostly compilation.
+        "stories_per_second": round(stories / float(np.median(seconds))),
+        "device": device_name(),
+    }

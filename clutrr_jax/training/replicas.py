@@ -1,105 +1,87 @@
-"""Replicas: the same program for many seeds at once, the seeds being the leading axis of all state.
+"""Replicas: the same program for several seeds, whose states are stacked along a leading axis.
 
-The replicas are spread over the devices, or over groups of devices that share each batch. On an
-accelerator those of one device are vectorised; on a CPU, where vectorising three of them halves the
-stories per second, they run one after another in the same program.
+Replicas are distributed over the devices. On an accelerator the replicas of one device are
+vectorized; on a CPU they run one after another in the same program, because vectorizing three of
+them halves the stories per second.
 """
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from clutrr_jax.training import distributed
 
+REPLICA = PartitionSpec("replica")
+REPLICATED = PartitionSpec()
+
 
 class Replicas:
-    """Where and how the replicas run. Their number is rounded up to a multiple of the groups of
-    devices; the results of the replicas added that way are dropped by `keep`.
+    """Placement of R replicas on the devices.
 
-    A batch may consist of several parts. What they are is a setting, so that a run is the same on
-    any machine; the devices of a group share them, as many as divide both the parts and all
-    devices. All devices of a group hold the same state.
+    The devices form groups: each group trains some of the replicas, and its devices share the
+    microbatches of every batch. The number of replicas is rounded up to a multiple of the groups;
+    `gather` drops the additional ones.
+
+    Attributes:
+      count: replicas that were asked for.
+      seeds: [R] seed of each replica, the additional ones included.
+      devices_per_group: devices that share the microbatches of a batch.
+      sequential: whether the replicas of a device run one after another.
     """
 
-    def __init__(self, count: int, first_seed: int = 0, parts: int = 1):
+    def __init__(self, count: int, first_seed: int = 0, microbatches: int = 1):
         devices = jax.devices()
         self.count = count
-        self.parts = parts  # of each batch
-        self.sharing = math.gcd(parts, len(devices))  # devices of a group
-        groups = len(devices) // self.sharing
-        # With several hosts each has a part in the program, be it a replica that is dropped.
-        groups = groups if distributed.several() else min(count, groups)
-        devices = devices[: groups * self.sharing]
-        self.mesh = jax.make_mesh(
-            (groups, self.sharing),
+        self.devices_per_group = math.gcd(microbatches, len(devices))
+        groups = len(devices) // self.devices_per_group
+        # Every host takes part in each program, if only with a replica that is dropped.
+        groups = groups if jax.process_count() > 1 else min(count, groups)
+        devices = devices[: groups * self.devices_per_group]
+        self.mesh = Mesh(
+            np.array(devices).reshape(groups, -1),
             ("replica", "data"),
-            devices=devices,
             axis_types=(AxisType.Auto, AxisType.Auto),
         )
         self.sequential = devices[0].platform == "cpu"
         self.seeds = np.arange(-(-count // groups) * groups, dtype=np.int32) + first_seed
-        self.sharding = NamedSharding(self.mesh, PartitionSpec("replica"))
 
-    def map(self, one: Callable[..., Any]) -> Callable[..., Any]:
-        """`one(shared, *each)` for one replica -> a jitted `all(shared, *each)`, where every array
-        of `each` and of the result has a leading replica axis."""
-
-        def some(shared: Any, *each: Any) -> Any:
-            return self.all(partial(one, shared), *each)
-
-        return self.spread(some)
-
-    def spread(self, some: Callable[..., Any], donate: bool = False) -> Callable[..., Any]:
-        """`some(shared, *each)` for the replicas of one device, every array of `each` and of the
-        result having a leading replica axis -> the same, jitted, for all replicas.
+    def map(
+        self, function: Callable[..., Any], in_specs: tuple, out_specs: Any, donate: tuple = ()
+    ) -> Callable[..., Any]:
+        """Lifts a function of one replica to all replicas, as a jitted program.
 
         Args:
-          some: of one device.
-          donate: the first of `each` is donated.
+          function: of one replica. Within it, `jax.lax.psum(x, "data")` sums over the devices of
+            the replica's group.
+          in_specs: for each argument REPLICATED, if all replicas share it, or a PartitionSpec that
+            starts with "replica". "data" in a later place splits that axis over a group.
+          out_specs: the same for the result; all outputs have a leading replica axis.
+          donate: arguments whose buffers are reused.
         """
 
-        def everywhere(shared: Any, *each: Any) -> Any:
-            replica = PartitionSpec("replica")
-            spread = jax.shard_map(
-                some,
-                mesh=self.mesh,
-                in_specs=(PartitionSpec(), *[replica] * len(each)),
-                out_specs=replica,
-                check_vma=False,
-            )
-            return spread(shared, *each)
+        def on_device(*arguments: Any) -> Any:
+            own = [i for i, spec in enumerate(in_specs) if spec != REPLICATED]
 
-        donated = (1,) if donate else ()
-        return jax.jit(everywhere, donate_argnums=donated, out_shardings=self.sharding)
+            def one(mapped: tuple) -> Any:
+                by_place = dict(zip(own, mapped, strict=True))
+                return function(*(by_place.get(i, a) for i, a in enumerate(arguments)))
 
-    def all(self, one: Callable[..., Any], *each: Any) -> Any:
-        """`one` for each row of arrays with a common first axis, on one device."""
-        if self.sequential:
-            return jax.lax.map(lambda x: one(*x), each)
-        return jax.vmap(one)(*each)
+            mapped = tuple(arguments[i] for i in own)
+            return jax.lax.map(one, mapped) if self.sequential else jax.vmap(one)(mapped)
 
-    def own(self, array: jax.Array) -> jax.Array:
-        """Within `map`: this device's rows [R / sharing, ...] of what its group shares [R, ...]."""
-        rows = array.reshape(self.sharing, -1, *array.shape[1:])
-        return rows[jax.lax.axis_index("data")]
+        sharded = jax.shard_map(
+            on_device, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False
+        )
+        return jax.jit(sharded, donate_argnums=donate)
 
-    def add(self, tree: Any) -> Any:
-        """Within `map`: the sums over the devices of a group, on each of them."""
-        return jax.lax.psum(tree, "data")
+    def place(self, tree: Any, spec: PartitionSpec = REPLICA) -> Any:
+        """Moves host arrays to the devices, split as `spec` says."""
+        return distributed.place(tree, NamedSharding(self.mesh, spec))
 
-    def place(self, tree: Any) -> Any:
-        """Arrays with a leading replica axis -> the devices of their replicas."""
-        return distributed.place(tree, self.sharding)
-
-    def share(self, tree: Any) -> Any:
-        """Arrays that all replicas read -> every device."""
-        return distributed.place(tree, NamedSharding(self.mesh, PartitionSpec()))
-
-    def keep(self, array: Any) -> np.ndarray:
-        """The first `count` rows, those that were asked for, on every host."""
+    def gather(self, array: Any) -> np.ndarray:
+        """First `count` rows of an array [R, ...], on every host."""
         return distributed.gather(array)[: self.count]

@@ -1,18 +1,18 @@
-"""What the numbers among a run's settings must be, whatever the model."""
+"""Validation of the numbers among the settings of a run."""
 
 import math
 from collections.abc import Mapping
 from typing import Any
 
 from clutrr_jax.models import MODELS
-from clutrr_jax.ops.matmul import PRODUCTS
+from clutrr_jax.models.common import MATMUL_DTYPES
 from generator.errors import InputError, one_of
 
-_LAST_SEED = 2_000_000_000  # of the first replica; all are int32
+_LAST_SEED = 2_000_000_000  # of the first replica; seeds are int32
 
 
 def train_settings(config: Any, model: str) -> Any:
-    """The train settings of a model: those of the run, where the model has none of its own."""
+    """Train settings of a model: its own where it has them, else those of the run."""
     train = config.train.copy_and_resolve_references()
     for name, value in config[model].train.items():
         if value is not None:
@@ -21,11 +21,11 @@ def train_settings(config: Any, model: str) -> Any:
 
 
 def check(config: Any, models: list[str]) -> None:
-    """That the numbers which these models are made and trained with make sense. What is a whole
-    number from 1 on in a model's file must be one.
+    """Checks the settings of a run for these models. An integer whose default is 1 or more must be
+    1 or more.
 
     Raises:
-      InputError: the first that does not.
+      InputError: for the first invalid setting.
     """
     if not 0 <= config.seed <= _LAST_SEED:
         raise InputError(f"seed {config.seed}: expected 0 to {_LAST_SEED}")
@@ -43,26 +43,24 @@ def _check_train(train: Any) -> None:
             raise InputError(f"train.{name} {train[name]}: expected 0 or more")
     for name in ("learning_rate", "grad_clip_norm"):
         if not (train[name] > 0 and math.isfinite(train[name])):
-            raise InputError(f"train.{name} {train[name]}: expected more than 0")
+            raise InputError(f"train.{name} {train[name]}: expected a finite number above 0")
     for name in ("dev_fraction", "ema_decay"):
         if not 0 <= train[name] < 1:
-            raise InputError(f"train.{name} {train[name]}: expected a share, 0 or more and below 1")
+            raise InputError(f"train.{name} {train[name]}: expected at least 0 and below 1")
     if not 0 <= train.shuffle_sentences <= 1:
-        raise InputError(
-            f"train.shuffle_sentences {train.shuffle_sentences}: expected a share from 0 to 1"
-        )
+        raise InputError(f"train.shuffle_sentences {train.shuffle_sentences}: expected 0 to 1")
 
 
-def _check_model(of: str, given: Mapping[str, Any], default: Mapping[str, Any]) -> None:
+def _check_model(prefix: str, given: Mapping[str, Any], default: Mapping[str, Any]) -> None:
     for name, usual in default.items():
         value = given[name]
         if name == "train":
             continue
         if isinstance(usual, Mapping):
-            _check_model(f"{of}{name}.", value, usual)
-        elif name.startswith("dropout") and not 0 <= value < 1:
-            raise InputError(f"{of}{name} {value}: expected a share, 0 or more and below 1")
+            _check_model(f"{prefix}{name}.", value, usual)
+        elif "dropout" in name and not 0 <= value < 1:
+            raise InputError(f"{prefix}{name} {value}: expected at least 0 and below 1")
         elif name == "matmul_dtype":
-            one_of(given, name, *PRODUCTS, of=of)
+            one_of(given, name, *MATMUL_DTYPES, of=prefix)
         elif type(usual) is int and value < 1 <= usual:
-            raise InputError(f"{of}{name} {value}: expected 1 or more")
+            raise InputError(f"{prefix}{name} {value}: expected 1 or more")

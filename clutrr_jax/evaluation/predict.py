@@ -1,0 +1,95 @@
+"""Inference: the one loop over batches, for dev accuracy, tests, attention, extraction and frozen
+encoder states.
+
+Shapes: R replicas, S stories, C batches, B stories of a batch.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from clutrr_jax.data.arrays import StoryArrays
+from clutrr_jax.data.batching import TEST_BATCH, InputKind, Shape, chunk, pack, plan_shapes
+
+Output = Callable[[Any, Any], Any]  # of a model and a batch; arrays with a leading axis B
+
+
+def map_batches(
+    output: Output, model: Any, stories: StoryArrays, rows: Sequence[jax.Array], shapes: Any
+) -> list[Any]:
+    """Applies a model to batches of stories.
+
+    Args:
+      output: what to compute, from the model and a batch.
+      model: of the registry, or anything that `output` accepts.
+      stories: all stories.
+      rows: for each shape the stories of its batches [C, B], -1 at padding.
+      shapes: shape of the batches.
+
+    Returns:
+      For each shape the outputs, arrays [C, B, ...].
+    """
+    return [
+        jax.lax.map(lambda batch, shape=shape: output(model, pack(stories, batch, shape)), batches)
+        for shape, batches in zip(shapes, rows, strict=True)
+    ]
+
+
+def classify(model: Any, batch: Any) -> tuple[jax.Array, jax.Array]:
+    """Predicted relation [B] and its probability [B]."""
+    logits = model(batch)
+    return logits.argmax(axis=-1), nnx.softmax(logits).max(axis=-1)
+
+
+def test_batches(
+    kind: InputKind, stories: StoryArrays, multiple: int = 1
+) -> tuple[tuple[Shape, ...], list[np.ndarray]]:
+    """Shapes and rows [C, B] of batches that hold every story once, C a multiple of `multiple`."""
+    shapes, buckets = plan_shapes(kind, stories, min(TEST_BATCH, len(stories.target)))
+    rows = [chunk(b, s.stories, multiple) for b, s in zip(buckets, shapes, strict=True)]
+    return tuple(shapes), rows
+
+
+def by_story(rows: Sequence[np.ndarray], outputs: Sequence[np.ndarray], count: int) -> np.ndarray:
+    """Outputs of all batches [R, C, B] as one array over the stories [R, S]."""
+    found = np.zeros((len(outputs[0]), count), outputs[0].dtype)
+    for batches, values in zip(rows, outputs, strict=True):
+        real = batches >= 0
+        found[:, batches[real]] = values[:, real]
+    return found
+
+
+def per_story(
+    output: Output, model: nnx.Module, kind: InputKind, stories: StoryArrays
+) -> Iterator[tuple[int, Any]]:
+    """Yields the index of each story and its output of a single model, batch by batch.
+
+    Outputs may differ in shape between stories: those of one batch are padded alike.
+    """
+    graphdef, state = nnx.split(model)
+    for shape, rows in zip(*test_batches(kind, stories), strict=True):
+        for batch in rows:
+            outputs = _apply(output, graphdef, shape, state, stories, batch[None])
+            for i in np.flatnonzero(batch >= 0):
+                yield int(batch[i]), jax.tree.map(lambda array, i=i: array[i], outputs)
+
+
+def _apply(output, graphdef, shape, state, stories, rows) -> Any:
+    """Outputs of one batch, on the host."""
+    (outputs,) = _map_one(output, graphdef, shape, state, stories, rows)
+    return jax.tree.map(lambda array: np.asarray(array[0]), outputs)
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _map_one(output, graphdef, shape, state, stories, rows):
+    return map_batches(output, nnx.merge(graphdef, state), stories, [rows], [shape])
+
+
+def accuracy(correct: jax.Array, mask: jax.Array) -> jax.Array:
+    """Fraction of correct predictions among the rows of the mask."""
+    return (correct & mask).sum() / jnp.maximum(mask.sum(), 1)

@@ -1,0 +1,64 @@
+"""Models as pure functions of parameters, buffers and a random key."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.models import Spec
+from clutrr_jax.models.common import EntityVectors
+
+
+@dataclass(frozen=True)
+class ModelDef:
+    """Everything about a model that is not an array.
+
+    Attributes:
+      spec: entry of the registry.
+      config: settings of the model.
+      sizes: sizes of the data.
+      learn_entities: whether entity embeddings are trained.
+    """
+
+    spec: Spec
+    config: Any
+    sizes: Sizes
+    learn_entities: bool = False
+
+    def init(self, key: jax.Array) -> tuple[Any, Any]:
+        """Parameters and buffers of a new model."""
+        _, params, _, buffers = self._split(self._new(key))
+        return params, buffers
+
+    def merge(self, params: Any, buffers: Any, key: jax.Array) -> Any:
+        """Returns the model with these arrays. `key` seeds its dropout."""
+        graphdef, streams = self._structure
+        leaves, treedef = jax.tree.flatten(streams)
+        seeded = [
+            jax.random.fold_in(key, i) if _is_key(leaf) else jnp.zeros(leaf.shape, leaf.dtype)
+            for i, leaf in enumerate(leaves)
+        ]
+        return nnx.merge(graphdef, params, jax.tree.unflatten(treedef, seeded), buffers, copy=True)
+
+    @cached_property
+    def _structure(self) -> tuple[Any, Any]:
+        """Graph definition and abstract random number streams."""
+        parts = self._split(nnx.eval_shape(lambda: self._new(jax.random.key(0))))
+        return parts[0], parts[2]
+
+    def _new(self, key: jax.Array) -> nnx.Module:
+        return self.spec.model(self.config, self.sizes, rngs=nnx.Rngs(key))
+
+    def _split(self, model: nnx.Module) -> tuple[Any, Any, Any, Any]:
+        """Structure, parameters, random number streams and buffers."""
+        trained = nnx.Any(nnx.Param, EntityVectors) if self.learn_entities else nnx.Param
+        parts: Any = nnx.split(model, trained, nnx.RngState, ...)
+        return parts
+
+
+def _is_key(x: Any) -> bool:
+    return jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)

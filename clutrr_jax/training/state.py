@@ -1,0 +1,93 @@
+"""State of a training run."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from clutrr_jax.models.functional import ModelDef
+from clutrr_jax.training.replicas import Replicas
+
+
+class TrainState(NamedTuple):
+    """Everything that changes in training. Every array has a leading replica axis R."""
+
+    params: Any
+    buffers: Any  # arrays that are never trained, such as fixed entity embeddings
+    opt_state: Any
+    ema_params: Any  # exponential moving average of the parameters: what is evaluated
+    best_params: Any  # `ema_params` after the epoch with the best dev accuracy, the latest of ties
+    step: jax.Array  # [R] optimizer steps taken
+    best_accuracy: jax.Array  # [R]
+    best_epoch: jax.Array  # [R] counted from 1; 0 before the first epoch
+    diverged_epoch: jax.Array  # [R] first epoch with a non-finite loss, or 0; frozen from then on
+
+
+def create_optimizer(train: Any) -> optax.GradientTransformation:
+    """Adam with gradient clipping by global norm."""
+    return optax.chain(
+        optax.clip_by_global_norm(train.grad_clip_norm), optax.adam(train.learning_rate)
+    )
+
+
+def create_state(
+    model: ModelDef, optimizer: optax.GradientTransformation, replicas: Replicas
+) -> TrainState:
+    """Initial state of all replicas, on their devices. Each depends on its own seed only."""
+
+    @jax.jit
+    def init(seed: jax.Array) -> TrainState:
+        params, buffers = model.init(jax.random.key(seed))
+        zero = jnp.int32(0)
+        return TrainState(
+            params=params,
+            buffers=buffers,
+            opt_state=optimizer.init(params),
+            ema_params=params,
+            best_params=params,
+            step=zero,
+            best_accuracy=jnp.float32(-1),
+            best_epoch=zero,
+            diverged_epoch=zero,
+        )
+
+    states = [init(seed) for seed in replicas.seeds]
+    return replicas.place(jax.tree.map(lambda *leaves: np.stack(leaves), *states))
+
+
+def select_best(state: TrainState, accuracy: jax.Array, epoch: int) -> TrainState:
+    """Keeps the parameters of this epoch in the replicas whose dev accuracy [R] is at least as good
+    as before.
+
+    Of equally good epochs the latest is kept: a model goes on improving after its dev accuracy has
+    reached 1.
+    """
+    better = (accuracy >= state.best_accuracy) & (state.diverged_epoch == 0)
+
+    def choose(new: jax.Array, old: jax.Array) -> jax.Array:
+        return jnp.where(better.reshape(-1, *[1] * (old.ndim - 1)), new, old)
+
+    return state._replace(
+        best_params=jax.tree.map(choose, state.ema_params, state.best_params),
+        best_accuracy=choose(accuracy, state.best_accuracy),
+        best_epoch=choose(jnp.int32(epoch), state.best_epoch),
+    )
+
+
+def replica_model(model: ModelDef, state: TrainState) -> Any:
+    """Model of the first replica with its best parameters, in evaluation mode, on this host."""
+
+    def first(array: jax.Array) -> np.ndarray:
+        return np.asarray(array.addressable_data(0)[0])
+
+    params, buffers = jax.tree.map(first, (state.best_params, state.buffers))
+    found = model.merge(params, buffers, jax.random.key(0))
+    found.eval()
+    return found
+
+
+def parameter_count(params: Any) -> int:
+    """Number of trained parameters of one replica."""
+    return sum(int(np.prod(p.shape[1:])) for p in jax.tree.leaves(params))

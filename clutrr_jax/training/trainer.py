@@ -1,0 +1,195 @@
+"""Model, data and replicas of a training run, with its compiled programs.
+
+Shapes: R replicas, S stories, C batches, B stories of a batch, M microbatches.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.sharding import PartitionSpec
+
+from clutrr_jax.data.arrays import Sizes, StoryArrays
+from clutrr_jax.data.batching import chunk, plan_shapes
+from clutrr_jax.data.streaming import Streaming
+from clutrr_jax.evaluation.predict import by_story, classify, test_batches
+from clutrr_jax.models import Spec
+from clutrr_jax.models.functional import ModelDef
+from clutrr_jax.training import distributed
+from clutrr_jax.training.order import epoch_batches, split_rows
+from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
+from clutrr_jax.training.state import TrainState, create_optimizer, create_state, select_best
+from clutrr_jax.training.steps import ENTITY_POLICIES, Program, predict, train_epoch
+from generator.errors import InputError, one_of
+
+_BATCHES = PartitionSpec("replica", "data")  # [R, C, B]: a group shares the batches
+_MICROBATCHES = PartitionSpec("replica", None, "data")  # [R, steps, M, b]
+
+
+class Metrics(NamedTuple):
+    """Metrics of an epoch, [R] each."""
+
+    loss: np.ndarray  # mean over the train stories; NaN in and after an epoch that diverged
+    dev_accuracy: np.ndarray
+
+
+def microbatch_size(train: Any, count: int) -> int:
+    """Stories of a microbatch, for `count` train stories.
+
+    Raises:
+      InputError: train.batch is not a multiple of train.microbatches.
+    """
+    if train.microbatches < 1 or train.batch % train.microbatches:
+        raise InputError(
+            f"train.microbatches {train.microbatches}: expected a divisor of train.batch, "
+            f"{train.batch}"
+        )
+    return min(train.batch, count + -count % train.microbatches) // train.microbatches
+
+
+class Trainer:
+    """Trains and evaluates the replicas of one model.
+
+    Args:
+      spec: entry of the model in the registry.
+      config: settings of the model.
+      train: train settings, see experiments/base.py.
+      sizes: sizes of the data.
+      stories: train stories.
+      replicas: their number and placement.
+      resampled: source of new train stories for every epoch, if they are resampled. The dev rows
+        are then taken from `stories`.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        config: Any,
+        train: Any,
+        sizes: Sizes,
+        stories: StoryArrays,
+        replicas: Replicas,
+        resampled: Streaming | None = None,
+    ):
+        entities = one_of(train, "entities", *ENTITY_POLICIES, of="train.")
+        size = microbatch_size(train, len(stories.target))
+        if resampled:
+            shapes, buckets = resampled.shapes, resampled.first_rows
+        else:
+            shapes, buckets = plan_shapes(spec.kind, stories, size)
+        split = split_rows(buckets, replicas.seeds, train.dev_fraction)
+        if resampled:
+            rows = [np.tile(bucket, (len(replicas.seeds), 1)) for bucket in resampled.rows]
+            split = split._replace(train=rows)
+        self.train, self.replicas, self.resampled = train, replicas, resampled
+        self.model = ModelDef(spec, config, sizes, learn_entities=entities == "learned")
+        self.optimizer = create_optimizer(train)
+        self.program = Program(self.model, self.optimizer, tuple(shapes), train)
+        self._train_rows = split.train
+        self._dev_rows = [
+            np.stack([chunk(own, size, replicas.devices_per_group) for own in bucket])
+            for bucket in split.dev
+        ]
+        self._target = np.asarray(stories.target)
+        self._shortest = int(np.asarray(stories.clause_length).min())
+        self._stories = replicas.place(stories, REPLICATED)
+        self._seeds = replicas.place(replicas.seeds)
+        self._train_epoch = replicas.map(
+            partial(train_epoch, self.program),
+            (REPLICATED, REPLICATED, REPLICATED, REPLICA, _MICROBATCHES, REPLICA),
+            REPLICA,
+            donate=(5,),
+        )
+        self._select = jax.jit(select_best, donate_argnums=0)
+        self._predictors: dict[Any, Any] = {}
+
+    def init(self) -> TrainState:
+        """Initial state of all replicas."""
+        return create_state(self.model, self.optimizer, self.replicas)
+
+    def epoch(self, state: TrainState, epoch: int) -> tuple[TrainState, Metrics]:
+        """Trains one epoch, counted from 1, and selects the best state by dev accuracy."""
+        stories = self._stories
+        if self.resampled:
+            stories = self.replicas.place(self.resampled(epoch), REPLICATED)
+        rows, buckets = epoch_batches(
+            epoch, self.replicas.seeds, self._train_rows, self._batch_size()
+        )
+        if epoch <= self.train.curriculum:
+            longer = np.asarray(stories.clause_length)[rows] > self._shortest
+            rows = np.where(longer, -1, rows)
+        rows = rows.reshape(*rows.shape[:2], self.train.microbatches, -1)
+        state, loss = self._train_epoch(
+            stories,
+            self.replicas.place(np.int32(epoch), REPLICATED),
+            self.replicas.place(buckets, REPLICATED),
+            self._seeds,
+            self.replicas.place(rows, _MICROBATCHES),
+            state,
+        )
+        accuracy = self._dev_accuracy(state)
+        state = self._select(state, self.replicas.place(accuracy), epoch)
+        count = self.replicas.count
+        return state, Metrics(self.replicas.gather(loss), accuracy[:count])
+
+    def predict(
+        self, params: Any, buffers: Any, stories: StoryArrays, model: ModelDef | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Predicted relation and its probability for every story, [replicas, S] each.
+
+        Args:
+          params, buffers: of all replicas.
+          stories: what to predict.
+          model: a variant of the model with the same parameters.
+        """
+        sharing = self.replicas.devices_per_group
+        shapes, rows = test_batches(self.model.spec.kind, stories, sharing)
+        tiled = [np.tile(batches, (len(self.replicas.seeds), 1, 1)) for batches in rows]
+        placed = self.replicas.place(stories, REPLICATED)
+        outputs = self._predict(model or self.model, shapes, placed, params, buffers, tiled)
+        relation, probability = (
+            by_story(rows, [output[i] for output in outputs], len(stories.target)) for i in (0, 1)
+        )
+        return relation[: self.replicas.count], probability[: self.replicas.count]
+
+    def _dev_accuracy(self, state: TrainState) -> np.ndarray:
+        """Dev accuracy of the averaged parameters, float32 [R], additional replicas included."""
+        outputs = self._predict(
+            self.model,
+            self.program.shapes,
+            self._stories,
+            state.ema_params,
+            state.buffers,
+            self._dev_rows,
+        )
+        correct = total = np.zeros(len(self.replicas.seeds))
+        for rows, (relation, _) in zip(self._dev_rows, outputs, strict=True):
+            real = rows >= 0
+            correct = correct + ((relation == self._target[rows]) & real).sum(axis=(1, 2))
+            total = total + real.sum(axis=(1, 2))
+        return (correct / np.maximum(total, 1)).astype(np.float32)
+
+    def _predict(
+        self,
+        model: ModelDef,
+        shapes: Any,
+        stories: StoryArrays,
+        params: Any,
+        buffers: Any,
+        rows: list[np.ndarray],
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Relations and probabilities [R, C, B] of batches of stories, for each shape."""
+        key = model.spec.model, shapes
+        if key not in self._predictors:
+            self._predictors[key] = self.replicas.map(
+                partial(predict, classify, model, shapes),
+                (REPLICATED, REPLICA, REPLICA, _BATCHES),
+                _BATCHES,
+            )
+        placed = self.replicas.place(rows, _BATCHES)
+        outputs = self._predictors[key](stories, params, buffers, placed)
+        return jax.tree.map(distributed.gather, outputs)
+
+    def _batch_size(self) -> int:
+        return self.program.shapes[0].stories * self.train.microbatches
