@@ -1,25 +1,32 @@
-"""The README's model of one's own is one that works."""
+"""The commands and the example model in README.md and docs/."""
 
 import re
 import types
+from importlib.util import find_spec
 from pathlib import Path
 
 import jax
 import numpy as np
+import pytest
 from ml_collections import ConfigDict
 
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.steps import build
+from experiments.figure5 import get_config
 from tests.models import test_models as laws
 from tests.training.test_steps import TRAIN
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLE = "clutrr_jax/models/bag_of_facts.py"  # the file that README.md adds
+PACKAGES = "clutrr_jax|generator|experiments|benchmarks|tests|docs"
 
 
-def test_a_model_of_ones_own(small_words, monkeypatch) -> None:
+def test_example_model(small_words, monkeypatch) -> None:
     text = README.read_text()
-    section = text[text.index("### A model of one's own") :]
+    section = text[text.index("## Add a model") :]
     source, line = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[:2]
     assert len(source.splitlines()) <= 30
     module = types.ModuleType("bag_of_facts")
@@ -41,3 +48,28 @@ def test_a_model_of_ones_own(small_words, monkeypatch) -> None:
         losses.append(np.asarray(replicas.keep(metrics.loss)))
     assert (losses[2] < losses[0]).all()
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.params))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_settings_exist(page: Path) -> None:
+    config = get_config().to_dict()  # a grid has the settings of a single run, and its own
+    for name in re.findall(r"--config\.([a-z\d_]+(?:\.[a-z\d_]+)*)", page.read_text()):
+        settings = {"bag_of_facts": {"hidden": 100}} | config
+        for part in name.split("."):
+            assert part in settings, f"{page.name}: --config.{name}"
+            settings = settings[part]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_modules_and_files_exist(page: Path) -> None:
+    text = page.read_text()
+    for module in re.findall(r"python3? -m ([\w.]+)", text):
+        if module not in ("venv", "pip"):
+            assert find_spec(module), f"{page.name}: python -m {module}"
+    for file in re.findall(rf"(?<![\w/])((?:{PACKAGES})/[\w/.-]*\w/?)", text):
+        if file != EXAMPLE:
+            assert (ROOT / file).exists(), f"{page.name}: {file}"
+    for link in re.findall(r"\]\(([^)#:]+)[^):]*\)", text):
+        assert (page.parent / link).exists(), f"{page.name}: {link}"
+    for target in re.findall(r"`make ([\w-]+)`|^make ([\w-]+)", text, re.MULTILINE):
+        assert f"\n{''.join(target)}:" in (ROOT / "Makefile").read_text(), f"{page.name}: {target}"
