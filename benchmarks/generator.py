@@ -9,9 +9,9 @@ import argparse
 import time
 from collections.abc import Callable
 
+from generator.blocks import block
 from generator.config import Config, parse_tasks
 from generator.errors import Parser
-from generator.generate import generate
 from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank
 from generator.write import FORMATS, Piece, Renderer
@@ -53,7 +53,7 @@ def _file_block(config: Config, form: str) -> Callable[[int], int]:
 
 def _array_block(config: Config) -> Callable[[int], int]:
     """Returns a function that generates one block of stories as arrays and returns their number."""
-    return lambda block: len(generate(config, rows=BLOCK, first=BLOCK * block, text=False))
+    return lambda index: len(block(config, "train", config.train[0], index)[0])
 
 
 def _rate(run: Callable[[int], int], seconds: float) -> float:

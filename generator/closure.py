@@ -1,9 +1,9 @@
-"""From the backbone of families (children, couples) to all their facts, and how facts resolve.
+"""All facts of a family, derived from parents and partners, and the rule applications behind them.
 
 The rules `child inv-grand -> inv-child` and `child inv-un -> sibling` are not used to *derive*
-facts: from the side of a parent who married into the family they would turn a parent-in-law into a
-parent. They derive nothing else that is new, and they do take part in proofs, where what they prove
-is true. (The released graphs do hold such false parents and siblings.)
+facts: for a parent who married into the family, they would turn a parent-in-law into a parent. They
+derive no other new facts. Proofs do use them where the conclusion is true. (The released family
+graphs do contain such false parents and siblings.)
 """
 
 from dataclasses import dataclass
@@ -23,136 +23,151 @@ _CHILD, _PARENT, _SO = (PREDICATE_ID[name] for name in ("child", "inv-child", "S
 
 @dataclass(frozen=True)
 class KinshipGraph:
-    """All E facts of some families, sorted by (start, end), and the R ways to resolve them.
+    """All E facts of F families, sorted by (start, end), and all rule applications that prove them.
 
-    A resolution replaces the fact (X, head, Y) by two others, (X, first, Z) and (Z, second, Y). The
-    resolutions of fact e by its i-th rule are the rows `member[g]:member[g + 1]` of `body`, where
-    g = rule[e] + i, and i < rule[e + 1] - rule[e].
+    A rule application proves the fact (X, head, Y) from its body: the facts (X, first, Z) and
+    (Z, second, Y). Applications are grouped by (fact, rule). The i-th rule that proves fact e has
+    group g = rule_offset[e] + i, with i < rule_offset[e + 1] - rule_offset[e], and its bodies are
+    body[group_offset[g]:group_offset[g + 1]].
     """
 
     families: Families
-    start: np.ndarray  # [E] X, number of a person
-    end: np.ndarray  # [E] Y
+    start: np.ndarray  # [E] person id of X
+    end: np.ndarray  # [E] person id of Y
     predicate: np.ndarray  # [E]
-    either: np.ndarray  # [E] the same number for a fact and its inverse, from Y to X
-    out: np.ndarray  # [F * n + 1] the facts that start at person p are out[p]:out[p + 1]
-    rule: np.ndarray  # [E + 1]
-    member: np.ndarray  # [number of (fact, rule) + 1]
-    body: np.ndarray  # [R, 2] the two facts
-    target: np.ndarray  # facts that resolve, by predicate
-    target_of: np.ndarray  # [12] those of predicate p are target_of[p]:target_of[p + 1] of `target`
+    pair_id: np.ndarray  # [E] equal for a fact and its inverse, different otherwise
+    start_offset: np.ndarray  # [F * n + 1] facts of person p: start_offset[p]:start_offset[p + 1]
+    rule_offset: np.ndarray  # [E + 1]
+    group_offset: np.ndarray  # [groups + 1]
+    body: np.ndarray  # [applications, 2] fact indices
+    target: np.ndarray  # [targets] facts that some rule proves, sorted by predicate
+    target_offset: np.ndarray  # [12] predicate p: target[target_offset[p]:target_offset[p + 1]]
 
-    def resolvable(self, fact: np.ndarray) -> np.ndarray:
-        """Whether a rule resolves the facts, same shape."""
-        return self.rule[fact + 1] > self.rule[fact]
+    def is_provable(self, fact: np.ndarray) -> np.ndarray:
+        """Returns True for facts that some rule proves, same shape."""
+        return self.rule_offset[fact + 1] > self.rule_offset[fact]
 
-    def resolve(self, fact: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The two facts of a uniform rule and uniform people that resolve each fact [B], [B, 2].
+    def sample_body(self, fact: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Samples a rule and then one of its bodies, both uniformly, for each fact [B].
 
-        All must be resolvable.
+        All facts must be provable.
+
+        Returns:
+          The two facts of each body, [B, 2].
         """
-        rules = self.rule[fact + 1] - self.rule[fact]
-        group = self.rule[fact] + _below(rules, rng)
-        row = self.member[group] + _below(self.member[group + 1] - self.member[group], rng)
-        return self.body[row]
+        num_rules = self.rule_offset[fact + 1] - self.rule_offset[fact]
+        group = self.rule_offset[fact] + _below(num_rules, rng)
+        num_bodies = self.group_offset[group + 1] - self.group_offset[group]
+        return self.body[self.group_offset[group] + _below(num_bodies, rng)]
 
     def sample_target(self, predicate: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """A uniform fact of each given predicate, which must be one of `provable`, same shape."""
-        size = np.diff(self.target_of)
-        return self.target[self.target_of[predicate] + _below(size[predicate], rng)]
+        """Samples a provable fact of each predicate in `provable_predicates()`, same shape."""
+        size = np.diff(self.target_offset)
+        return self.target[self.target_offset[predicate] + _below(size[predicate], rng)]
 
-    def provable(self) -> np.ndarray:
-        """The predicates of which there are facts that resolve."""
-        return np.flatnonzero(np.diff(self.target_of))
+    def provable_predicates(self) -> np.ndarray:
+        """Returns the predicates with provable facts."""
+        return np.flatnonzero(np.diff(self.target_offset))
 
 
 def _below(bound: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Uniform integers, each at least 0 and below its bound."""
+    """Uniform integers in [0, bound)."""
     return (rng.random(bound.shape) * bound).astype(np.int64)
 
 
 def kinship_graph(shape: FamilyShape, count: int, rng: np.random.Generator) -> KinshipGraph:
-    """The facts of `count` random families (of the one family, where all are the same)."""
-    return _the_graph(shape) if shape.is_fixed() else close(sample_families(shape, count, rng))
+    """Returns the facts of `count` random families, or of one if all families are equal."""
+    return _fixed_graph(shape) if shape.is_fixed() else close(sample_families(shape, count, rng))
 
 
 @lru_cache(maxsize=16)
-def _the_graph(shape: FamilyShape) -> KinshipGraph:
+def _fixed_graph(shape: FamilyShape) -> KinshipGraph:
     return close(sample_families(shape, 1, np.random.default_rng(0)))
 
 
 def close(families: Families) -> KinshipGraph:
-    """All facts that follow from the backbone of some families, and all their resolutions."""
+    """Returns all facts that follow from parents and partners, with all rule applications."""
     people = len(families.exists)
-    facts = _backbone(families)  # {start * people + end: predicate}, sorted
+    key, predicate = _parents_and_partners(families)
     while True:
-        derived = _derive(facts, people)
-        if len(derived[0]) == len(facts[0]):
+        more_keys, more_predicates = _derive(key, predicate, people)
+        if len(more_keys) == len(key):
             break
-        facts = derived
-    key, predicate = facts
+        key, predicate = more_keys, more_predicates
     start, end = key // people, key % people
-    out = np.searchsorted(start, np.arange(people + 1))
+    start_offset = np.searchsorted(start, np.arange(people + 1))
 
-    i, j = _joined(out, end)
-    head = COMPOSE[predicate[i], predicate[j]]
-    rule_name = predicate[i] * NUM_PREDICATES + predicate[j]
-    i, j, head, rule_name = (a[(head >= 0) & (start[i] != end[j])] for a in (i, j, head, rule_name))
-    fact = np.searchsorted(key, start[i] * people + end[j]).clip(max=len(key) - 1)
-    true = (key[fact] == start[i] * people + end[j]) & (predicate[fact] == head)
-    i, j, fact, rule_name = i[true], j[true], fact[true], rule_name[true]
-    order = np.lexsort((rule_name, fact))
-    i, j, fact, rule_name = i[order], j[order], fact[order], rule_name[order]
-    new = np.ones(len(fact), bool)
-    new[1:] = (fact[1:] != fact[:-1]) | (rule_name[1:] != rule_name[:-1])
-    group = np.flatnonzero(new)
-
-    rule = np.searchsorted(fact[group], np.arange(len(key) + 1))
-    target = np.flatnonzero(np.diff(rule))
+    fact, rule, body = _rule_applications(key, predicate, people, start_offset)
+    is_first = np.ones(len(fact), bool)
+    is_first[1:] = (fact[1:] != fact[:-1]) | (rule[1:] != rule[:-1])
+    group = np.flatnonzero(is_first)
+    rule_offset = np.searchsorted(fact[group], np.arange(len(key) + 1))
+    target = np.flatnonzero(np.diff(rule_offset))
     target = target[np.argsort(predicate[target], kind="stable")]
     return KinshipGraph(
         families=families,
         start=start,
         end=end,
         predicate=predicate,
-        either=np.minimum(np.arange(len(key)), np.searchsorted(key, end * people + start)),
-        out=out,
-        rule=rule,
-        member=np.append(group, len(fact)),
-        body=np.stack([i, j], axis=1),
+        pair_id=np.minimum(np.arange(len(key)), np.searchsorted(key, end * people + start)),
+        start_offset=start_offset,
+        rule_offset=rule_offset,
+        group_offset=np.append(group, len(fact)),
+        body=body,
         target=target,
-        target_of=np.searchsorted(predicate[target], np.arange(NUM_PREDICATES + 1)),
+        target_offset=np.searchsorted(predicate[target], np.arange(NUM_PREDICATES + 1)),
     )
 
 
-def _backbone(families: Families) -> tuple[np.ndarray, np.ndarray]:
-    """Parents with their children, and couples, both ways: keys and predicates, sorted by key."""
+def _parents_and_partners(families: Families) -> tuple[np.ndarray, np.ndarray]:
+    """Parent, child and partner facts: keys (start * people + end), sorted, and predicates."""
     child = np.flatnonzero(families.parent >= 0)
-    parent, other = families.parent[child], families.partner
-    married = np.flatnonzero(families.partner >= 0)
-    start = np.concatenate([parent, other[parent], child, child, married])
-    end = np.concatenate([child, child, parent, other[parent], other[married]])
+    parent, partner = families.parent[child], families.partner
+    married = np.flatnonzero(partner >= 0)
+    start = np.concatenate([parent, partner[parent], child, child, married])
+    end = np.concatenate([child, child, parent, partner[parent], partner[married]])
     predicate = np.repeat([_CHILD, _PARENT, _SO], [2 * len(child), 2 * len(child), len(married)])
     key = start * len(families.exists) + end
     order = np.argsort(key)
     return key[order], predicate[order]
 
 
-def _derive(facts: tuple[np.ndarray, np.ndarray], people: int) -> tuple[np.ndarray, np.ndarray]:
-    """The facts and those that one use of one rule adds."""
-    key, predicate = facts
+def _derive(key: np.ndarray, predicate: np.ndarray, people: int) -> tuple[np.ndarray, np.ndarray]:
+    """Adds all facts that follow by one application of one rule."""
     start, end = key // people, key % people
-    i, j = _joined(np.searchsorted(start, np.arange(people + 1)), end)
+    i, j = _adjacent(np.searchsorted(start, np.arange(people + 1)), end)
     head = _DERIVE[predicate[i], predicate[j]]
     new = (head >= 0) & (start[i] != end[j])
     keys = np.concatenate([key, start[i[new]] * people + end[j[new]]])
-    unique, index = np.unique(keys, return_index=True)  # the first of each: what is known stays
+    unique, index = np.unique(keys, return_index=True)  # the first of equal keys: the known fact
     return unique, np.concatenate([predicate, head[new]])[index]
 
 
-def _joined(out: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of facts (i, j) where j starts at the end of i; facts sorted by start."""
-    degree = out[end + 1] - out[end]
+def _rule_applications(
+    key: np.ndarray, predicate: np.ndarray, people: int, start_offset: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All rule applications whose conclusion is one of the facts, sorted by fact and rule.
+
+    Returns:
+      The fact [A], the rule (first * 11 + second) [A] and the body [A, 2].
+    """
+    start, end = key // people, key % people
+    i, j = _adjacent(start_offset, end)
+    head = COMPOSE[predicate[i], predicate[j]]
+    applies = (head >= 0) & (start[i] != end[j])
+    i, j, head = i[applies], j[applies], head[applies]
+    goal = start[i] * people + end[j]
+    fact = np.searchsorted(key, goal).clip(max=len(key) - 1)
+    true = (key[fact] == goal) & (predicate[fact] == head)
+    i, j, fact = i[true], j[true], fact[true]
+    rule = predicate[i] * NUM_PREDICATES + predicate[j]
+    order = np.lexsort((rule, fact))
+    return fact[order], rule[order], np.stack([i[order], j[order]], axis=1)
+
+
+def _adjacent(start_offset: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of facts (i, j) where j starts at the end of i; facts are sorted by start."""
+    degree = start_offset[end + 1] - start_offset[end]
     i = np.repeat(np.arange(len(end)), degree)
     before = np.repeat(np.cumsum(degree) - degree, degree)
-    return i, np.arange(len(i)) - before + out[end[i]]
+    return i, np.arange(len(i)) - before + start_offset[end[i]]

@@ -1,8 +1,8 @@
 """The kinship algebra of CLUTRR as data: predicates, gendered relations, inverses and rules.
 
-A fact `(X, r, Y)` reads "Y is the r of X". A *predicate* is gender-neutral (`child`); a *relation*
-is its gendered name (`son`), where the gender is that of Y. Nothing else in the project spells a
-predicate, a relation or a rule: everything derives from the tables of this file.
+A fact `(X, r, Y)` reads "Y is the r of X". A *predicate* is gender-neutral (`child`). A *relation*
+is a predicate together with the gender of Y (`son`). All other modules derive their predicates,
+relations and rules from the tables in this file.
 
 Source: Sinha et al. 2019 (EMNLP), appendix 1.2.
 """
@@ -12,7 +12,7 @@ import numpy as np
 MALE, FEMALE = 0, 1
 GENDERS = ("male", "female")
 
-# predicate: (name when Y is male, name when Y is female, the predicate from Y to X)
+# predicate: (relation if Y is male, relation if Y is female, inverse predicate)
 _PREDICATES = {
     "child": ("son", "daughter", "inv-child"),
     "inv-child": ("father", "mother", "child"),
@@ -31,7 +31,7 @@ NUM_PREDICATES = len(PREDICATES)
 PREDICATE_ID = {name: i for i, name in enumerate(PREDICATES)}
 INVERSE = np.array([PREDICATE_ID[row[2]] for row in _PREDICATES.values()])
 
-# (first, second) -> head, for the facts (X, first, Z), (Z, second, Y) |- (X, head, Y).
+# (first, second) -> head: (X, first, Z) and (Z, second, Y) imply (X, head, Y).
 RULES = {
     ("child", "child"): "grand",
     ("SO", "grand"): "grand",
@@ -50,16 +50,16 @@ RULES = {
     ("sibling", "child"): "un",
     ("inv-child", "sibling"): "inv-un",
 }
-# The rules by number, [16, 3]: first, second, head.
+# The rules as predicate ids, [16, 3]: first, second, head.
 RULE_TABLE = np.array(
     [[PREDICATE_ID[first], PREDICATE_ID[second], PREDICATE_ID[head]]
      for (first, second), head in RULES.items()]
 )  # fmt: skip
-# The head that a pair of predicates proves, [11, 11]; -1 where no rule applies.
+# Composition of two predicates, [11, 11]; -1 if no rule applies.
 COMPOSE = np.full((NUM_PREDICATES, NUM_PREDICATES), -1)
 COMPOSE[RULE_TABLE[:, 0], RULE_TABLE[:, 1]] = RULE_TABLE[:, 2]
 
-# The numbers 0..20 are those of the Hugging Face data set `CLUTRR/v1`, which lacks brother-in-law.
+# The ids 0..20 match the Hugging Face data set `CLUTRR/v1`, which lacks brother-in-law.
 RELATIONS = (
     "aunt", "son-in-law", "grandfather", "brother", "sister", "father", "mother", "grandmother",
     "uncle", "daughter-in-law", "grandson", "granddaughter", "father-in-law", "mother-in-law",
@@ -68,7 +68,7 @@ RELATIONS = (
 NUM_RELATIONS = len(RELATIONS)
 RELATION_ID = {name: i for i, name in enumerate(RELATIONS)}
 
-# The relation of a predicate and a gender, [11, 2], and back, [22] each.
+# Relation id by predicate and gender, [11, 2], and the inverse maps, [22] each.
 RELATION_OF = np.array([[RELATION_ID[n] for n in row[:2]] for row in _PREDICATES.values()])
 PREDICATE_OF = np.empty(NUM_RELATIONS, int)
 GENDER_OF = np.empty(NUM_RELATIONS, int)

@@ -1,4 +1,4 @@
-"""300 common English first names, 150 of each gender; none is given to both."""
+"""300 common English first names: 150 male and 150 female, without overlap."""
 
 import numpy as np
 
@@ -29,20 +29,25 @@ Phyllis Rachel Rebecca Rita Rosalind Rosemary Ruth Sandra Sarah Sharon Sheila Sh
 Stella Susan Sylvia Teresa Valerie Vanessa Vera Veronica Victoria Virginia Vivian Wendy Winifred
 Yvonne
 """
-# By gender, [2][150].
+# Names by gender, [2][150].
 NAMES = (tuple(_MALE.split()), tuple(_FEMALE.split()))
-# Male names, then female ones.
+# The male names, followed by the female names.
 ALL_NAMES = NAMES[0] + NAMES[1]
 _BRACKETED = tuple(f"[{name}]" for name in ALL_NAMES)
 
 
-def name_numbers(gender: np.ndarray, name: np.ndarray) -> list[list[int]]:
-    """Index in ALL_NAMES of each story's people, given genders and names [B, N]; -1: nobody."""
-    number = (gender * len(NAMES[0]) + name).tolist()
+def name_indices(gender: np.ndarray, name: np.ndarray) -> list[list[int]]:
+    """Returns indices into ALL_NAMES for the people of each story.
+
+    Args:
+      gender: [B, N] gender of each person; -1 for padding, which follows the people.
+      name: [B, N] index into the names of that gender.
+    """
+    index = (gender * len(NAMES[0]) + name).tolist()
     count = (gender >= 0).sum(axis=1).tolist()
-    return [row[:n] for row, n in zip(number, count, strict=True)]
+    return [row[:n] for row, n in zip(index, count, strict=True)]
 
 
 def bracketed(gender: np.ndarray, name: np.ndarray) -> list[list[str]]:
-    """The people of each story as they stand in its text, given genders and names [B, N]."""
-    return [[_BRACKETED[i] for i in row] for row in name_numbers(gender, name)]
+    """Returns the bracketed names (`[Ann]`) of the people of each story; see `name_indices`."""
+    return [[_BRACKETED[i] for i in row] for row in name_indices(gender, name)]

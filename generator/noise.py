@@ -1,11 +1,21 @@
-"""Noise facts: paths through the same family that no proof needs (section 3.5, figure 4).
+"""Noise facts: walks through the family of a story that its proof does not use (section 3.5).
 
-As in the released data:
-  supporting    leads from one person of the story's path to the next, over new people; it is what
-                backward chaining makes of the fact between the two
-  irrelevant    starts at a person of the path (not the last), and leads to new people
-  disconnected  is a path of new people alone
-No new person is twice in a story, so noise never shortens the way between the asked people.
+The shapes follow the released data (figure 4):
+  supporting    a detour from one person of the path to the next, over new people; the result of
+                backward chaining from the fact between the two
+  irrelevant    a walk from a person of the path (except the last) to new people
+  disconnected  a walk over new people only
+Each new person occurs once in a story, so noise never shortens the path between the query pair.
+
+All three functions take
+  graph        the families
+  expressible  bool [11], the predicates that noise facts may have (a detour ignores it: it has only
+               predicates that paths have too)
+  chains       the paths of B stories
+  taken        bool [B, n], the family members that occur in each story; updated in place
+  length       number of facts per walk
+  rng          random generator
+and return the facts of one walk per story, [B, length]; -1 in rows where no walk was found.
 """
 
 import numpy as np
@@ -18,34 +28,23 @@ _ATTEMPTS = 20
 
 def supporting(
     graph: KinshipGraph,
-    tellable: np.ndarray,
+    expressible: np.ndarray,
     chains: Chains,
     taken: np.ndarray,
     length: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """One detour for each story.
-
-    Args:
-      graph: the families.
-      tellable: bool [11], the predicates that a noise fact may have. (A detour only has those of
-        rules, as a path.)
-      chains: the paths of B stories.
-      taken: [B, n] which people of its family are in the story. Changed: the new ones are added.
-      length: of the detour, in facts.
-      rng: source of chance.
-    Returns:
-      [B, length] facts; -1 where none was found.
-    """
+    """Samples a detour per story; see the module docstring."""
     n = graph.families.n
     noise = np.full((len(chains.facts), length), -1)
     todo = np.arange(len(noise))
     for _ in range(_ATTEMPTS):
         fact = chains.facts[todo, rng.integers(0, chains.facts.shape[1], len(todo))]
-        detour = chain(graph, np.where(graph.resolvable(fact), fact, graph.target[0]), length, rng)
+        provable = graph.is_provable(fact)
+        detour = chain(graph, np.where(provable, fact, graph.target[0]), length, rng)
         new = graph.end[detour.facts[:, :-1]] % n
         repeated = (new[:, :, None] == new[:, None, :]).sum(axis=(1, 2)) > new.shape[1]
-        good = graph.resolvable(fact) & detour.complete & ~repeated
+        good = provable & detour.complete & ~repeated
         good &= ~taken[todo[:, None], new].any(axis=1)
         noise[todo[good]] = detour.facts[good]
         taken[todo[good, None], new[good]] = True
@@ -55,58 +54,58 @@ def supporting(
 
 def irrelevant(
     graph: KinshipGraph,
-    tellable: np.ndarray,
+    expressible: np.ndarray,
     chains: Chains,
     taken: np.ndarray,
     length: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """One dangling path for each story; arguments and result as of `supporting`."""
+    """Samples a dangling walk per story; see the module docstring."""
     row = np.arange(len(taken))
     fact = chains.facts[row, rng.integers(0, chains.facts.shape[1], len(row))]
-    return _walk(graph, tellable, graph.start[fact], taken, length, rng)
+    return _walk(graph, expressible, graph.start[fact], taken, length, rng)
 
 
 def disconnected(
     graph: KinshipGraph,
-    tellable: np.ndarray,
+    expressible: np.ndarray,
     chains: Chains,
     taken: np.ndarray,
     length: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """One path apart for each story; arguments and result as of `supporting`."""
+    """Samples a disconnected walk per story; see the module docstring."""
     n = graph.families.n
     family = graph.start[chains.facts[:, 0]] // n
     exists = graph.families.exists.reshape(-1, n)[family]
     person, found = choose(exists & ~taken, rng)
     taken[np.flatnonzero(found), person[found]] = True
-    noise = _walk(graph, tellable, family * n + person, taken, length, rng)
+    noise = _walk(graph, expressible, family * n + person, taken, length, rng)
     noise[~found] = -1
     return noise
 
 
 def _walk(
     graph: KinshipGraph,
-    tellable: np.ndarray,
+    expressible: np.ndarray,
     start: np.ndarray,
     taken: np.ndarray,
     length: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Random facts, each from the last person to a new one: [B, length], -1 where there is none."""
+    """Samples random walks from `start` [B] to new people, [B, length]; -1 where impossible."""
     n = graph.families.n
     row = np.arange(len(start))
     found = np.ones(len(start), bool)
     noise = np.empty((len(start), length), np.int64)
     for step in range(length):
-        degree = graph.out[start + 1] - graph.out[start]
-        fact = graph.out[start, None] + np.arange(degree.max(initial=1))
-        valid = fact < graph.out[start + 1, None]
+        degree = graph.start_offset[start + 1] - graph.start_offset[start]
+        fact = graph.start_offset[start, None] + np.arange(degree.max(initial=1))
+        valid = fact < graph.start_offset[start + 1, None]
         fact = np.where(valid, fact, 0)
-        valid &= tellable[graph.predicate[fact]] & ~taken[row[:, None], graph.end[fact] % n]
-        column, any_left = choose(valid, rng)
-        found &= any_left
+        valid &= expressible[graph.predicate[fact]] & ~taken[row[:, None], graph.end[fact] % n]
+        column, has_next = choose(valid, rng)
+        found &= has_next
         noise[:, step] = fact[row, column]
         start = graph.end[noise[:, step]]
         taken[row, start % n] = True

@@ -1,4 +1,8 @@
-"""Random stories as arrays: families -> proofs -> noise -> names -> checks, a batch at a time."""
+"""Random stories as arrays.
+
+A batch of stories is sampled in these steps: target facts, paths with proofs, genders, noise facts,
+names, and a check that the stated facts imply the answer and no other.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -23,7 +27,7 @@ from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF
 from generator.names import NAMES
 from generator.prover import derivable
 
-_NAMES = len(NAMES[0])
+_NUM_NAMES = len(NAMES[0])
 _NOISE = (
     (SUPPORTING, noise.supporting, "supporting_length"),
     (IRRELEVANT, noise.irrelevant, "irrelevant_length"),
@@ -35,58 +39,58 @@ _NOISE = (
 class Stories:
     """B stories of one task T.K with up to N people and W walks of facts.
 
-    People are numbered within their story in the order of the walks, the path first. Walk w of L
-    facts leads from person nodes[w][b, i] by relations[w][b, i] to person nodes[w][b, i + 1]. Walk
-    0 is the path from the first to the second asked person, the others are noise (or the answer, in
-    task 6), and hold -1 where a story of task 7 lacks it.
+    The people of a story have ids in order of first occurrence in the walks. Fact i of walk w leads
+    from person nodes[w][b, i] via relations[w][b, i] to person nodes[w][b, i + 1]. Walk 0 is the
+    path between the query pair. The other walks are noise or, in tasks 6 and 7, the stated answer;
+    they contain -1 in the stories of task 7 that do not state it.
     """
 
     task: Task
     nodes: tuple[np.ndarray, ...]  # W of [B, L + 1]
     relations: tuple[np.ndarray, ...]  # W of [B, L]
     target: np.ndarray  # [B] relation from the first to the last person of the path
-    gender: np.ndarray  # [B, N], -1: no such person
-    name: np.ndarray  # [B, N] number in NAMES of its gender, -1: no such person
-    family_node: np.ndarray  # [B, N] number within the family, -1: no such person
-    # [B, K - 1, 3]: step s resolves (X, head, Y) into (X, first, Z), (Z, second, Y)
-    proof_people: np.ndarray  # X, Z, Y
-    proof_relations: np.ndarray  # head, first, second
+    gender: np.ndarray  # [B, N], -1 for padding
+    name: np.ndarray  # [B, N] index into the NAMES of the gender, -1 for padding
+    family_node: np.ndarray  # [B, N] index within the family, -1 for padding
+    # Each proof step derives (X, head, Y) from (X, first, Z) and (Z, second, Y).
+    proof_people: np.ndarray  # [B, K - 1, 3] X, Z, Y
+    proof_relations: np.ndarray  # [B, K - 1, 3] head, first, second
 
     def __len__(self) -> int:
         return len(self.target)
 
     def edges(self) -> np.ndarray:
-        """All facts as pairs of people, the path first, [B, E, 2]; -1: no fact."""
+        """Returns the facts as pairs of people, the path first, [B, E, 2]; -1 for padding."""
         pairs = [np.stack([nodes[:, :-1], nodes[:, 1:]], axis=2) for nodes in self.nodes]
         return np.concatenate(pairs, axis=1)
 
     def edge_relations(self) -> np.ndarray:
-        """The relations of `edges`, [B, E]; -1: no fact."""
+        """Returns the relations of `edges`, [B, E]; -1 for padding."""
         return np.concatenate(self.relations, axis=1)
 
     def query(self) -> np.ndarray:
-        """The asked people (X, Y), [B, 2]: the target is what Y is to X."""
+        """Returns the query pairs (X, Y), [B, 2]. The target is the relation of Y to X."""
         return self.nodes[0][:, [0, -1]]
 
     def select(self, rows: np.ndarray | slice) -> "Stories":
-        """Some of the stories."""
+        """Returns the stories at the given rows."""
         return _map_arrays(lambda a: a[rows], self)
 
     @staticmethod
     def join(parts: "list[Stories]") -> "Stories":
-        """Stories of the same task, one part after the other."""
+        """Concatenates stories of the same task."""
         return _map_arrays(lambda *a: np.concatenate(a), *parts)
 
 
 def _map_arrays(function: Callable[..., np.ndarray], first: Stories, *others: Stories) -> Stories:
-    """A Stories whose every array is `function` of those of the given ones."""
-    values: dict[str, Any] = {"task": first.task}
+    """Applies `function` to each array field of some stories."""
+    mapped: dict[str, Any] = {"task": first.task}
     for f in fields(Stories):
         if f.name != "task":
-            of = [getattr(s, f.name) for s in (first, *others)]
-            is_tuple = isinstance(of[0], tuple)
-            values[f.name] = tuple(map(function, *of)) if is_tuple else function(*of)
-    return Stories(**values)
+            values = [getattr(stories, f.name) for stories in (first, *others)]
+            is_tuple = isinstance(values[0], tuple)
+            mapped[f.name] = tuple(map(function, *values)) if is_tuple else function(*values)
+    return Stories(**mapped)
 
 
 def candidates(
@@ -94,40 +98,50 @@ def candidates(
     split: str,
     task: Task,
     graph: KinshipGraph,
-    tellable: np.ndarray,
+    expressible: np.ndarray,
     relation: np.ndarray,
     rng: np.random.Generator,
 ) -> Stories:
-    """The allowed ones of random stories, one for each given target relation [B].
+    """Samples a story for each target relation and returns those that the settings allow.
 
-    Noise facts are of the `tellable` predicates, bool [11].
+    Args:
+      config: generator settings.
+      split: train, test or dev.
+      task: a task of the split.
+      graph: families to sample from.
+      expressible: bool [11], the predicates that noise facts may have.
+      relation: [B] target relations.
+      rng: random generator.
+
+    Returns:
+      At most B stories in the order of `relation`.
     """
     families = graph.families
     n = families.n
     target = graph.sample_target(PREDICATE_OF[relation], rng)
     chains = chain(graph, target, task.k, rng)
     bits = rng.integers(0, 2, (len(target), n), np.int8)
-    # Where the gender of the asked person is wrong, all genders are turned round.
+    # Flip all genders of a story if that of the second person in the query is wrong.
     bits ^= families.gender_of(bits, graph.end[target][:, None]) != GENDER_OF[relation][:, None]
     path = chains.people(graph)
     relations = RELATION_OF[graph.predicate[chains.facts], families.gender_of(bits, path[:, 1:])]
 
     keep = chains.complete.copy()
     if config.holds_out_clauses(task.k):
-        tests_only = held_out(relations, config.clause_fraction, config.seed)
-        keep &= tests_only if split == "test" else ~tests_only
+        test_only = held_out(relations, config.clause_fraction, config.seed)
+        keep &= test_only == (split == "test")
     chains = Chains(*(a[keep] for a in chains))
     target, bits, path = target[keep], bits[keep], path[keep]
 
     taken = np.zeros((len(path), n), bool)
     taken[np.arange(len(path))[:, None], path % n] = True
     walks = [chains.facts]
-    for kind, add, length in _NOISE:
+    for kind, sample, length in _NOISE:
         if task.noise in (kind, ALL_NOISE):
-            walks.append(add(graph, tellable, chains, taken, getattr(config, length), rng))
+            walks.append(sample(graph, expressible, chains, taken, getattr(config, length), rng))
     stories = _assemble(task, graph, target, chains, walks, bits, rng)
     stories = stories.select(np.all([walk[:, 0] >= 0 for walk in walks], axis=0))
-    return stories.select(audited(stories)) if config.ambiguous == "drop" else stories
+    return stories.select(is_unambiguous(stories)) if config.ambiguous == "drop" else stories
 
 
 def _assemble(
@@ -139,22 +153,22 @@ def _assemble(
     bits: np.ndarray,
     rng: np.random.Generator,
 ) -> Stories:
-    """Stories from facts: the targets [B], their proofs, the walks [B, L] and random genders."""
+    """Assembles stories from targets [B], proofs, walks [B, L] and gender bits [B, n]."""
     families = graph.families
     n = families.n
     row = np.arange(len(target))[:, None]
     people = [np.concatenate([graph.start[w], graph.end[w[:, -1:]]], axis=1) for w in walks]
-    node_of, family_node = _number(np.concatenate(people, axis=1) % n, n)
+    node_of, family_node = _story_ids(np.concatenate(people, axis=1) % n, n)
     family = people[0][:, :1] // n
     gender = families.gender_of(bits, family * n + family_node.clip(0)).astype(np.int64)
     gender[family_node < 0] = -1
 
-    def related(facts: np.ndarray) -> np.ndarray:
+    def relation_of(facts: np.ndarray) -> np.ndarray:
         return RELATION_OF[graph.predicate[facts], families.gender_of(bits, graph.end[facts])]
 
     nodes = [node_of[row, p % n] for p in people]
-    relations = [related(w) for w in walks]
-    answer = related(target[:, None])
+    relations = [relation_of(w) for w in walks]
+    answer = relation_of(target[:, None])
     if task.noise in (MEMORY, MIXED):
         stated = rng.random((len(target), 1)) < (1.0 if task.noise == MEMORY else 0.5)
         nodes.append(np.where(stated, nodes[0][:, [0, -1]], -1))
@@ -170,26 +184,26 @@ def _assemble(
         name=_names(gender >= 0, rng),
         family_node=family_node,
         proof_people=node_of[row[:, :, None], steps % n],
-        proof_relations=np.stack([related(f) for f in np.moveaxis(chains.steps, 2, 0)], axis=2),
+        proof_relations=np.stack([relation_of(f) for f in np.moveaxis(chains.steps, 2, 0)], axis=2),
     )
 
 
-def audited(stories: Stories) -> np.ndarray:
-    """Whether the facts of each story derive its answer and no other, [B]."""
+def is_unambiguous(stories: Stories) -> np.ndarray:
+    """Returns True for stories whose facts imply the target and no other relation, [B]."""
     relations = stories.edge_relations()
     predicates = np.where(relations >= 0, PREDICATE_OF[relations], -1)
     people = stories.gender.shape[1]
     found = derivable(stories.edges().clip(0), predicates, stories.query(), people)
-    right = found[np.arange(len(found)), PREDICATE_OF[stories.target]]
-    return right & (found.sum(axis=1) == 1)
+    is_implied = found[np.arange(len(found)), PREDICATE_OF[stories.target]]
+    return is_implied & (found.sum(axis=1) == 1)
 
 
-def _number(people: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers the people [B, m] of each story in order of appearance.
+def _story_ids(people: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Assigns ids to the family members `people` [B, m] of each story in order of occurrence.
 
     Returns:
-      [B, n] the number of person i of the family in the story, -1 where it is not in it;
-      [B, m] the person of each number, -1 where the story has fewer.
+      [B, n] id by family member, -1 for family members outside the story;
+      [B, m] family member by id, -1 for padding.
     """
     row = np.arange(len(people))
     node_of = np.full((len(people), n), -1)
@@ -204,12 +218,12 @@ def _number(people: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _names(present: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Different random name numbers for the people of each story, [B, N]; -1 for the absent."""
+    """Samples distinct name indices for the people of each story, [B, N]; -1 for padding."""
     b, people = present.shape
     name = np.empty((b, people), np.int64)
     for i in range(people):
-        pick = rng.integers(0, _NAMES - i, b)  # among the names not yet given
-        for given in np.sort(name[:, :i], axis=1).T:
-            pick += pick >= given
+        pick = rng.integers(0, _NUM_NAMES - i, b)  # index among the unused names
+        for used in np.sort(name[:, :i], axis=1).T:
+            pick += pick >= used
         name[:, i] = pick
     return np.where(present, name, -1)

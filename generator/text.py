@@ -1,4 +1,4 @@
-"""Facts to text: the clause of a story is covered by paraphrases of one to three facts each."""
+"""Text of stories: paraphrases, of one to three consecutive facts each, cover all facts."""
 
 import re
 from collections.abc import Iterator
@@ -21,40 +21,33 @@ from generator.kinship import (
 )
 from generator.stories import Stories
 
-MAX_PIECE = 3  # facts that one paraphrase states
+MAX_PARAPHRASE_FACTS = 3
+MAX_SENTENCES = 30  # per paraphrase; `hold_out` considers all runs of consecutive sentences
 # (gender of the first person, relations along the walk)
 ClauseKey = tuple[int, tuple[int, ...]]
-MAX_SENTENCES = 30  # of a paraphrase: all rows of its sentences are looked at
-_TEXT = re.compile(r"(?:[^{}]|\{\d\})*")
 PERSON = re.compile(r"\{(\d)\}")
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
-
-
-@lru_cache(1 << 16)  # the parts of a bank are banks too
-def _look(text: str) -> tuple[set[str] | None, int]:
-    """The placeholders of a template, None where there are other braces; and its sentences."""
-    named = set(PERSON.findall(text)) if _TEXT.fullmatch(text) else None
-    return named, len(SENTENCE.findall(text)) + 1
+_TEMPLATE = re.compile(r"(?:[^{}]|\{\d\})*")
 
 
 @dataclass(frozen=True)
 class Bank:
-    """Paraphrases by clause. {0}, {1}, ... in a template stand for the people along the walk."""
+    """Paraphrase templates by clause. {0}, {1}, ... stand for the people along the walk."""
 
     name: str
     templates: dict[ClauseKey, tuple[str, ...]]
 
     def __post_init__(self) -> None:
-        """Raises InputError for a template with wrong placeholders, or too many sentences."""
+        """Raises InputError for templates with wrong placeholders or too many sentences."""
         for key, templates in self.templates.items():
             people = {str(i) for i in range(len(key[1]) + 1)}
             for text in templates:
-                named, sentences = _look(text)
-                if named != people:
+                placeholders, sentences = _inspect(text)
+                if placeholders != people:
                     expected = ", ".join(f"{{{i}}}" for i in sorted(people))
                     raise InputError(
                         f'bank "{self.name}", clause {clause_name(key)}: template "{text}" must '
-                        f"hold the placeholders {expected} and no other braces"
+                        f"contain the placeholders {expected} and no other braces"
                     )
                 if sentences > MAX_SENTENCES:
                     raise InputError(
@@ -62,19 +55,20 @@ class Bank:
                         f"has over {MAX_SENTENCES} sentences"
                     )
 
-    def tellable(self) -> np.ndarray:
-        """Of which predicates single facts can be told, whatever the genders, bool [11]."""
+    def expressible(self) -> np.ndarray:
+        """Returns bool [11]: the predicates whose facts have templates for all genders."""
         return np.array([not self._missing(predicate) for predicate in range(NUM_PREDICATES)])
 
     def check(self, config: Config, part: str = "") -> None:
-        """Raises InputError unless each single fact that a path may have can be told.
+        """Raises InputError if a fact that stories may contain has no template of its own.
 
-        That is so for any clause, then. In tasks 6 and 7 the answer is told as well.
+        Paths contain the predicates in the bodies of rules. In tasks 6 and 7, answers are stated
+        too.
         """
         if not self.templates:
             raise InputError(f'bank "{self.name}" is empty; each single fact needs a paraphrase')
-        answers = any(task.noise in (MEMORY, MIXED) for task in config.train + config.test)
-        for predicate in np.unique(RULE_TABLE if answers else RULE_TABLE[:, :2]):
+        states_answers = any(task.noise in (MEMORY, MIXED) for task in config.train + config.test)
+        for predicate in np.unique(RULE_TABLE if states_answers else RULE_TABLE[:, :2]):
             for key in self._missing(predicate):
                 raise InputError(
                     f'bank "{self.name}" has no paraphrase for clause {clause_name(key)}{part}; '
@@ -83,7 +77,7 @@ class Bank:
                 )
 
     def _missing(self, predicate: int) -> list[ClauseKey]:
-        """The clauses of one fact of a predicate that have no paraphrase; couples are mixed."""
+        """The clauses of one fact with this predicate that have no template."""
         keys = [
             (gender, (int(RELATION_OF[predicate, other]),))
             for gender, other in np.ndindex(2, 2)
@@ -92,47 +86,58 @@ class Bank:
         return [key for key in keys if not self.templates.get(key)]
 
     @cached_property
-    def pools(self) -> "_Pools":
-        """The paraphrases by the facts that follow, for quick look-up."""
-        return _Pools(self)
+    def pools(self) -> "TemplatePools":
+        """Array representation of the templates, for vectorized sampling."""
+        return TemplatePools(self)
+
+
+@lru_cache(1 << 16)  # the parts of a split bank are checked again
+def _inspect(text: str) -> tuple[set[str] | None, int]:
+    """Returns the placeholders of a template (None if it has other braces) and its sentences."""
+    placeholders = set(PERSON.findall(text)) if _TEMPLATE.fullmatch(text) else None
+    return placeholders, len(SENTENCE.findall(text)) + 1
 
 
 def clause_name(key: ClauseKey) -> str:
-    """`male:son-brother`, as in config.json."""
+    """Returns the name of a clause in bank files and config.json, such as `male:son-brother`."""
     return f"{GENDERS[key[0]]}:{'-'.join(RELATIONS[r] for r in key[1])}"
 
 
-class _Pools:
-    """The templates of a bank by number, and which ones tell the facts that follow."""
+class TemplatePools:
+    """The templates of a bank in one list, with a lookup from facts to pools of templates."""
 
     def __init__(self, bank: Bank) -> None:
         self.name = bank.name
-        self.texts: list[str] = []  # by number of the template
-        self.start: list[int] = []  # of each pool, the number of its first template
-        self.size: list[int] = []
-        # [3, gender, relations of the next three facts]: the pool that tells 1, 2, 3 of them, or -1
-        self.pool = np.full((MAX_PIECE, 2, *[NUM_RELATIONS] * MAX_PIECE), -1)
+        self.texts: list[str] = []  # by template index
+        self.start: list[int] = []  # by pool: index of the first template
+        self.size: list[int] = []  # by pool
+        # Pool id by number of facts - 1, gender, and the relations of the next three facts (only as
+        # many as the pool states are used); -1 if there is no pool.
+        self.pool = np.full((MAX_PARAPHRASE_FACTS, 2, *[NUM_RELATIONS] * MAX_PARAPHRASE_FACTS), -1)
         for (gender, relations), pool in bank.templates.items():
-            if pool and len(relations) <= MAX_PIECE:
+            if pool and len(relations) <= MAX_PARAPHRASE_FACTS:
                 self.pool[len(relations) - 1, gender][relations] = len(self.start)
                 self.start.append(len(self.texts))
                 self.size.append(len(pool))
                 self.texts += pool
 
-    def draw(
-        self, gender: np.ndarray, relations: np.ndarray, reach: np.ndarray, chance: np.ndarray
+    def sample(
+        self, gender: np.ndarray, relations: np.ndarray, limit: np.ndarray, random: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """How many of the next facts are told at once, and by which template, [P] each.
+        """Samples the template that states the next facts, for P positions in walks.
 
         Args:
-          gender: [P] of the person with whom the facts begin.
-          relations: [P, 3] of the next facts; anything where there are fewer.
-          reach: [P] how many of them may be told at once.
-          chance: [P, 2] random numbers.
+          gender: [P] gender of the person at which the facts start.
+          relations: [P, 3] relations of the next facts; arbitrary after the end of the walk.
+          limit: [P] maximum number of facts to state.
+          random: [P, 2] random numbers in [0, 1).
+
+        Returns:
+          The number of facts that the template states, [P], and the template index, [P].
         """
         pools = self.pool[:, gender, *relations.T]  # [3, P]
-        fits = (pools >= 0) & (np.arange(MAX_PIECE)[:, None] < reach)
-        options = np.cumsum(fits, axis=0)
+        allowed = (pools >= 0) & (np.arange(MAX_PARAPHRASE_FACTS)[:, None] < limit)
+        options = np.cumsum(allowed, axis=0)
         if (options[-1] == 0).any():
             row = int((options[-1] == 0).argmax())
             raise InputError(
@@ -140,111 +145,123 @@ class _Pools:
                 f"{clause_name((int(gender[row]), (int(relations[row, 0]),)))}; a bank needs one "
                 "for each single fact"
             )
-        drawn = (options > (chance[:, 0] * options[-1]).astype(int)).argmax(axis=0)  # [P]
-        pool = pools[drawn, np.arange(len(gender))]
+        choice = (options > (random[:, 0] * options[-1]).astype(int)).argmax(axis=0)  # [P]
+        pool = pools[choice, np.arange(len(gender))]
         size = np.array(self.size)[pool]
-        return drawn + 1, np.array(self.start)[pool] + (chance[:, 1] * size).astype(int)
+        return choice + 1, np.array(self.start)[pool] + (random[:, 1] * size).astype(int)
 
 
-class Told(NamedTuple):
-    """What tells B stories: P paraphrases, those of a story one after the other, along its walks,
-    the path first."""
+class ChosenTemplates(NamedTuple):
+    """P templates that express B stories: story by story, along the walks, the path first."""
 
-    start: np.ndarray  # [B + 1] the first paraphrase of each story
-    of_path: np.ndarray  # [B] how many tell the path
-    template: np.ndarray  # [P] number in Bank.pools
-    people: np.ndarray  # [P, 4] those who its placeholders stand for; anything where there is none
-    order: np.ndarray  # [P] the paraphrases in the order of the text, story by story
-    chance: np.ndarray  # [B] a random number that is left
+    start: np.ndarray  # [B + 1] index of the first template of each story
+    num_path: np.ndarray  # [B] number of templates that express the path
+    template: np.ndarray  # [P] index into `TemplatePools.texts`
+    people: np.ndarray  # [P, 4] story ids for the placeholders; arbitrary for unused ones
+    order: np.ndarray  # [P] permutation within each story: the order in the text
+    random: np.ndarray  # [B] an unused random number in [0, 1)
 
 
-def tell(stories: Stories, bank: Bank, rng: np.random.Generator) -> Told:
-    """Draws the paraphrases of B stories from a bank."""
+def choose_templates(stories: Stories, bank: Bank, rng: np.random.Generator) -> ChosenTemplates:
+    """Samples templates from a bank that express all facts of B stories."""
     b = len(stories)
-    facts = sum(relations.shape[1] for relations in stories.relations)
-    # Three random numbers per paraphrase: how many facts, which of the texts, which place.
-    chances = rng.random((b, 3 * facts + 1))
+    num_facts = sum(relations.shape[1] for relations in stories.relations)
+    # Three random numbers per template: its number of facts, its index, its place in the text.
+    random = rng.random((b, 3 * num_facts + 1))
     used = np.zeros(b, np.int64)
-    found: list[tuple[np.ndarray, ...]] = []
-    for w, (nodes, relations) in enumerate(zip(stories.nodes, stories.relations, strict=True)):
-        reach = _reach(nodes)
-        relations = np.pad(relations, [(0, 0), (0, MAX_PIECE - 1)])
-        nodes = np.pad(nodes, [(0, 0), (0, MAX_PIECE - 1)])
+    parts: list[tuple[np.ndarray, ...]] = []
+    for walk, (nodes, relations) in enumerate(zip(stories.nodes, stories.relations, strict=True)):
+        limit = _facts_without_repeated_people(nodes)
+        relations = np.pad(relations, [(0, 0), (0, MAX_PARAPHRASE_FACTS - 1)])
+        nodes = np.pad(nodes, [(0, 0), (0, MAX_PARAPHRASE_FACTS - 1)])
         row = np.flatnonzero(relations[:, 0] >= 0)
-        at = np.zeros(len(row), np.int64)
+        at = np.zeros(len(row), np.int64)  # position in the walk
         while len(row):
-            follow = at[:, None] + np.arange(MAX_PIECE + 1)
-            people = nodes[row[:, None], follow]
-            chance = chances[row[:, None], used[row, None] + np.arange(3)]
-            told, template = bank.pools.draw(
+            window = at[:, None] + np.arange(MAX_PARAPHRASE_FACTS + 1)
+            people = nodes[row[:, None], window]
+            numbers = random[row[:, None], used[row, None] + np.arange(3)]
+            length, template = bank.pools.sample(
                 stories.gender[row, people[:, 0]],
-                relations[row[:, None], follow[:, :-1]],
-                reach[row, at],
-                chance[:, :2],
+                relations[row[:, None], window[:, :-1]],
+                limit[row, at],
+                numbers[:, :2],
             )
-            found.append((row, np.full(len(row), w), template, people, chance[:, 2]))
+            parts.append((row, np.full(len(row), walk), template, people, numbers[:, 2]))
             used[row] += 3
-            at = at + told
-            left = at < reach.shape[1]
-            row, at = row[left], at[left]
-    row, walk, template, people, place = (np.concatenate(part) for part in zip(*found, strict=True))
-    along = np.argsort(row, kind="stable")
-    row, walk, template, people, place = (a[along] for a in (row, walk, template, people, place))
-    return Told(
+            at = at + length
+            unfinished = at < limit.shape[1]
+            row, at = row[unfinished], at[unfinished]
+    row = np.concatenate([part[0] for part in parts])
+    by_story = np.argsort(row, kind="stable")
+    row, walk_of, template, people, place = (
+        np.concatenate(column)[by_story] for column in zip(*parts, strict=True)
+    )
+    return ChosenTemplates(
         start=np.searchsorted(row, np.arange(b + 1)),
-        of_path=np.bincount(row[walk == 0], minlength=b),
+        num_path=np.bincount(row[walk_of == 0], minlength=b),
         template=template,
         people=people,
         order=np.lexsort((place, row)),
-        chance=chances[np.arange(b), used],
+        random=random[np.arange(b), used],
     )
 
 
-def _reach(nodes: np.ndarray) -> np.ndarray:
-    """How many facts from each on meet nobody twice, up to three, for walks over the people `nodes`
-    [B, L + 1]: what one paraphrase may state. [B, L]"""
+def _facts_without_repeated_people(nodes: np.ndarray) -> np.ndarray:
+    """Maximum number of facts, up to three, that one template may state at each walk position.
+
+    A template must not mention the same person under two placeholders.
+
+    Args:
+      nodes: [B, L + 1] people along walks.
+
+    Returns:
+      [B, L] number of facts from each position on before a person is repeated.
+    """
     length = nodes.shape[1] - 1
-    reach = np.empty((len(nodes), length), np.int64)
+    limit = np.empty((len(nodes), length), np.int64)
     for start in range(length):
-        reach[:, start] = min(MAX_PIECE, length - start)
-        for stop in range(start + MAX_PIECE, start + 1, -1):
+        limit[:, start] = min(MAX_PARAPHRASE_FACTS, length - start)
+        for stop in range(start + MAX_PARAPHRASE_FACTS, start + 1, -1):
             for other in range(start, stop):
                 if stop <= length:
-                    again = nodes[:, stop] == nodes[:, other]
-                    reach[again, start] = np.minimum(reach[again, start], stop - start - 1)
-    return reach
+                    repeated = nodes[:, stop] == nodes[:, other]
+                    limit[repeated, start] = np.minimum(limit[repeated, start], stop - start - 1)
+    return limit
 
 
 def texts(
     stories: Stories, people: list[list[str]], bank: Bank, rng: np.random.Generator
 ) -> Iterator[tuple[str, str, list[str]]]:
-    """The text of each story.
+    """Yields the texts of B stories.
 
     Args:
       stories: B stories.
-      people: for each story, its people's names as they stand in the text.
-      bank: paraphrases to draw from.
-      rng: source of chance.
-    Returns:
-      For each story: its text in random order of the paraphrases, the text of the path alone in
-      the order of the path, and a sentence that states the answer.
+      people: names by story id, as they are to appear in the text, for each story.
+      bank: paraphrases to sample from.
+      rng: random generator.
+
+    Yields:
+      The story (all facts, paraphrases in random order), the clean story (the path only, in order),
+      and a list with a sentence that states the answer (empty if the bank has none).
     """
-    told = tell(stories, bank, rng)
+    chosen = choose_templates(stories, bank, rng)
     text_of = bank.pools.texts
-    template, of_piece = told.template.tolist(), told.people.tolist()
-    order, start = told.order.tolist(), told.start.tolist()
-    answer_gender = stories.gender[:, 0].tolist()
+    template, placeholders = chosen.template.tolist(), chosen.people.tolist()
+    order, start = chosen.order.tolist(), chosen.start.tolist()
+    gender = stories.gender[:, 0].tolist()
     last = stories.nodes[0][:, -1].tolist()
-    rows = zip(people, told.of_path.tolist(), stories.target.tolist(), told.chance, strict=True)
-    for row, (names, of_path, answer, chance) in enumerate(rows):
+    rows = zip(
+        people, chosen.num_path.tolist(), stories.target.tolist(), chosen.random, strict=True
+    )
+    for row, (names, num_path, answer, random) in enumerate(rows):
         first, end = start[row], start[row + 1]
-        pieces = [
-            text_of[template[piece]].format(*[names[i] for i in of_piece[piece]])
-            for piece in range(first, end)
+        paraphrases = [
+            text_of[template[i]].format(*[names[person] for person in placeholders[i]])
+            for i in range(first, end)
         ]
-        clean = " ".join(pieces[:of_path])
-        story = " ".join([pieces[piece - first] for piece in order[first:end]])
+        clean = " ".join(paraphrases[:num_path])
+        story = " ".join([paraphrases[i - first] for i in order[first:end]])
         stated = []
-        if pool := bank.templates.get((answer_gender[row], (answer,))):
-            stated = [pool[int(chance * len(pool))].format(names[0], names[last[row]])]
+        if pool := bank.templates.get((gender[row], (answer,))):
+            stated = [pool[int(random * len(pool))].format(names[0], names[last[row]])]
         yield story, clean, stated

@@ -53,7 +53,7 @@ def prepare(path: str | Path, fresh: Config | None = None, most: int | None = No
     train, test = _some(data.train, most), _some(data.test, most)
     pool = entity_pool(train, test)
     if fresh:
-        pool = max(pool, *(fresh.most(task)[0] for task in fresh.train))
+        pool = max(pool, *(fresh.max_size(task)[0] for task in fresh.train))
         vocabulary = Vocabulary(bank_words(fresh), pool)
     else:
         vocabulary = build_vocabulary(train, pool)

@@ -17,7 +17,7 @@ from generator.errors import InputError
 from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank
 from generator.stories import Stories as Part
-from generator.text import MAX_PIECE, Bank, tell
+from generator.text import MAX_PARAPHRASE_FACTS, Bank, choose_templates
 
 _ATTEMPTS = 1000  # to tell a story in fewer words
 
@@ -47,7 +47,10 @@ def bank_words(config: Config) -> tuple[str, ...]:
 
 def _named(bank: Bank) -> list[str]:
     """The templates by number; their people are called 0, 1, ... behind a sign that no text has."""
-    return [text.format(*(f"[\0{i}]" for i in range(MAX_PIECE + 1))) for text in bank.pools.texts]
+    return [
+        text.format(*(f"[\0{i}]" for i in range(MAX_PARAPHRASE_FACTS + 1)))
+        for text in bank.pools.texts
+    ]
 
 
 class Epochs:
@@ -62,10 +65,10 @@ class Epochs:
         """
         banks = split_bank(load_bank(config), config)
         self.config, self.entities, self.layout = config, entities, layout
-        self.bank, self.tellable = banks.train, banks.tellable()
+        self.bank, self.tellable = banks.train, banks.expressible()
         texts = _named(self.bank)
         number = Vocabulary(words_of(texts), entities).numbers()
-        people = {f"[\0{i}]": -1 - i for i in range(MAX_PIECE + 1)}
+        people = {f"[\0{i}]": -1 - i for i in range(MAX_PARAPHRASE_FACTS + 1)}
         templates = [tokens_of(text, number, people) for text in texts]
         # Of all templates one after the other; -1 - i stands for person i of the template.
         self.tokens = np.array([token for template in templates for token in template])
@@ -131,7 +134,7 @@ class Epochs:
 
     def _tell(self, part: Part, numbers: np.ndarray, rng: np.random.Generator) -> _Pieces:
         """The paraphrases of some stories of one task, which have these numbers in the epoch."""
-        told = tell(part, self.bank, rng)
+        told = choose_templates(part, self.bank, rng)
         story = np.repeat(numbers, np.diff(told.start))
         return _Pieces(story, told.template[told.order], told.people[told.order])
 

@@ -54,7 +54,7 @@ class Streaming:
           entities: size of the pool that the people of each story are drawn from.
           batch_size: stories of a batch.
         """
-        rows = [(config.most(task), config.rows("train", task)) for task in config.train]
+        rows = [(config.max_size(task), config.rows("train", task)) for task in config.train]
         people, facts = np.repeat(
             [most for most, _ in rows], [count for _, count in rows], axis=0
         ).T

@@ -1,12 +1,11 @@
-"""`python -m generator import-paraphrases FILES --out bank.json`: a bank from released stories.
+"""`python -m generator import-paraphrases FILES --out bank.json`: extracts a bank from stories.
 
-The clean text of a story is a chain of paraphrases, in the order of the path: the first states the
-first one or more facts, the next goes on where it ended. Where one ends and the next begins is
-found by two things: a paraphrase names the people of its facts and no others, and it comes back in
-other stories with other names. A paraphrase that comes back nowhere is not taken.
+The clean text of a released story is a sequence of paraphrases in the order of the path, each
+stating the next one or more facts. The boundaries between paraphrases are unknown. They are found
+by two properties of a paraphrase: it names exactly the people of its facts, and it recurs in other
+stories with other names. Paraphrases that do not recur are discarded.
 """
 
-import json
 import math
 import re
 from collections import Counter, defaultdict
@@ -15,22 +14,25 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from generator.columns import Row
 from generator.errors import InputError, Parser, at
-from generator.files import write_text
 from generator.kinship import GENDER_OF
-from generator.tables import Row, data_sets
-from generator.text import MAX_PIECE, Bank, ClauseKey, clause_name
+from generator.paraphrases.load import save_bank
+from generator.tables import data_sets
+from generator.text import MAX_PARAPHRASE_FACTS, Bank, ClauseKey
 
 _NAME = re.compile(r"\[([^\[\]]*)\]")
-# A paraphrase begins at the start of a sentence; some sentences before lack their full stop.
+# A paraphrase begins at the start of a sentence; the previous one may lack its full stop.
 _CUT = re.compile(r"(?<=[.!?\"']) | (?=[A-Z\[])")
-_MAX_CUTS = 60  # within a paraphrase, of stories that were not written to be cut
+_MAX_SEGMENTS = 60  # per paraphrase; bounds the search in texts that are no sequences
 _ROUNDS = 3
-_UNSEEN = 30.0  # what a template costs that comes back nowhere, in nats
+_SINGLE_COST = 30.0  # of a template that does not recur, in nats
+
+SplitKey = tuple[str, str]  # data set, split
 
 
 class Story(NamedTuple):
-    """A text and the path of facts that it tells."""
+    """A text and the path of k facts that it states."""
 
     text: str
     people: tuple[str, ...]  # names along the path, [k + 1]
@@ -46,20 +48,24 @@ class Template(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A stretch of a story that names the people of the facts first .. last - 1 and no others."""
+    """A run of text segments that names exactly the people of facts first .. last - 1."""
 
-    begin: int  # number of the cut where it starts, 0: the start of the text
+    begin: int  # index of the first segment
     end: int
     first: int
     last: int
     template: Template
 
 
-Pieces = Sequence[Piece]
+class Candidates(NamedTuple):
+    """All pieces of one to three facts that a story may consist of."""
+
+    pieces: list[Piece]
+    num_segments: int
 
 
 def path_story(row: Row) -> Story | None:
-    """The clean story of a row; None where its first k facts are no path, or it has no text."""
+    """Returns the clean story of a row; None without text or if its first k facts are no path."""
     edges = row.edges[: row.k]
     path = [edges[0][0], *(b for _, b in edges)]
     if not row.clean_story or any(a != b for (a, _), b in zip(edges, path, strict=False)):
@@ -68,96 +74,104 @@ def path_story(row: Row) -> Story | None:
     return Story(row.clean_story, names, row.genders[path[0]], row.relations[: row.k])
 
 
-def pieces(story: Story) -> tuple[list[Piece], int]:
-    """All pieces of one to three facts that a story could be made of, and the number of its end."""
+def candidate_pieces(story: Story) -> Candidates:
+    """Returns all pieces that a story may consist of."""
     cuts = [0, *(m.start() for m in _CUT.finditer(story.text)), len(story.text)]
     segments = [story.text[a:b] for a, b in pairwise(cuts)]
     named = [frozenset(_NAME.findall(segment)) for segment in segments]
-    facts = len(story.relations)
-    spans = defaultdict(list)
-    for first in range(facts):
-        for last in range(first + 1, min(facts, first + MAX_PIECE) + 1):
-            told = frozenset(story.people[first : last + 1])
-            if len(told) == last - first + 1:  # nobody twice
-                spans[told].append((first, last))
-    found = []
+    spans = _spans_by_people(story)
+    pieces = []
     for begin in range(len(segments)):
         people: frozenset[str] = frozenset()
-        for end in range(begin + 1, min(begin + _MAX_CUTS, len(segments)) + 1):
+        for end in range(begin + 1, min(begin + _MAX_SEGMENTS, len(segments)) + 1):
             people |= named[end - 1]
-            if len(people) > MAX_PIECE + 1:
+            if len(people) > MAX_PARAPHRASE_FACTS + 1:
                 break
             for first, last in spans.get(people, ()):
                 text = "".join(segments[begin:end]).strip()
                 template = _template(story, first, last, text)
-                found.append(Piece(begin, end, first, last, template))
-    return found, len(segments)
+                pieces.append(Piece(begin, end, first, last, template))
+    return Candidates(pieces, len(segments))
+
+
+def _spans_by_people(story: Story) -> dict[frozenset[str], list[tuple[int, int]]]:
+    """Spans of one to three facts without repeated people, by the people that they are about."""
+    num_facts = len(story.relations)
+    spans = defaultdict(list)
+    for first in range(num_facts):
+        for last in range(first + 1, min(num_facts, first + MAX_PARAPHRASE_FACTS) + 1):
+            people = frozenset(story.people[first : last + 1])
+            if len(people) == last - first + 1:
+                spans[people].append((first, last))
+    return spans
 
 
 def _template(story: Story, first: int, last: int, text: str) -> Template:
-    place = {name: f"{{{i}}}" for i, name in enumerate(story.people[first : last + 1])}
+    placeholder = {name: f"{{{i}}}" for i, name in enumerate(story.people[first : last + 1])}
     gender = int(GENDER_OF[story.relations[first - 1]]) if first else story.gender
     clause = gender, story.relations[first:last]
-    return Template(clause, _NAME.sub(lambda name: place[name[1]], text))
+    return Template(clause, _NAME.sub(lambda name: placeholder[name[1]], text))
 
 
 def cut(stories: Sequence[Story]) -> tuple[list[list[Template] | None], Mapping[Template, int]]:
     """Cuts stories into paraphrases.
 
     Returns:
-      For each story the templates that it consists of, or None where a piece of it comes back in no
-      other story; and each template that comes back, with the number of stories (of different
-      names) it was found in.
+      The templates of each story, or None if one of them does not recur; and the number of stories
+      with different names for each template that recurs.
     """
-    candidates = [pieces(story) for story in stories]
-    people: defaultdict[Template, set[tuple[str, ...]]] = defaultdict(set)
-    for story, (found, _) in zip(stories, candidates, strict=True):
-        for piece in found:
-            people[piece.template].add(story.people[piece.first : piece.last + 1])
-    seen = {template: len(names) for template, names in people.items()}
-    seen = _without_compounds(candidates, seen)
+    candidates = [candidate_pieces(story) for story in stories]
+    count = _count_names(stories, [pieces for pieces, _ in candidates])
+    count = _without_compounds(candidates, count)
     for _ in range(_ROUNDS):
-        chosen, seen = _round(stories, candidates, seen)
-    whole = [
-        [p.template for p in path] if path and all(seen[p.template] > 1 for p in path) else None
-        for path in chosen
+        cost = _template_cost(count)
+        chosen = [
+            _cheapest(pieces, (0, 0), (num_segments, len(story.relations)), cost)
+            for story, (pieces, num_segments) in zip(stories, candidates, strict=True)
+        ]
+        count = _count_names(stories, chosen)
+    complete = [
+        [piece.template for piece in pieces]
+        if pieces and all(count[piece.template] > 1 for piece in pieces)
+        else None
+        for pieces in chosen
     ]
-    return whole, {template: n for template, n in seen.items() if n > 1}
+    return complete, {template: n for template, n in count.items() if n > 1}
 
 
-def _round(
-    stories: Sequence[Story],
-    candidates: Sequence[tuple[list[Piece], int]],
-    seen: Mapping[Template, int],
-) -> tuple[list[Pieces], dict[Template, int]]:
-    """The likeliest pieces of each story, and in how many stories each template then is."""
+def _count_names(
+    stories: Sequence[Story], pieces_of: Sequence[Sequence[Piece]]
+) -> dict[Template, int]:
+    """Number of different names with which each template occurs."""
+    names: defaultdict[Template, set[tuple[str, ...]]] = defaultdict(set)
+    for story, pieces in zip(stories, pieces_of, strict=True):
+        for piece in pieces:
+            names[piece.template].add(story.people[piece.first : piece.last + 1])
+    return {template: len(found) for template, found in names.items()}
+
+
+def _template_cost(count: Mapping[Template, int]) -> Callable[[Template], float]:
+    """Negative log-likelihood of a template given its clause, from leave-one-out counts."""
     totals: Counter[ClauseKey] = Counter()
-    for template, n in seen.items():
+    for template, n in count.items():
         totals[template.clause] += n
 
     def cost(template: Template) -> float:
-        n = seen.get(template, 0)
-        return math.log(totals[template.clause] / (n - 1)) if n > 1 else _UNSEEN
+        n = count.get(template, 0)
+        return math.log(totals[template.clause] / (n - 1)) if n > 1 else _SINGLE_COST
 
-    chosen = []
-    people: defaultdict[Template, set[tuple[str, ...]]] = defaultdict(set)
-    for story, (found, end) in zip(stories, candidates, strict=True):
-        path = _cheapest(found, (0, 0), (end, len(story.relations)), cost)
-        for piece in path:
-            people[piece.template].add(story.people[piece.first : piece.last + 1])
-        chosen.append(path)
-    return chosen, {template: len(names) for template, names in people.items()}
+    return cost
 
 
 def _cheapest(
-    found: Iterable[Piece],
+    pieces: Iterable[Piece],
     start: tuple[int, int],
     goal: tuple[int, int],
     cost: Callable[[Template], float],
-) -> Pieces:
-    """The cheapest chain of pieces from (cut, fact) to (cut, fact); empty where there is none."""
-    best: dict[tuple[int, int], tuple[float, Pieces]] = {start: (0.0, ())}
-    for piece in sorted(found, key=lambda piece: piece.begin):
+) -> Sequence[Piece]:
+    """The cheapest chain of pieces between two (segment, fact) positions; empty if none exists."""
+    best: dict[tuple[int, int], tuple[float, Sequence[Piece]]] = {start: (0.0, ())}
+    for piece in sorted(pieces, key=lambda piece: piece.begin):
         so_far = best.get((piece.begin, piece.first))
         if so_far:
             total = so_far[0] + cost(piece.template)
@@ -168,113 +182,101 @@ def _cheapest(
 
 
 def _without_compounds(
-    candidates: Sequence[tuple[list[Piece], int]], seen: Mapping[Template, int]
+    candidates: Sequence[Candidates], count: Mapping[Template, int]
 ) -> dict[Template, int]:
-    """Drops templates that are shorter ones side by side: each is found more often than the two."""
+    """Drops templates that consist of several shorter ones, which all occur more often."""
     checked: set[Template] = set()
     compounds = set()
-    for found, _ in candidates:
-        for whole in found:
-            times = seen[whole.template]
-            if times == 1 or whole.last - whole.first == 1 or whole.template in checked:
+    for pieces, _ in candidates:
+        for whole in pieces:
+            n = count[whole.template]
+            if n == 1 or whole.last - whole.first == 1 or whole.template in checked:
                 continue
             checked.add(whole.template)
             parts = (
                 piece
-                for piece in found
+                for piece in pieces
                 if whole.begin <= piece.begin
                 and piece.end <= whole.end
-                and seen[piece.template] > times
+                and count[piece.template] > n
             )
             start, goal = (whole.begin, whole.first), (whole.end, whole.last)
             if _cheapest(parts, start, goal, lambda _: 1.0):
                 compounds.add(whole.template)
-    return {template: n for template, n in seen.items() if template not in compounds}
+    return {template: n for template, n in count.items() if template not in compounds}
 
 
-def read_stories(paths: Sequence[Path]) -> dict[tuple[str, str], list[Story]]:
-    """The clean stories of the files named, by data set and split.
+def read_stories(paths: Sequence[Path]) -> dict[SplitKey, list[Story]]:
+    """Reads the clean stories of files, by data set and split.
 
     Raises:
-      InputError: a file is missing or malformed, or a text holds braces.
+      InputError: a file is missing or malformed, or a text contains braces.
     """
-    stories: defaultdict[tuple[str, str], list[Story]] = defaultdict(list)
+    stories: defaultdict[SplitKey, list[Story]] = defaultdict(list)
     for name, tables in data_sets(list(paths)).items():
         for table in tables:
-            for number, row in enumerate(table.rows(), 1):
+            for index, row in enumerate(table.rows(), 1):
                 story = path_story(row)
                 if story is None or "{" in story.text or "}" in story.text:
                     raise InputError(
-                        f"{at(f'{name}: {table.name}', number)}: expected a clean_story without "
-                        f"braces, and story_edges whose first {row.k} are a path"
+                        f"{at(f'{name}: {table.name}', index)}: expected a clean_story without "
+                        f"braces, and story_edges whose first {row.k} form a path"
                     )
                 stories[name, table.split].append(story)
     return stories
 
 
-def imported(
-    paths: Sequence[Path], name: str
-) -> tuple[Bank, dict[tuple[str, str], tuple[int, int]]]:
-    """The bank of released stories.
+def import_bank(paths: Sequence[Path], name: str) -> tuple[Bank, dict[SplitKey, tuple[int, int]]]:
+    """Extracts a bank from released stories.
 
     Returns:
-      The bank, and by data set and split how many stories it explains whole, of how many.
+      The bank; and by data set and split the number of stories that consist of recurring
+      paraphrases, and the number of all stories.
 
     Raises:
-      InputError: a file cannot be read, or no paraphrase comes back.
+      InputError: a file cannot be read, or no paraphrase recurs.
     """
     stories = read_stories(paths)
-    whole, seen = cut([story for part in stories.values() for story in part])
-    if not seen:
+    complete, count = cut([story for part in stories.values() for story in part])
+    if not count:
         raise InputError(
-            f"{', '.join(map(str, paths))}: no paraphrase comes back with other names; "
+            f"{', '.join(map(str, paths))}: no paraphrase recurs with other names; "
             "more stories are needed"
         )
-    counts = {}
-    rest = iter(whole)
-    for part, told in stories.items():
-        explained = sum(next(rest) is not None for _ in told)
-        counts[part] = explained, len(told)
+    coverage = {}
+    rest = iter(complete)
+    for key, part in stories.items():
+        coverage[key] = sum(next(rest) is not None for _ in part), len(part)
     templates: defaultdict[ClauseKey, list[str]] = defaultdict(list)
-    for clause, text in sorted(seen):
+    for clause, text in sorted(count):
         templates[clause].append(text)
-    bank = Bank(name, {clause: tuple(texts) for clause, texts in templates.items()})
-    return bank, counts
-
-
-def save_bank(bank: Bank, path: Path) -> None:
-    """Writes a bank for `banks.read_bank`, whole or not at all. Raises InputError."""
-    templates = {clause_name(key): texts for key, texts in sorted(bank.templates.items())}
-    write_text(path, json.dumps({"name": bank.name, "templates": templates}, indent=1) + "\n")
+    return Bank(name, {clause: tuple(texts) for clause, texts in templates.items()}), coverage
 
 
 def main(argv: list[str]) -> int:
-    """`import-paraphrases FILES --out bank.json`: writes the bank and prints what it explains."""
+    """Runs `import-paraphrases FILES --out bank.json`."""
     parser = Parser(
         prog="python -m generator import-paraphrases",
-        description="Cuts the clean stories of CLUTRR files into the paraphrases they were joined "
-        "from, and writes these as a bank for --bank.",
+        description="Extracts the paraphrases from the clean stories of CLUTRR files, and writes "
+        "them as a bank for --bank.",
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=".zip, .csv or folder")
     parser.add_argument("--out", type=Path, required=True, metavar="BANK.json")
     arguments = parser.parse_args(argv)
     if not arguments.out.parent.is_dir():
-        raise InputError(f"{arguments.out}: there is no folder {arguments.out.parent}")
-    bank, counts = imported(arguments.files, arguments.out.stem)
+        raise InputError(f"{arguments.out}: the folder {arguments.out.parent} does not exist")
+    bank, coverage = import_bank(arguments.files, arguments.out.stem)
     save_bank(bank, arguments.out)
-    print("stories that consist of paraphrases that come back in other stories")
-    for (name, split), (explained, total) in counts.items():
-        percent = 100 * explained / total
-        print(f"  {Path(name).name} {split:5} {explained:7,} of {total:7,}  {percent:5.1f} %")
-    for split in sorted({split for _, split in counts}, reverse=True):
-        explained, total = (
-            sum(count[i] for (_, s), count in counts.items() if s == split) for i in (0, 1)
-        )
-        percent = 100 * explained / total
-        print(f"  all {split}: {explained:,} of {total:,}, {percent:.1f} %")
+    print("stories that consist of recurring paraphrases")
+    for (name, split), (covered, total) in coverage.items():
+        percent = 100 * covered / total
+        print(f"  {Path(name).name} {split:5} {covered:7,} of {total:7,}  {percent:5.1f} %")
+    for split in sorted({split for _, split in coverage}, reverse=True):
+        counts = [count for (_, s), count in coverage.items() if s == split]
+        covered, total = (sum(column) for column in zip(*counts, strict=True))
+        print(f"  all {split}: {covered:,} of {total:,}, {100 * covered / total:.1f} %")
     print(f"templates, written to {arguments.out}")
-    for length in range(1, MAX_PIECE + 1):
-        found = [texts for (_, relations), texts in bank.templates.items()
-                 if len(relations) == length]  # fmt: skip
-        print(f"  k = {length}: {sum(map(len, found)):,} templates of {len(found)} clauses")
+    for length in range(1, MAX_PARAPHRASE_FACTS + 1):
+        pools = [texts for key, texts in bank.templates.items() if len(key[1]) == length]
+        print(f"  k = {length}: {sum(map(len, pools)):,} templates of {len(pools)} clauses")
     return 0

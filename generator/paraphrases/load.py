@@ -1,26 +1,27 @@
-"""The banks of paraphrases that a data set can be written with."""
+"""Loading and saving of paraphrase banks."""
 
+import json
 from pathlib import Path
 
 from generator.config import Config
 from generator.errors import InputError
-from generator.files import read_json
+from generator.files import read_json, write_text
 from generator.kinship import GENDERS, RELATION_ID
 from generator.paraphrases.templates import synthetic_templates
-from generator.text import Bank, ClauseKey
+from generator.text import Bank, ClauseKey, clause_name
 
 
 def load_bank(config: Config) -> Bank:
-    """The bank that the settings name.
+    """Returns the bank that the settings select: a file, the synthetic or the embedded bank.
 
     Raises:
-      InputError: the file of a bank cannot be read.
+      InputError: the file cannot be read.
     """
     if config.bank:
         return read_bank(Path(config.bank))
     if config.language == "synthetic":
         return Bank("synthetic", synthetic_templates())
-    from generator.paraphrases import bank  # takes half a second
+    from generator.paraphrases import bank  # imported here because it takes half a second
 
     return bank.bank()
 
@@ -28,40 +29,46 @@ def load_bank(config: Config) -> Bank:
 def read_bank(path: Path) -> Bank:
     """Reads a bank from JSON: {"male:son-brother": ["[{0}] ... {1} ... {2} ...", ...], ...}.
 
-    A clause is the gender of the first person and the relations from each person to the next. The
-    clauses may also stand under the key "templates", beside others.
+    A clause is the gender of the first person and the relations along the walk. The clauses may
+    also be nested under the key "templates", next to other keys.
 
     Raises:
-      InputError: there is no such file, or it does not hold a bank.
+      InputError: the file does not exist or does not contain a bank.
     """
     content = read_json(path)
     content = content.get("templates", content)
     if not isinstance(content, dict):
-        raise InputError(f"{path}: expected an object of clauses with their paraphrases")
+        raise InputError(f"{path}: expected an object that maps clauses to paraphrases")
     templates = {}
     for name, texts in content.items():
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise InputError(f'{path}: clause "{name}": expected a list of texts')
-        templates[_clause(name, path)] = tuple(texts)
+        templates[_clause_key(name, path)] = tuple(texts)
     return Bank(path.name, templates)
 
 
-def _clause(name: str, path: Path) -> ClauseKey:
+def save_bank(bank: Bank, path: Path) -> None:
+    """Writes a bank for `read_bank`, atomically. Raises InputError if it cannot be written."""
+    templates = {clause_name(key): texts for key, texts in sorted(bank.templates.items())}
+    write_text(path, json.dumps({"name": bank.name, "templates": templates}, indent=1) + "\n")
+
+
+def _clause_key(name: str, path: Path) -> ClauseKey:
     gender, _, relations = name.partition(":")
     try:
         return GENDERS.index(gender), parse_clause(relations)
     except (ValueError, KeyError):
         raise InputError(
-            f'{path}: clause "{name}": expected one such as male:son-brother'
+            f'{path}: clause "{name}": expected a name such as male:son-brother'
         ) from None
 
 
 def parse_clause(text: str) -> tuple[int, ...]:
-    """The relations of a clause as in the column f_comb. Raises KeyError for unknown ones."""
+    """Parses relations as in the column f_comb. Raises KeyError for unknown relations."""
     relations = []
     words = text.split("-")
     while words:
-        # father-in-law is one relation of three words
+        # "father-in-law" is one relation of three words.
         size = 3 if words[1:3] == ["in", "law"] else 1
         relations.append(RELATION_ID["-".join(words[:size])])
         words = words[size:]

@@ -1,10 +1,10 @@
 """`python -m generator stats [FILE...]`: table 1 of Sinha et al. 2019 for any bank or data set.
 
-Words are lower-cased runs of letters, with hyphens and apostrophes inside them (`mother-in-law`,
-`don't`); the 's of a possessive name is dropped. A placeholder counts as a word in the overlaps,
-as {0}, {1}, ..., and not in the number of unique words. The paper does not say how it counted; left
-out of the overlaps, placeholders would make them smaller by about 0.07. The Jaccard overlap is the
-mean over all pairs of paraphrases of the same clause (gender of the first person, relations).
+Words are lower-cased runs of letters, with inner hyphens and apostrophes (`mother-in-law`,
+`don't`); the 's of a possessive name is dropped. Placeholders count as words in the overlaps, as
+{0}, {1}, ..., but not in the number of unique words. The paper does not define its counts; without
+placeholders the overlaps would be smaller by about 0.07. The Jaccard overlap is the mean over all
+pairs of paraphrases of the same clause (gender of the first person, relations).
 """
 
 import re
@@ -15,20 +15,20 @@ from typing import Any, NamedTuple
 
 from generator.errors import InputError, Parser
 from generator.paraphrases.bank import bank as embedded_bank
-from generator.paraphrases.importer import imported
+from generator.paraphrases.importer import import_bank
 from generator.paraphrases.load import read_bank
-from generator.text import MAX_PIECE, Bank
+from generator.text import MAX_PARAPHRASE_FACTS, Bank
 
 _WORD = re.compile(r"\{\d\}|[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
-_LENGTHS = range(1, MAX_PIECE + 1)
+_LENGTHS = range(1, MAX_PARAPHRASE_FACTS + 1)
 
 
 class Statistics(NamedTuple):
-    """What table 1 of the paper tells of a bank; the first two by clause length 1, 2, 3."""
+    """The statistics in table 1 of the paper."""
 
-    paraphrases: tuple[int, ...]  # unique ones
-    clauses: tuple[int, ...]  # sequences of relations, as the paper counts them
-    words: int  # unique ones
+    paraphrases: tuple[int, ...]  # unique paraphrases by clause length 1, 2, 3
+    clauses: tuple[int, ...]  # relation sequences by clause length, genders ignored
+    words: int  # unique words
     unigrams: float  # mean Jaccard overlap
     bigrams: float
 
@@ -37,12 +37,12 @@ PAPER = Statistics((1868, 1890, 2258), (20, 58, 236), 3797, 0.201, 0.0385)
 
 
 def tokens(template: str) -> list[str]:
-    """The words and placeholders of a template."""
+    """Returns the words and placeholders of a template."""
     return _WORD.findall(template.lower().replace("}'s", "}"))
 
 
 def overlap(templates: Sequence[str]) -> tuple[float, float, int]:
-    """The Jaccard overlaps of all pairs: sum for words, sum for bigrams, number of pairs."""
+    """Returns the sum of Jaccard overlaps over all pairs (words, bigrams) and the pair count."""
     texts = [tokens(template) for template in templates]
     unigrams = _jaccard([set(text) for text in texts])
     bigrams = _jaccard([set(pairwise(text)) for text in texts])
@@ -54,7 +54,7 @@ def _jaccard(sets: Sequence[set[Any]]) -> float:
 
 
 def statistics(bank: Bank) -> Statistics:
-    """Table 1 for a bank. Raises InputError where it is empty."""
+    """Returns table 1 for a bank. Raises InputError if the bank is empty."""
     if not any(bank.templates.values()):
         raise InputError(f'bank "{bank.name}" is empty; expected at least one template')
     by_length = [
@@ -75,40 +75,40 @@ def statistics(bank: Bank) -> Statistics:
 
 
 def table(banks: Sequence[Bank]) -> str:
-    """Table 1 with a column for each bank and one for the paper."""
-    found = [*map(statistics, banks), PAPER]
-    head = ["", *(bank.name for bank in banks), "paper"]
+    """Returns table 1 as text, with a column per bank and one for the paper."""
+    columns = [*map(statistics, banks), PAPER]
+    header = ["", *(bank.name for bank in banks), "paper"]
     rows = [
         *(
-            [f"paraphrases, k = {k}", *(f"{s.paraphrases[i]:,}" for s in found)]
+            [f"paraphrases, k = {k}", *(f"{s.paraphrases[i]:,}" for s in columns)]
             for i, k in enumerate(_LENGTHS)
         ),
-        ["paraphrases, total", *(f"{sum(s.paraphrases):,}" for s in found)],
+        ["paraphrases, total", *(f"{sum(s.paraphrases):,}" for s in columns)],
         *(
-            [f"clauses, k = {k}", *(f"{s.clauses[i]:,}" for s in found)]
+            [f"clauses, k = {k}", *(f"{s.clauses[i]:,}" for s in columns)]
             for i, k in enumerate(_LENGTHS)
         ),
-        ["unique words", *(f"{s.words:,}" for s in found)],
-        ["Jaccard overlap, unigrams", *(f"{s.unigrams:.3f}" for s in found)],
-        ["Jaccard overlap, bigrams", *(f"{s.bigrams:.4f}" for s in found)],
+        ["unique words", *(f"{s.words:,}" for s in columns)],
+        ["Jaccard overlap, unigrams", *(f"{s.unigrams:.3f}" for s in columns)],
+        ["Jaccard overlap, bigrams", *(f"{s.bigrams:.4f}" for s in columns)],
     ]
-    width = max(12, *(len(name) + 2 for name in head[1:]))
+    width = max(12, *(len(name) + 2 for name in header[1:]))
     return "\n".join(
         f"{first:27}" + "".join(f"{cell:>{width}}" for cell in cells)
-        for first, *cells in (head, *rows)
+        for first, *cells in (header, *rows)
     )
 
 
 def main(argv: list[str]) -> int:
-    """`stats [FILE...]`: prints the table; without a file, that of the embedded bank."""
+    """Runs `stats [FILE...]`."""
     parser = Parser(
         prog="python -m generator stats",
-        description="Prints table 1 of the paper for banks and data sets; for a data set, for the "
-        "paraphrases that its stories consist of.",
+        description="Prints table 1 of the paper for banks and data sets. For a data set, the "
+        "paraphrases are first extracted from its stories.",
     )
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE",
                         help="bank.json, .zip, .csv or folder [the embedded bank]")  # fmt: skip
     files = parser.parse_args(argv).files
-    banks = [read_bank(f) if f.suffix == ".json" else imported([f], f.stem)[0] for f in files]
+    banks = [read_bank(f) if f.suffix == ".json" else import_bank([f], f.stem)[0] for f in files]
     print(table(banks or [embedded_bank()]))
     return 0

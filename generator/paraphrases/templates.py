@@ -1,13 +1,13 @@
-"""Plain one-sentence templates, three for each relation ("synthetic placeholders", paper table 4).
+"""Plain one-sentence templates for single facts (the synthetic language; paper, table 4).
 
-The paper's are of the bABI style; these are this project's own.
+The paper uses templates in the style of bABI. These are similar, written for this project.
 """
 
 from generator.kinship import GENDERS, RELATIONS
 
-_PLAIN = (
+_TEMPLATES = (
     "{{1}} is the {relation} of {{0}}.",
-    "{{0}} has a {relation} called {{1}}.",
+    "{{0}} has {article} {relation} called {{1}}.",
     "{{0}}'s {relation} is {{1}}.",
     "The name of {{0}}'s {relation} is {{1}}.",
     "{{1}} is {{0}}'s {relation}.",
@@ -15,12 +15,11 @@ _PLAIN = (
 
 
 def synthetic_templates() -> dict[tuple[int, tuple[int, ...]], tuple[str, ...]]:
-    """The templates of a `Bank`, for clauses of one fact: (gender of {0}, (relation,)) -> texts."""
-    return {
-        (gender, (relation,)): tuple(
-            text.format(relation=name).replace("has a uncle", "has an uncle")
-            .replace("has a aunt", "has an aunt") for text in _PLAIN
-        )
-        for gender in range(len(GENDERS))
-        for relation, name in enumerate(RELATIONS)
-    }  # fmt: skip
+    """Returns the templates of a `Bank`: (gender of {0}, (relation,)) -> texts."""
+    templates: dict[tuple[int, tuple[int, ...]], tuple[str, ...]] = {}
+    for relation, name in enumerate(RELATIONS):
+        article = "an" if name[0] in "au" else "a"
+        texts = tuple(text.format(relation=name, article=article) for text in _TEMPLATES)
+        for gender in range(len(GENDERS)):
+            templates[gender, (relation,)] = texts
+    return templates

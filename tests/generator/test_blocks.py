@@ -19,7 +19,7 @@ def codes(config, split, task, blocks=1):
 
 
 @pytest.mark.parametrize(("k", "count"), [(2, 62), (3, 304), (4, 1576)])
-def test_all_clauses_are_listed(k, count):
+def test_the_list_of_clauses_is_complete(k, count):
     clauses = allowed_clauses(FREE, "train", k)
     listed = clause_code(clauses[:, :k])
     assert len(clauses) == len(np.unique(listed)) == count
@@ -29,30 +29,31 @@ def test_all_clauses_are_listed(k, count):
     assert (clauses[places, k] == stories.target).all()
 
 
-def test_the_released_clauses_with_false_answers_are_not_among_them():
-    # 328 clauses of 3 facts are released. 16 are such as "daughter-father-mother", whose answer is
-    # a mother-in-law in every family, but "mother" in the release; 8 more have two readings.
+def test_released_clauses_with_false_answers_are_not_listed():
+    # There are 328 released clauses of 3 facts. 16 of them are like "daughter-father-mother": the
+    # answer is mother-in-law in every family, but "mother" in the release. 8 are ambiguous.
     assert len(allowed_clauses(replace(FREE, ambiguous="keep"), "train", 3)) == 312 + 8
 
 
-def test_clauses_of_the_splits_are_different():
+def test_splits_have_no_clauses_in_common():
     config = Config(train=parse_tasks("1.3"))
     train, test, dev = (allowed_clauses(config, split, 3) for split in ("train", "test", "dev"))
     assert len(train) + len(test) == 304 and (train == dev).all()
     assert not set(map(tuple, train)) & set(map(tuple, test))
 
 
-def test_equal_counts_of_each_clause():
+def test_equal_clauses_gives_equal_counts():
     config = replace(FREE, equal_clauses=True, train_rows=2 * BLOCK)
     for task in (Task(1, 2), Task(1, 3)):
+        code = codes(config, "train", task, 2)
         for rows in (BLOCK, 2 * BLOCK):
-            count = np.unique(codes(config, "train", task, 2)[:rows], return_counts=True)[1]
+            count = np.unique(code[:rows], return_counts=True)[1]
             assert len(count) == len(allowed_clauses(config, "train", task.k))
             assert count.max() - count.min() <= 1
 
 
 @pytest.mark.parametrize(("task", "rows"), [("1.2", 62), ("1.3", 300), ("2.4", 100), ("1.7", 1500)])
-def test_no_clause_twice_in_a_test(task, rows):
+def test_unique_test_clauses_do_not_repeat(task, rows):
     task = parse_tasks(task)[0]
     config = replace(FREE, unique_test_clauses=True, test_rows=rows)
     code = codes(config, "test", task, -(-rows // BLOCK))[:rows]
@@ -60,7 +61,7 @@ def test_no_clause_twice_in_a_test(task, rows):
     assert len(codes(config, "train", task)) == BLOCK
 
 
-def test_more_clauses_than_there_are():
+def test_error_for_more_rows_than_clauses():
     config = Config(unique_test_clauses=True)
     with pytest.raises(InputError, match=r"task 1\.2: 100 .* 62 rows or fewer"):
         block(config, "test", Task(1, 2), 0)
@@ -76,6 +77,6 @@ def test_more_clauses_than_there_are():
         block(none, "test", Task(1, 6), 0)
 
 
-def test_long_clauses_in_large_families_are_not_listed():
+def test_long_clauses_in_large_families_are_not_listable():
     assert is_listable(FREE, 5) and not is_listable(FREE, 6)
     assert not is_listable(replace(FREE, max_levels=5), 4)

@@ -14,30 +14,31 @@ GRAPH = kinship_graph(FamilyShape(), 1, np.random.default_rng(0))
 @given(st.integers(2, 9), st.integers(0, 99))
 def test_steps_prove_the_target_from_the_facts(k, seed):
     rng = np.random.default_rng(seed)
-    predicate = rng.choice(GRAPH.provable(), 20)
+    predicate = rng.choice(GRAPH.provable_predicates(), 20)
     target = GRAPH.sample_target(predicate, rng)
     assert (GRAPH.predicate[target] == predicate).all()
     chains = chain(GRAPH, target, k, rng)
-    done = chains.complete
-    assert done.any()
-    chains, target = Chains(*(a[done] for a in chains)), target[done]
+    complete = chains.complete
+    assert complete.any()
+    chains, target = Chains(*(a[complete] for a in chains)), target[complete]
     people = chains.people(GRAPH)
     assert (people[:, 0] == GRAPH.start[target]).all()
     assert (people[:, -1] == GRAPH.end[target]).all()
     assert (GRAPH.end[chains.facts[:, :-1]] == GRAPH.start[chains.facts[:, 1:]]).all()
-    for facts, steps, goal in zip(chains.facts, chains.steps, target, strict=True):
-        goals = [goal]
+    for facts, steps, root in zip(chains.facts, chains.steps, target, strict=True):
+        goals = [root]
         for head, first, second in steps:
             assert COMPOSE[GRAPH.predicate[first], GRAPH.predicate[second]] == GRAPH.predicate[head]
             goals.remove(head)
             goals += [first, second]
         assert sorted(goals) == sorted(facts)
-        stood = [goal, *steps[:, 1:].ravel()]
-        pairs = {frozenset((GRAPH.start[f], GRAPH.end[f])) for f in stood}
-        assert len(pairs) == len(stood) == 2 * k - 1
+        # No fact is repeated, in either direction.
+        all_facts = [root, *steps[:, 1:].ravel()]
+        pairs = {frozenset((GRAPH.start[f], GRAPH.end[f])) for f in all_facts}
+        assert len(pairs) == len(all_facts) == 2 * k - 1
 
 
-def test_choose_is_uniform_over_what_is_allowed():
+def test_choose_is_uniform_over_allowed_columns():
     allowed = np.tile([False, True, True, False, True], (30_000, 1))
     column, found = choose(allowed, np.random.default_rng(0))
     assert found.all()
@@ -47,14 +48,15 @@ def test_choose_is_uniform_over_what_is_allowed():
     assert choose(np.zeros((1, 3), bool), np.random.default_rng(0))[1].tolist() == [False]
 
 
-def test_clause_codes_differ_where_clauses_do():
+def test_distinct_clauses_have_distinct_codes():
     clauses = np.random.default_rng(0).integers(0, NUM_RELATIONS, (5000, 13))
     assert len(np.unique(clause_code(clauses))) == len(np.unique(clauses, axis=0))
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 2**40), st.sampled_from([0.0, 0.1, 0.5, 1.0]))
 def test_the_given_fraction_is_held_out(seed, fraction):
     clauses = np.random.default_rng(1).integers(0, NUM_RELATIONS, (4000, 3))
-    chosen = held_out(clauses, fraction, seed)
-    assert abs(chosen.mean() - fraction) < 0.05
-    assert (held_out(clauses[::-1], fraction, seed) == chosen[::-1]).all()
+    mask = held_out(clauses, fraction, seed)
+    assert abs(mask.mean() - fraction) < 0.05
+    assert (held_out(clauses[::-1], fraction, seed) == mask[::-1]).all()

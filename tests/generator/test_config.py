@@ -21,7 +21,7 @@ def test_settings_survive_json(config):
     assert Config.from_json(config.to_json()) == config
 
 
-def test_tasks_rows_and_hold_outs_as_text():
+def test_parsing_of_tasks_rows_and_hold_outs():
     assert parse_tasks("1.2, task_7.10") == (Task(1, 2), Task(7, 10))
     assert str(Task(7, 10)) == "7.10"
     assert parse_tasks("") == parse_hold_out("none") == ()
@@ -41,14 +41,14 @@ def test_rows_of_each_task():
     [
         ({"train": "1.x"}, "T.K"),
         ({"trian": "1.2"}, 'unknown setting "trian"'),
-        ({"seed": "many"}, '"seed": "many" is no int'),
-        ({"seed": None}, "not a number or text"),
+        ({"seed": "many"}, '"seed": "many", expected an integer'),
+        ({"seed": None}, "expected a number or text"),
         ({"seed": 2**63}, "below"),
         ({"max_levels": 1}, "at least 2"),
         ({"max_levels": 9, "max_child": 9}, "families of"),
         ({"ambiguous": "maybe"}, "drop or keep"),
         ({"test_rows": "1,2"}, "9 tasks"),
-        ({"dev_rows": "-1"}, "must be a number"),
+        ({"dev_rows": "-1"}, "expected one number"),
     ],
 )
 def test_bad_settings(values, message):

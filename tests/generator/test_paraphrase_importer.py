@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from generator.__main__ import main
 from generator.errors import InputError
 from generator.kinship import GENDER_OF, GENDERS, RELATION_ID, RELATIONS
-from generator.paraphrases.importer import Story, cut, imported, pieces, save_bank
-from generator.paraphrases.load import read_bank
+from generator.paraphrases.importer import Story, candidate_pieces, cut, import_bank
+from generator.paraphrases.load import read_bank, save_bank
 from generator.text import Bank
 
 SON, SISTER, WIFE = (RELATION_ID[r] for r in ("son", "sister", "wife"))
@@ -101,7 +101,7 @@ def test_pieces_of_a_story_put_together_are_the_story(seed):
 
 def test_a_piece_names_the_people_of_its_facts_and_no_others():
     (story, _), *_ = written(1)
-    for piece in pieces(story)[0]:
+    for piece in candidate_pieces(story).pieces:
         facts = piece.last - piece.first
         assert len(piece.template.clause[1]) == facts
         assert all(f"{{{i}}}" in piece.template.text for i in range(facts + 1))
@@ -119,7 +119,7 @@ def test_what_comes_back_nowhere_is_not_taken():
 
 def test_a_person_met_twice_is_no_piece():
     story = Story("[Ann] hit [Bob]. [Bob] hit [Ann].", ("Ann", "Bob", "Ann"), MAN, (WIFE, WIFE))
-    assert {piece.last - piece.first for piece in pieces(story)[0]} == {1}
+    assert {piece.last - piece.first for piece in candidate_pieces(story).pieces} == {1}
 
 
 def test_command_writes_a_bank_that_can_be_read(tmp_path, capsys):
@@ -127,13 +127,13 @@ def test_command_writes_a_bank_that_can_be_read(tmp_path, capsys):
     assert main(["import-paraphrases", str(file), "--out", str(out)]) == 0
     printed = capsys.readouterr().out
     assert "400 of 400, 100.0 %" in printed and "k = 2: 1 templates" in printed
-    assert read_bank(out).templates == imported([file], "bank")[0].templates
+    assert read_bank(out).templates == import_bank([file], "bank")[0].templates
     assert main(["stats", str(out), str(file)]) == 0
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [("[A] {0} [B] [C]", "braces"), ("", "clean_story"), ("[A] likes [B] and [C].", "comes back")],
+    [("[A] {0} [B] [C]", "braces"), ("", "clean_story"), ("[A] likes [B] and [C].", "recurs")],
 )
 def test_unusable_stories_end_with_one_line(tmp_path, capsys, text, complaint):
     story = Story(text, ("A", "B", "C"), MAN, PATH)

@@ -10,7 +10,7 @@ from generator.clause import clause_code
 from generator.config import Config, Task, parse_tasks
 from generator.errors import InputError
 from generator.kinship import COMPOSE, GENDER_OF, PREDICATE_OF, RELATION_ID, RELATIONS
-from generator.stories import audited
+from generator.stories import is_unambiguous
 
 TASKS = st.sampled_from(parse_tasks("1.2,1.3,1.5,2.2,2.4,3.3,4.2,5.3,5.6,6.3,7.2"))
 SHAPES = st.sampled_from([{}, {"min_child": 1, "max_child": 3, "p_marry": 0.8}])
@@ -22,25 +22,25 @@ def first(config, task, split="train", index=0):
 
 @settings(max_examples=15)
 @given(TASKS, SHAPES, st.integers(0, 20))
-def test_stories_hold_together(task, shape, seed):
+def test_stories_are_consistent(task, shape, seed):
     stories = first(Config(seed=seed, **shape), task)
     assert len(stories) == BLOCK
     row = np.arange(BLOCK)
     edges, relations, present = stories.edges(), stories.edge_relations(), stories.gender >= 0
     stated = relations >= 0
 
-    # The gender in a relation's name is that of the person it leads to; couples have both genders.
+    # The gender of a relation is that of its second person.
     for part, relation in ((edges, relations), (stories.query()[:, None], stories.target[:, None])):
         known = relation >= 0
         gender = stories.gender[row[:, None], part[..., 1].clip(0)]
         assert (GENDER_OF[relation] == gender)[known].all()
-    # Walk 0 leads from person 0 to the last asked person, and no noise fact is about both of them.
+    # The path starts at person 0, and no fact states the answer (except in tasks 6 and 7).
     assert (stories.nodes[0][:, 0] == 0).all()
     for walk in stories.nodes:
         assert (walk[:, 1:] != walk[:, :-1])[walk[:, 0] >= 0].all()
     both = np.sort(edges, axis=2) == np.sort(stories.query(), axis=1)[:, None]
     assert task.noise in (6, 7) or not (both.all(axis=2) & stated).any()
-    # People are numbered in the order of the walks and have different names and family members.
+    # People have ids in order of occurrence, distinct names and distinct family members.
     assert (present == (stories.name >= 0)).all() and (present == (stories.family_node >= 0)).all()
     for name in (stories.name, stories.family_node):
         ranked = np.sort(name, axis=1)
@@ -48,14 +48,14 @@ def test_stories_hold_together(task, shape, seed):
     for b in range(0, BLOCK, 37):
         seen = list(dict.fromkeys(np.concatenate(stories.nodes, axis=1)[b]))
         assert [p for p in seen if p >= 0] == list(range(present[b].sum()))
-    # The proof follows the rules, ends in the facts of the path, and each story passes the audit.
+    # The proof follows the rules and starts at the target; the answer is unambiguous.
     head, left, right = np.moveaxis(PREDICATE_OF[stories.proof_relations], 2, 0)
     assert (COMPOSE[left, right] == head).all()
     assert (stories.proof_relations[:, 0, 0] == stories.target).all()
-    assert audited(stories).all()
+    assert is_unambiguous(stories).all()
 
 
-def test_path_facts_of_memory_tasks():
+def test_memory_tasks_state_the_answer():
     clean, memory, mixed = (first(Config(), Task(noise, 2)) for noise in (1, 6, 7))
     assert len(clean.nodes) == 1
     assert (memory.nodes[1] == memory.query()).all()
@@ -79,7 +79,7 @@ def test_noise_has_the_released_shape():
                 assert new.all()
 
 
-def test_longer_noise():
+def test_noise_of_other_lengths():
     config = Config(supporting_length=4, irrelevant_length=3, disconnected_length=2)
     stories = first(config, Task(5, 3))
     assert [w.shape[1] for w in stories.relations] == [3, 4, 3, 2]
@@ -90,19 +90,19 @@ def test_targets_are_uniform_over_18_relations():
     for task in (Task(1, 2), Task(1, 3), Task(1, 8)):
         target = np.concatenate([first(Config(), task, index=i).target for i in range(4)])
         count = np.bincount(target, minlength=len(RELATIONS))
-        asked = np.flatnonzero(count)
-        missing = {RELATIONS[i] for i in set(range(len(RELATIONS))) - set(asked)}
+        targets = np.flatnonzero(count)
+        missing = {RELATIONS[i] for i in set(range(len(RELATIONS))) - set(targets)}
         assert missing == {"husband", "wife", "brother-in-law", "sister-in-law"}
-        assert abs(count[asked] / len(target) - 1 / 18).max() < 0.015
+        assert abs(count[targets] / len(target) - 1 / 18).max() < 0.015
 
 
-def test_all_62_clauses_of_two_facts_appear():
+def test_all_62_clauses_of_two_facts_occur():
     codes = [clause_code(first(Config(), Task(1, 2), index=i).relations[0]) for i in range(3)]
     assert len(np.unique(np.concatenate(codes))) == 62  # 4 for each of 15 rules, 2 for child SO
 
 
 @pytest.mark.parametrize("k", [3, 4])
-def test_no_clause_held_out_is_in_train(k):
+def test_held_out_clauses_do_not_occur_in_training(k):
     config = Config(train=parse_tasks("1.2,1.3,1.4"))
     train, dev, test = (
         set(clause_code(first(config, Task(1, k), split).relations[0]))
@@ -110,25 +110,25 @@ def test_no_clause_held_out_is_in_train(k):
     )
     assert test and not test & (train | dev)
     share = len(test) / len(test | train)
-    assert 0.03 < share < 0.3  # of those seen: all of the test's, most of train's
+    assert 0.03 < share < 0.3
     free = replace(config, hold_out=("paraphrases",))
     assert set(clause_code(first(free, Task(1, k), "test").relations[0])) & train
 
 
-def test_two_facts_are_never_held_out():
+def test_clauses_of_two_facts_are_never_held_out():
     codes = clause_code(first(Config(clause_fraction=1.0), Task(1, 2)).relations[0])
     assert len(codes) == BLOCK
 
 
-def test_ambiguous_stories_are_kept_on_demand():
+def test_ambiguous_stories_can_be_kept():
     kept = first(Config(ambiguous="keep", hold_out=()), Task(1, 3))
-    assert not audited(kept).all()
+    assert not is_unambiguous(kept).all()
     ambiguous = [RELATION_ID[r] for r in ("husband", "son", "grandfather")]
-    clauses = kept.relations[0][~audited(kept)]
+    clauses = kept.relations[0][~is_unambiguous(kept)]
     assert (PREDICATE_OF[clauses] == PREDICATE_OF[ambiguous]).all(axis=1).any()
 
 
-def test_blocks_differ_and_repeat():
+def test_blocks_are_deterministic_and_distinct():
     config = Config()
     a, b = (first(config, Task(1, 3), index=i) for i in (0, 1))
     assert (a.name != b.name).any()
@@ -138,7 +138,7 @@ def test_blocks_differ_and_repeat():
     assert (a.name != other.name).any()
 
 
-def test_families_without_answers_are_an_error():
+def test_error_for_families_without_derivable_facts():
     config = Config(train=parse_tasks("1.9"), max_levels=2, min_child=1, max_child=1, p_marry=0.0)
     with pytest.raises(InputError, match=r"task 1\.9: "):
         first(config, Task(1, 9))
