@@ -1,7 +1,26 @@
-"""Prints the rules that a run has learned: `python -m clutrr_jax.rules RUN`."""
+"""Prints the rules that a run has learned: `python -m clutrr_jax.rules RUN`.
 
-from clutrr_jax import command
-from clutrr_jax.evaluation.learned_rules import main
+RUN is a folder written by launch.py with `prover` or `reader_prover` among its models.
+"""
+
+from pathlib import Path
+
+from clutrr_jax.command import run
+from clutrr_jax.evaluation.learned_rules import PROVERS, describe, read_learned
+from generator.errors import Parser
+
+
+def main(arguments: list[str]) -> None:
+    """Prints the learned rules of a run."""
+    parser = Parser(prog="python -m clutrr_jax.rules", description=__doc__)
+    parser.add_argument("run", metavar="RUN", type=Path, help="folder of a run")
+    folder = parser.parse_args(arguments).run
+    models = [name for name in PROVERS if (folder / name / "model.json").exists()] or ["prover"]
+    for model in models:
+        if len(models) > 1:
+            print(f"{model}:")
+        print(describe(read_learned(folder, model)))
+
 
 if __name__ == "__main__":
-    command.run(main)
+    run(main)

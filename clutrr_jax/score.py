@@ -1,7 +1,53 @@
-"""Scores anyone's predictions: `python -m clutrr_jax.score`."""
+"""Scores predictions of any model, as a table and a plot: `python -m clutrr_jax.score`.
 
-from clutrr_jax import command
-from clutrr_jax.language_models.scoring import main
+A file of predictions is CSV or JSON Lines with the fields `id` and `prediction`, and `replica` if
+there are several. The predictions.csv of a run of launch.py is accepted as well. An id is that of
+the row in the data, or T.K/ROW: the task and the row within it, from 1. A prediction is a relation
+or the free text of a language model, which is mapped to a relation by these rules:
+
+{rules}
+
+Predictions that are not mapped are counted, and scored as wrong. Every two files are compared story
+by story with McNemar's exact test (with several replicas its generalization, an exact sign-flip
+test), two-sided, corrected over the tasks by Holm's method.
+"""
+
+from pathlib import Path
+
+from clutrr_jax.command import CommandParser, run
+from clutrr_jax.data.dataset import load
+from clutrr_jax.data.story_ids import story_ids
+from clutrr_jax.evaluation.baselines import BASELINES
+from clutrr_jax.language_models.answers import RULES
+from clutrr_jax.language_models.scoring import collect, text, write
+from clutrr_jax.language_models.submissions import read_submissions
+from generator.errors import InputError, at
+
+__doc__ = __doc__.replace("{rules}", RULES)
+
+
+def main(arguments: list[str]) -> None:
+    """Prints the scores of files of predictions, and writes them to a folder."""
+    parser = CommandParser("score", __doc__)
+    parser.add_argument("--predictions", required=True, nargs="+", type=Path, metavar="FILE",
+                        help="files of predictions, .csv or .jsonl")  # fmt: skip
+    parser.add_argument("--out", type=Path, metavar="DIR",
+                        help="folder for scores.txt, scores.json and scores.png")  # fmt: skip
+    options = parser.parse_args(arguments)
+    data = load(options.data)
+    if data.test is None:
+        raise InputError(f"{at(options.data)}: no test rows, expected *_test.csv")
+    ids = story_ids(data.test)
+    submissions = read_submissions(options.predictions, ids, data.test)
+    names = [s.name for s in submissions]
+    for name in names:
+        if names.count(name) > 1 or name in BASELINES:
+            raise InputError(f"--predictions: two rows named {name!r}, expected each file once")
+    results = collect(data, submissions)
+    print(text(results))
+    if options.out:
+        write(results, options.out)
+
 
 if __name__ == "__main__":
-    command.run(main)
+    run(main)

@@ -40,7 +40,7 @@ def test_a_run_leaves_its_report(finished) -> None:
     rows = {(row["model"], row["task"]): row for row in results["rows"]}
     assert set(rows) == {
         (model, task)
-        for model in ("gat", "bilstm_mean", "rules given", "rules read off", "majority label")
+        for model in ("gat", "bilstm_mean", "given rules", "induced rules", "majority label")
         for task in ("1.2", "1.3", "2.4", "1.5")
     }
     row = rows["gat", "1.5"]

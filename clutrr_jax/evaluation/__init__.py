@@ -1,0 +1,11 @@
+"""Evaluation of predictions.
+
+predictions    predictions of all replicas, and their file predictions.csv
+metrics        accuracy per test set with count, interval and ceiling
+significance   exact paired tests and Holm's correction
+baselines      given rules, induced rules, majority label; best achievable accuracy (ceilings)
+proofs         proofs of labels and of predictions
+extraction     precision and recall of the facts that a model extracts from a story
+attention      attention weights for the report page
+learned_rules  rules that a differentiable prover has learned
+"""

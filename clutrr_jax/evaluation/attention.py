@@ -1,32 +1,27 @@
-"""What a model attends to in each test story, kept for the report page.
+"""Attention weights of a model on the test stories: the file `attention.npz` for the report page.
 
-A model that has attention to look at has a method `attention(batch)`: the weights of the facts of
-each story [B, F], or of its tokens [B, T], in the order of the story; anything for padding.
+A model with attention weights to show has a method `attention(batch)`. It returns the weight of
+each fact [B, F] or token [B, T] in the order of the story; padding may hold any value.
 """
 
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from flax import nnx
 
 from clutrr_jax.data.arrays import StoryArrays
-from clutrr_jax.data.batching import GRAPHS, TEST_BATCH, InputKind, chunk, pack, plan_shapes
-from clutrr_jax.data.prepare import Prepared
+from clutrr_jax.data.batching import GRAPHS, InputKind
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import spans
-from clutrr_jax.models import Spec
-from clutrr_jax.training.steps import State
+from clutrr_jax.evaluation.predict import per_story
 from generator.errors import InputError, at
 
 FILE = "attention.npz"
-# What NumPy and zipfile raise for files that are not what they seem.
+# Exceptions of NumPy and zipfile for damaged files.
 _DAMAGED = (
     OSError, ValueError, KeyError, EOFError, TypeError, MemoryError, RuntimeError, SyntaxError,
     zipfile.BadZipFile, zlib.error, tokenize.TokenError,
@@ -34,123 +29,93 @@ _DAMAGED = (
 
 
 class Attention(NamedTuple):
-    """Of one model on all test stories."""
+    """Attention weights of one model on all test stories."""
 
-    over: str  # facts or words
-    weights: list[np.ndarray]  # of each story, over its facts or its tokens
+    over: str  # "facts" or "words"
+    weights: list[np.ndarray]  # per story, one weight for each fact or token
 
 
-def by_story(
-    look: Callable[[Any, Any], jax.Array], model: Any, kind: InputKind, stories: StoryArrays
-) -> Iterator[tuple[int, np.ndarray]]:
-    """What `look(model, batch)`, [B, ...], gives of each story, with the story's number.
+def attention_weights(model: Any, kind: InputKind, stories: StoryArrays) -> np.ndarray:
+    """Attention weights over all facts [E] or tokens [M] of the stories, in their flat order.
 
     Args:
-      look: of a model and a batch.
-      model: of the registry.
-      kind: of the batches that it reads.
-      stories: what it reads.
-    """
-    graph, state = nnx.split(model)
-    most = min(TEST_BATCH, len(stories.target))
-    for shape, rows in zip(*plan_shapes(kind, stories, most), strict=True):
-
-        @jax.jit
-        def seen(state, stories, rows, shape=shape):
-            return look(nnx.merge(graph, state), pack(stories, rows, shape))
-
-        for some in chunk(rows, shape.stories):
-            for row, array in zip(some, np.asarray(seen(state, stories, some)), strict=True):
-                if row >= 0:
-                    yield int(row), array
-
-
-def attend(model: Any, kind: InputKind, stories: StoryArrays) -> np.ndarray:
-    """The weights over all facts [E] or tokens [M] of the stories, flat as these are.
-
-    Args:
-      model: of the registry, with the method `attention`.
-      kind: of the batches that it reads.
-      stories: what it reads.
+      model: in evaluation mode, with the method `attention`.
+      kind: of the batches that the model reads.
+      stories: stories to read.
     """
     graphs = kind in GRAPHS
     start = np.asarray(stories.edge_start if graphs else stories.token_start)
     size = np.asarray(stories.n_edge if graphs else stories.n_token)
     flat = np.zeros(size.sum(), np.float32)
-    for row, weights in by_story(lambda m, batch: m.attention(batch), model, kind, stories):
-        flat[start[row] : start[row] + size[row]] = weights[: size[row]]
+    for story, weights in per_story(_attention, model, kind, stories):
+        flat[start[story] : start[story] + size[story]] = weights[: size[story]]
     return flat
 
 
-def first_replica(spec: Spec, config: Any, data: Prepared, state: State) -> Any:
-    """The model of the first replica as it is tested, after its epoch with the best dev accuracy.
+def _attention(model: Any, batch: Any) -> jax.Array:
+    return model.attention(batch)
+
+
+def write_attention(folder: Path, model: Any, kind: InputKind, stories: StoryArrays) -> None:
+    """Writes `attention.npz` of a model, if it has attention weights.
 
     Args:
-      spec: the model, from the registry.
-      config: its settings.
-      data: that it was trained on.
-      state: after training.
+      folder: of the model.
+      model: in evaluation mode.
+      kind: of the batches that the model reads.
+      stories: test stories.
     """
-    # Not drawn, since all of it is replaced: that would compile a program for every shape.
-    model = nnx.eval_shape(lambda: spec.model(config, data.sizes, rngs=nnx.Rngs(0)))
-    here = jax.tree.map(lambda array: array.addressable_data(0), (state.best_params, state.other))
-    for part in jax.jit(partial(jax.tree.map, lambda array: array[0]))(here):
-        nnx.update(model, part)
-    model.eval()
-    return model
-
-
-def write_attention(folder: Path, spec: Spec, config: Any, data: Prepared, state: State) -> None:
-    """`attention.npz` of a trained model, of its first replica, if it has attention.
-
-    Args:
-      folder: the model's.
-      spec: the model, from the registry.
-      config: its settings.
-      data: with the test stories.
-      state: after training.
-    """
-    if not hasattr(spec.model, "attention"):
+    if not hasattr(model, "attention"):
         return
-    model = first_replica(spec, config, data, state)
-    weights = attend(model, spec.kind, data.test_stories).astype(np.float16)
-    over = "facts" if spec.kind in GRAPHS else "words"
+    weights = attention_weights(model, kind, stories).astype(np.float16)
+    over = "facts" if kind in GRAPHS else "words"
     np.savez_compressed(folder / FILE, over=over, weights=weights)
 
 
-def read_arrays(path: Path, names: tuple[str, ...], most: int, what: str) -> list[np.ndarray]:
-    """Arrays of a file of `np.savez`, of bytes in all as stated at most. Raises InputError."""
+def read_arrays(
+    path: Path, names: tuple[str, ...], max_bytes: int, expected: str
+) -> list[np.ndarray]:
+    """Reads named arrays from an `.npz` file.
+
+    Args:
+      path: the file.
+      names: the arrays to read.
+      max_bytes: upper bound on the size of all arrays together.
+      expected: what the file should hold, for the error message.
+    Raises:
+      InputError: the file is damaged or too large.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())
-        if size > most + 4096:  # the heads of the arrays
+        if size > max_bytes + 4096:  # 4096 for the headers of the arrays
             raise ValueError
         with np.load(path, allow_pickle=False) as file:
             return [file[name] for name in names]
     except _DAMAGED:
-        raise InputError(f"{at(path)}: damaged, expected {what}") from None
+        raise InputError(f"{at(path)}: damaged, expected {expected}") from None
 
 
 def read_attention(folder: Path, test: Records) -> Attention | None:
-    """What `write_attention` wrote for these stories; None if it wrote nothing.
+    """Reads the file of `write_attention` for the same stories; None if there is none.
 
     Raises:
-      InputError: the file is damaged, or of other stories.
+      InputError: the file is damaged, or was written for other stories.
     """
     path = folder / FILE
     if not path.exists():
         return None
     facts, words = np.diff(test.edge_start), np.array([len(spans(s)) for s in test.stories])
-    what = "the weights of a model"
-    most = 8 * int(facts.sum() + words.sum())
-    named, weights = read_arrays(path, ("over", "weights"), most, what)
+    expected = "attention weights"
+    max_bytes = 8 * int(facts.sum() + words.sum())
+    over_array, weights = read_arrays(path, ("over", "weights"), max_bytes, expected)
     try:
-        over, flat = str(named), weights.astype(np.float32, casting="same_kind")
+        over, flat = str(over_array), weights.astype(np.float32, casting="same_kind")
         if over not in ("facts", "words") or not (np.isfinite(flat) & (flat >= 0)).all():
             raise ValueError
     except _DAMAGED:
-        raise InputError(f"{at(path)}: damaged, expected {what}") from None
+        raise InputError(f"{at(path)}: damaged, expected {expected}") from None
     sizes = facts if over == "facts" else words
     if flat.shape != (sizes.sum(),):
-        raise InputError(f"{at(path)}: of other stories, expected {sizes.sum()} weights")
+        raise InputError(f"{at(path)}: written for other stories, expected {sizes.sum()} weights")
     return Attention(over, np.split(flat, np.cumsum(sizes)[:-1]))

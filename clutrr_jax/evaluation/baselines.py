@@ -1,17 +1,39 @@
-"""What rules alone answer, without any training: the 16 given, or those read off the train rows.
+"""Symbolic and constant baselines, and the best achievable accuracy of a test set.
+
+    given rules     prover with the benchmark's 16 rules
+    induced rules   prover with rules induced from the training rows
+    majority label  most frequent label of each test set
 
 A gendered rule is three relations `first, second -> head` for (X, first, Z), (Z, second, Y).
 """
 
 import numpy as np
 
-from clutrr_jax.data.records import UNSTATED, Records, by_people
-from clutrr_jax.evaluation.metrics import Predictions
-from generator.kinship import NUM_RELATIONS, PREDICATE_ID, RELATION_OF, RULE_TABLE
+from clutrr_jax.data.records import UNSTATED, Records, by_people, tasks
+from clutrr_jax.evaluation.predictions import Predictions
+from generator.kinship import (
+    NUM_RELATIONS,
+    PREDICATE_ID,
+    PREDICATE_OF,
+    RELATION_OF,
+    RULE_TABLE,
+)
+from generator.prover import closure
+
+BASELINES = ("given rules", "induced rules", "majority label")
+
+
+def baselines(train: Records | None, test: Records) -> dict[str, Predictions]:
+    """Predictions of each of BASELINES; without training rows no rules are induced."""
+    given, induced, most_frequent = BASELINES
+    found = {given: predict_with_rules(test, given_rules())}
+    if train is not None:
+        found[induced] = predict_with_rules(test, induced_rules(train))
+    return found | {most_frequent: majority(test)}
 
 
 def given_rules() -> np.ndarray:
-    """The 16 rules for all genders of Z and Y, [64, 3]."""
+    """The 16 rules for both genders of Z and of Y, [64, 3]."""
     gender_z, gender_y = np.repeat([0, 1], 2), np.tile([0, 1], 2)
     first, second, head = RULE_TABLE.T[:, :, None]
     rules = (
@@ -22,16 +44,18 @@ def given_rules() -> np.ndarray:
     return np.stack(rules, axis=-1).reshape(-1, 3)
 
 
-def read_rules(train: Records) -> np.ndarray:
-    """The rules that train rows show: two stated facts lead from the one asked person to the
-    other, and the label is their head; of several heads the most frequent. [rules, 3]"""
+def induced_rules(train: Records) -> np.ndarray:
+    """Rules induced from training rows, [rules, 3].
+
+    A row supports the rule `first, second -> label` if two stated facts with these relations lead
+    from the first person of its query to the second. For each body the most frequent head is kept.
+    """
     count = np.zeros((NUM_RELATIONS,) * 3, int)
     for part in map(train.select, by_people(train)):
         facts = stated_facts(part)
         x, y = part.query.T
         story = np.arange(len(part))
-        # [S, P, R]: what Z is to the first, and what the second is to Z.
-        from_x, to_y = facts[story, x], facts[story, :, y]
+        from_x, to_y = facts[story, x], facts[story, :, y]  # [S, P, R]: X to Z, Z to Y
         s, z, first = np.nonzero(from_x)
         pair, second = np.nonzero(to_y[s, z])
         np.add.at(count, (first[pair], second, part.target[s[pair]]), 1)
@@ -40,7 +64,7 @@ def read_rules(train: Records) -> np.ndarray:
 
 
 def stated_facts(records: Records) -> np.ndarray:
-    """[S, P, P, R] True where it is stated what Y is to X."""
+    """[S, P, P, R] bool, true where Y is stated to be the r of X."""
     sizes = np.diff(records.edge_start)
     story = np.repeat(np.arange(len(records)), sizes)
     people = int(np.diff(records.node_start).max())
@@ -55,43 +79,50 @@ def stated_facts(records: Records) -> np.ndarray:
     return facts
 
 
-def derive(facts: np.ndarray, rules: np.ndarray) -> np.ndarray:
-    """All that follows from facts [S, P, P, R] by any bracketing. Nobody is anything to himself."""
-    known = np.moveaxis(facts, -1, 0).astype(np.float32)  # [R, S, P, P]
-    others = 1 - np.eye(facts.shape[1], dtype=np.float32)
-    active = np.arange(len(facts))
-    while len(active):
-        before = known[:, active]
-        after = before.copy()
-        for first, second, head in rules:
-            # The newest are used at once: fewer rounds.
-            after[head] = np.maximum(after[head], (after[first] @ after[second] > 0) * others)
-        known[:, active] = after
-        active = active[(after != before).any(axis=(0, 2, 3))]
-    return np.moveaxis(known, 0, -1) > 0
+def stated_predicates(records: Records) -> np.ndarray:
+    """`stated_facts` without genders, [S, P, P, 11]."""
+    male, female = np.moveaxis(stated_facts(records)[..., RELATION_OF], -1, 0)
+    return male | female
 
 
-def answer(test: Records, rules: np.ndarray) -> Predictions:
-    """What the rules derive for each asked pair. Of several readings the first by number is said,
-    each being equally probable; of none, sibling-in-law, which no rule derives, with probability 0.
+def predict_with_rules(test: Records, rules: np.ndarray) -> Predictions:
+    """The relation that gendered rules [rules, 3] derive for each query pair.
+
+    If several relations follow, the lowest-numbered one is predicted, with probability 1 / their
+    number. If none follows, the prediction is the sibling-in-law relation, which is the head of no
+    rule, with probability 0.
     """
-    readings = np.zeros((len(test), NUM_RELATIONS), bool)
+    follows = np.zeros((len(test), NUM_RELATIONS), bool)
     for rows in by_people(test):
         part = test.select(rows)
         x, y = part.query.T
-        readings[rows] = derive(stated_facts(part), rules)[np.arange(len(part)), x, y]
-    count = readings.sum(axis=-1)
+        follows[rows] = closure(stated_facts(part), rules)[np.arange(len(part)), x, y]
+    count = follows.sum(axis=-1)
     gender = test.genders[test.node_start[:-1] + test.query[:, 1]]
-    nothing = RELATION_OF[PREDICATE_ID["sibling-in-law"], gender]
-    best = np.where(count, readings.argmax(axis=-1), nothing)[None]
+    no_answer = RELATION_OF[PREDICATE_ID["sibling-in-law"], gender]
+    best = np.where(count, follows.argmax(axis=-1), no_answer)[None]
     return Predictions(best, best, (np.minimum(count, 1) / np.maximum(count, 1))[None])
 
 
-def rules_given(test: Records) -> Predictions:
-    """The prover with the 16 rules."""
-    return answer(test, given_rules())
+def majority(records: Records) -> Predictions:
+    """The most frequent label of each test set: the best constant prediction."""
+    best = np.zeros((1, len(records)), int)
+    for _, stories in tasks(records):
+        best[:, stories] = np.bincount(records.target[stories]).argmax()
+    return Predictions(best, best, np.ones(best.shape))
 
 
-def rules_read(train: Records, test: Records) -> Predictions:
-    """The prover with the rules that the train rows show."""
-    return answer(test, read_rules(train))
+def ceilings(records: Records) -> np.ndarray:
+    """Best achievable accuracy per story, [S].
+
+    If the 16 rules derive n relations for the query pair and the label is one of them, no model can
+    know which one is the label, and the ceiling is 1 / n. If the label does not follow, it is 1.
+    """
+    found = np.ones(len(records))
+    for rows in by_people(records):
+        part = records.select(rows)
+        story, (x, y) = np.arange(len(part)), part.query.T
+        follows = closure(stated_predicates(part))[story, x, y]
+        label_follows = follows[story, PREDICATE_OF[part.target]]
+        found[rows] = np.where(label_follows, 1 / np.maximum(follows.sum(axis=-1), 1), 1)
+    return found

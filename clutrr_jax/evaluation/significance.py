@@ -1,22 +1,26 @@
-"""Is one model better than another on the same stories? Exact tests, corrected for their number."""
+"""Exact paired tests between models on the same stories, and Holm's correction."""
 
 import numpy as np
 
 
 def paired_p(difference: np.ndarray) -> float:
-    """The chance of a difference in sum at least as large if both models were equally good: then
-    the sign of each story's difference is a coin's toss. Exact, two-sided; where each model
-    answers once, this is McNemar's exact test.
+    """Two-sided p-value of an exact sign-flip test of the sum of differences.
+
+    Under the null hypothesis both models are equally good and the sign of each story's difference
+    is random. With one prediction per model and story this is McNemar's exact test; SciPy has no
+    exact test for the general case at these sample sizes. The distribution of the sum is computed
+    by convolution.
 
     Args:
-      difference: [S] whole numbers: right answers of the one model less those of the other.
+      difference: [S] integers: correct predictions of one model minus those of the other.
     """
     steps = np.abs(difference[difference != 0])
     if not len(steps):
         return 1.0
-    steps //= np.gcd.reduce(steps)
-    observed = abs(int((np.sign(difference[difference != 0]) * steps).sum()))
-    chance = np.ones(1)  # of each sum, from the least, in steps of 1
+    divisor = np.gcd.reduce(steps)
+    steps //= divisor
+    observed = abs(int(difference.sum() // divisor))
+    chance = np.ones(1)  # probability of each sum, in ascending order in steps of 1
     for step in np.sort(steps):
         chance = (np.pad(chance, (2 * step, 0)) + np.pad(chance, (0, 2 * step))) / 2
     total = len(chance) // 2
@@ -24,7 +28,7 @@ def paired_p(difference: np.ndarray) -> float:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's correction (1979) of the p-values of several tests, in the order given. [tests]"""
+    """Holm's correction (1979) of the p-values of several tests, in their order. [tests]"""
     order = np.argsort(p)
     corrected = np.empty(len(p))
     corrected[order] = np.maximum.accumulate(np.sort(p) * np.arange(len(p), 0, -1))

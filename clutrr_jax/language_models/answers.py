@@ -1,4 +1,4 @@
-"""Free text of a language model -> a relation, or none, by rules that can be stated.
+"""Free text of a language model -> a relation, or None, by fixed rules.
 
 {rules}
 """
@@ -8,21 +8,19 @@ import re
 from generator.kinship import RELATION_ID, RELATIONS
 
 RULES = """\
-1. Case, hyphens of any kind, spaces and punctuation do not matter: "Mother in law." is
-   mother-in-law.
-2. Where the text has "answer:", "answer is", "answer =" or "</think>", only the first line with
-   text behind the last of them is read; otherwise all of it.
-3. A relation is read where its name stands as a word, also in the plural or the possessive (sons,
-   wife's, sons-in-law), as "in-law NAME", and as grandma, granny, gran, nana, grandpa, granddad,
-   grandad, mom, mum, mommy, mummy, mama, dad, daddy, papa, hubby, sis, bro, auntie, aunty.
-4. Kin that the benchmark does not know count as one more relation, which is no answer: cousin, any
-   other NAME-in-law, and a name behind step, half, great, god, foster or ex.
-5. If one relation is read, however often, it is the answer. If several are, or none, the text is
-   not mapped: nothing is guessed.
-6. Words without a gender (parent, sibling, spouse, child, ...) say less than a relation; they are
-   passed over.
-7. The relation is taken as what the second person of the row's query is to the first, whichever
-   way the sentence puts it; negations are not understood."""
+1. Case, punctuation, spaces and the kind of hyphen are ignored: "Mother in law." is mother-in-law.
+2. If the text contains "answer:", "answer is", "answer =" or "</think>", only the first non-empty
+   line after the last of them is used; otherwise the whole text.
+3. A relation is recognized by its name as a word, also in the plural or possessive (sons, wife's,
+   sons-in-law), as "in-law NAME", and as grandma, granny, gran, nana, grandpa, granddad, grandad,
+   mom, mum, mommy, mummy, mama, dad, daddy, papa, hubby, sis, bro, auntie, aunty.
+4. Relatives outside the benchmark count as one more relation, which is never the answer: cousin,
+   any other NAME-in-law, and a name after step, half, great, god, foster or ex.
+5. If the text contains exactly one relation, however often, it is the answer. Otherwise the text is
+   not mapped.
+6. Words without a gender (parent, sibling, spouse, child, ...) are ignored.
+7. The relation is understood as what the second person of the row's query is to the first, however
+   the sentence is phrased; negation is not understood."""
 __doc__ = __doc__.replace("{rules}", RULES)
 
 _INFORMAL = {
@@ -37,7 +35,7 @@ _INFORMAL = {
     "aunt": ("auntie", "aunty"),
 }
 _IN_LAW = "-in-law"
-# Word -> relation without in-law. "grandmother" may be written in two words.
+# Word -> relation without in-law. "grandmother" may be written as two words.
 _WORDS = {name: name for name in RELATIONS if not name.endswith(_IN_LAW)}
 _WORDS |= {word: name for name, words in _INFORMAL.items() for word in words}
 _WORDS |= {w.replace("grand", "grand ", 1): n for w, n in _WORDS.items() if w.startswith("grand")}
@@ -55,17 +53,17 @@ _KIN = re.compile(
 
 
 def to_relation(text: str) -> int | None:
-    """The relation that a text states, by the rules above; None where it is not mapped."""
+    """Relation id that a text states by the rules above; None if it is not mapped."""
     text = _APOSTROPHES.sub("'", text.casefold())
-    behind = text[max((m.end() for m in _MARKER.finditer(text)), default=0) :]
-    if behind != text:
-        behind = next((line for line in behind.splitlines() if re.search(r"\w", line)), "")
-    behind = re.sub(r"\s+", " ", _HYPHENS.sub(" ", behind))
-    found = {_kin(match) for match in _KIN.finditer(behind)}
+    after = text[max((m.end() for m in _MARKER.finditer(text)), default=0) :]
+    if after != text:
+        after = next((line for line in after.splitlines() if re.search(r"\w", line)), "")
+    after = re.sub(r"\s+", " ", _HYPHENS.sub(" ", after))
+    found = {_kin(match) for match in _KIN.finditer(after)}
     return RELATION_ID.get(found.pop()) if len(found) == 1 else None
 
 
 def _kin(match: re.Match[str]) -> str:
-    """The name of one mention: a relation's, or of other kin."""
+    """Name of one mention: a relation, or a relative outside the benchmark."""
     in_law = _IN_LAW if match["first"] or match["last"] else ""
     return (match["before"] or "") + _WORDS[match["word"]] + in_law

@@ -1,4 +1,4 @@
-"""Predictions that anyone's model made -> `Submission`: from CSV, JSON Lines, or a run's own."""
+"""Files of predictions -> `Submission`: CSV, JSON Lines, or the predictions.csv of a run."""
 
 import csv
 import io
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clutrr_jax.data.records import Records
-from clutrr_jax.data.story_ids import places
-from clutrr_jax.evaluation.metrics import Predictions, read_predictions
+from clutrr_jax.data.story_ids import positional_ids
+from clutrr_jax.evaluation.predictions import Predictions, read_predictions
 from clutrr_jax.language_models.answers import to_relation
 from generator.errors import InputError, at
 
@@ -20,24 +20,26 @@ EXPECTED = "id, prediction and, for several replicas, replica"
 
 
 class Submission(NamedTuple):
-    """The answers of one model."""
+    """Predictions of one model, by name."""
 
     name: str
-    predictions: Predictions  # UNMAPPED where a text says no relation
+    predictions: Predictions  # UNMAPPED where a text gives no relation
 
 
 def read_submissions(paths: list[Path], ids: list[str], test: Records) -> list[Submission]:
-    """Reads files of predictions. Each is named after its file, a run's after its model, and by its
-    whole path where that would be another's name too.
+    """Reads files of predictions.
+
+    A submission is named after its file, or after the model if the file is that of a run. Names
+    that are not unique are replaced by the path.
 
     Args:
       paths: the files.
-      ids: of the test stories; T.K/ROW is understood besides.
+      ids: ids of the test stories; T.K/ROW is accepted as well.
       test: the test records.
     Raises:
-      InputError: naming file and row of the first mistake.
+      InputError: the message gives file and row of the first error.
     """
-    story_of = {name: s for names in (places(test), ids) for s, name in enumerate(names)}
+    story_of = {name: s for names in (positional_ids(test), ids) for s, name in enumerate(names)}
     short = [path.parent.name if path.stem == "predictions" else path.stem for path in paths]
     names = [s if s and short.count(s) == 1 else str(p) for s, p in zip(short, paths, strict=True)]
     return [
@@ -71,12 +73,12 @@ def _read(path: Path, story_of: dict[str, int], ids: list[str], test: Records) -
             )
         if not (replica.isascii() and replica.isdigit() and len(replica) < 10):
             raise InputError(
-                f"{at(path, number)}: replica {replica[:60]!r}, expected a whole number"
+                f"{at(path, number)}: replica {replica[:60]!r}, expected an integer >= 0"
             )
         of_replica = answers.setdefault(int(replica), {})
         if story_of[name] in of_replica:
             raise InputError(
-                f"{at(path, number)}: a second prediction for {name!r}, expected one"
+                f"{at(path, number)}: second prediction for {name!r}, expected one"
                 + (" for each replica" if "replica" in row else "")
             )
         relation = to_relation(row["prediction"])
@@ -87,7 +89,7 @@ def _read(path: Path, story_of: dict[str, int], ids: list[str], test: Records) -
             whose = f" by replica {replica_number}" if len(answers) > 1 else ""
             raise InputError(
                 f"{at(path)}: no prediction{whose} for {len(missing):,} of {len(test):,} test "
-                f"stories, the first is {ids[missing[0]]!r}; expected one for each"
+                f"stories, such as {ids[missing[0]]!r}; expected one for each"
             )
     best = np.array([[answers[r][s] for s in range(len(test))] for r in sorted(answers)])
     return Predictions(best, best, np.ones(best.shape))
@@ -100,7 +102,9 @@ def _csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
         raise InputError(f"{at(path)}: not a CSV file ({error})") from None
     for column in ("id", "prediction"):
         if header.count(column) != 1:
-            raise InputError(f'{at(path)}: no single column "{column}", expected {EXPECTED}')
+            raise InputError(
+                f'{at(path)}: {header.count(column)} columns "{column}", expected {EXPECTED}'
+            )
     if not rows:
         raise InputError(f"{at(path)}: no rows, expected a prediction for each test story")
     for number, row in enumerate(rows, start=1):
@@ -121,9 +125,9 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         if not isinstance(row, dict) or not isinstance(row.get("id"), str | int):
             raise InputError(f'{at(path, number)}: no "id", expected the keys {EXPECTED}')
         if not isinstance(row.get("replica", 0), str | int):
-            raise InputError(f'{at(path, number)}: "replica" is no whole number')
+            raise InputError(f'{at(path, number)}: "replica": expected an integer')
         if not isinstance(row.get("prediction"), str):
             raise InputError(
-                f'{at(path, number)}: no text as "prediction", expected the keys {EXPECTED}'
+                f'{at(path, number)}: "prediction" is not text, expected the keys {EXPECTED}'
             )
         yield number, row

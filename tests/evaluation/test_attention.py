@@ -1,4 +1,4 @@
-"""Attention that can be looked at: of every model that has it, and of each story alone."""
+"""Attention weights of every model that has them, and their file."""
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ ATTENDING = [name for name, spec in MODELS.items() if hasattr(spec.model, "atten
 
 
 def config_for(name: str) -> ConfigDict:
-    """A small one: no figure depends on it."""
+    """A small configuration."""
     small = SMALL["gat" if MODELS[name].kind in GRAPHS else "bilstm_mean"]
     own = MODELS[name].config
     return ConfigDict(own | {key: value for key, value in small.items() if key in own})
@@ -37,19 +37,19 @@ def alone(model: nnx.Module, stories, rows: jax.Array, shape) -> jax.Array:
 
 
 def parts(name: str, stories) -> list[slice]:
-    """The facts or tokens of each story."""
+    """Slice of the facts or tokens of each story."""
     graphs = MODELS[name].kind in GRAPHS
     start = np.asarray(stories.edge_start if graphs else stories.token_start)
     size = np.asarray(stories.n_edge if graphs else stories.n_token)
     return [slice(a, a + n) for a, n in zip(start, size, strict=True)]
 
 
-def test_the_models_that_the_page_shows_have_attention() -> None:
+def test_the_models_shown_on_the_page_have_attention() -> None:
     assert {"gat", "bilstm_attention"} <= set(ATTENDING)
 
 
 @pytest.mark.parametrize("name", ATTENDING)
-def test_it_is_a_share_of_one_and_of_the_story_alone(name: str, small) -> None:
+def test_weights_are_in_0_1_and_independent_of_the_batch(name: str, small) -> None:
     model, kind = make(name, small), MODELS[name].kind
     stories = small.test_stories
     weights = attend(model, kind, stories)
@@ -65,7 +65,7 @@ def test_it_is_a_share_of_one_and_of_the_story_alone(name: str, small) -> None:
 
 
 @pytest.mark.parametrize("name", ATTENDING)
-def test_what_is_written_is_of_the_first_replica(name: str, small, tmp_path) -> None:
+def test_the_file_holds_the_weights_of_the_first_replica(name: str, small, tmp_path) -> None:
     spec, config = MODELS[name], config_for(name)
     replicas = Replicas(2)
     programs = build(spec, config, ConfigDict(TRAIN), small.sizes, small.train_stories, replicas)
@@ -80,13 +80,13 @@ def test_what_is_written_is_of_the_first_replica(name: str, small, tmp_path) -> 
     np.testing.assert_allclose(np.concatenate(found.weights), expected, atol=1e-3)
     sizes = [part.stop - part.start for part in parts(name, small.test_stories)]
     assert [len(w) for w in found.weights] == sizes
-    with pytest.raises(InputError, match="of other stories"):
+    with pytest.raises(InputError, match="written for other stories"):
         read_attention(tmp_path, small.test.select(np.arange(79)))
     (tmp_path / FILE).write_bytes(b"PK")
     with pytest.raises(InputError, match="damaged"):
         read_attention(tmp_path, small.test)
 
 
-def test_a_model_without_attention_writes_nothing(small, tmp_path) -> None:
+def test_a_model_without_attention_writes_no_file(small, tmp_path) -> None:
     write_attention(tmp_path, MODELS["gcn"], None, small, None)
     assert not list(tmp_path.iterdir()) and read_attention(tmp_path, small.test) is None

@@ -1,5 +1,4 @@
-"""The extracted graph: what is kept of it, how it is compared with the stated one, and the proof
-that rests on it."""
+"""Extracted graphs: their file, precision and recall, and proofs from them."""
 
 import json
 from dataclasses import fields
@@ -14,7 +13,7 @@ from ml_collections import ConfigDict
 
 from clutrr_jax.data.batching import Shape, pack, plan_shapes
 from clutrr_jax.data.records import Records
-from clutrr_jax.evaluation.baselines import given_rules, rules_given, stated_facts
+from clutrr_jax.evaluation.baselines import given_rules, predict_with_rules, stated_facts
 from clutrr_jax.evaluation.extraction import (
     FILE,
     FOLLOWS,
@@ -22,15 +21,15 @@ from clutrr_jax.evaluation.extraction import (
     UNJUDGED,
     WRONG,
     Extraction,
-    compare,
-    judged,
+    judge_facts,
+    precision_recall,
     read_extracted,
     write_extracted,
 )
-from clutrr_jax.evaluation.learned_rules import main as rules_main
 from clutrr_jax.evaluation.learned_rules import read_learned
-from clutrr_jax.evaluation.proofs import heads_of, prove, prove_likeliest
+from clutrr_jax.evaluation.proofs import prove_extracted, prove_label
 from clutrr_jax.models import MODELS
+from clutrr_jax.rules import main as rules_main
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.steps import build
@@ -43,6 +42,7 @@ from generator.kinship import (
     PREDICATE_OF,
     RELATION_ID,
 )
+from generator.prover import Fact, rule_heads
 from tests.training.test_steps import TRAIN
 
 SPEC = MODELS["reader_prover"]
@@ -52,13 +52,13 @@ RULES[tuple(given_rules().T)] = 1
 
 
 def perfect(test: Records) -> Extraction:
-    """What a reader that makes no mistake extracts."""
-    relation, chance = [], []
+    """The graph that a reader without errors extracts."""
+    relation, probability = [], []
     for story in range(len(test)):
         facts = stated_facts(test.select(np.array([story])))[0]
         relation.append(facts.argmax(axis=-1))
-        chance.append(facts.any(axis=-1).astype(np.float32))
-    return Extraction(relation, chance, RULES)
+        probability.append(facts.any(axis=-1).astype(np.float32))
+    return Extraction(relation, probability, RULES)
 
 
 def facts_of(test: Records, story: int) -> list[tuple[int, int, int]]:
@@ -70,16 +70,16 @@ def facts_of(test: Records, story: int) -> list[tuple[int, int, int]]:
 def model(small, variant: str = "") -> nnx.Module:
     made = SPEC.variants.get(variant, SPEC.model)(CONFIG, small.sizes, rngs=nnx.Rngs(0))
     table = jax.random.normal(jax.random.key(0), made.reasoner.table.shape)
-    made.reasoner.table = nnx.Param(table)  # rules of any kind
+    made.reasoner.table = nnx.Param(table)  # any rules
     made.eval()
     return made
 
 
 def test_a_perfect_extraction_has_precision_and_recall_1(small) -> None:
     test = small.test
-    rows = compare(perfect(test), test)
+    rows = precision_recall(perfect(test), test)
     whole = rows[0]
-    assert whole["stated"] == len(test.relations) == whole["right"]  # no task states the answer
+    assert whole["stated"] == len(test.relations) == whole["right"]  # no story states the answer
     for row in rows:
         assert row["precision"] in (1, None) and row["recall"] in (1, None)
         assert row["wrong"] == row["missing"] == row["follow"] == 0
@@ -92,39 +92,39 @@ def test_a_perfect_extraction_has_precision_and_recall_1(small) -> None:
     assert sum(row["stories"] for row in lengths) == whole["stories"] == len(test)
 
 
-def test_one_error_of_each_kind_is_counted_as_that(small) -> None:
+def test_each_kind_of_error_is_counted(small) -> None:
     test, found = small.test, perfect(small.test)
-    before = compare(found, test)[0]
-    verdict = judged(test)
+    before = precision_recall(found, test)[0]
+    verdict = judge_facts(test)
     (story, *_) = [
         s for s, v in enumerate(verdict) if all((v == kind).any() for kind in (FOLLOWS, WRONG))
     ]
     x, _, y = facts_of(test, story)[0]
-    found.chance[story][x, y] = 0.5  # not above
-    row = compare(found, test)[0]
+    found.probability[story][x, y] = 0.5  # not above the threshold
+    row = precision_recall(found, test)[0]
     assert (row["missing"], row["right"]) == (1, before["right"] - 1)
     assert row["precision"] == 1 and row["recall"] == row["right"] / row["stated"] < 1
-    # The same fact turned round follows from the stated one.
-    turned = next(int(s) for s in np.flatnonzero(verdict[story][y, x] == FOLLOWS))
-    found.relation[story][y, x], found.chance[story][y, x] = turned, 0.9
-    row = compare(found, test)[0]
+    # The inverse of the fact follows from the stated one.
+    inverse = int(np.flatnonzero(verdict[story][y, x] == FOLLOWS)[0])
+    found.relation[story][y, x], found.probability[story][y, x] = inverse, 0.9
+    row = precision_recall(found, test)[0]
     assert (row["follow"], row["wrong"], row["precision"]) == (1, 0, 1)
     wrong = int(np.flatnonzero(verdict[story][y, x] == WRONG)[0])
     found.relation[story][y, x] = wrong
-    row = compare(found, test)[0]
+    row = precision_recall(found, test)[0]
     assert (row["follow"], row["wrong"]) == (0, 1)
     assert row["precision"] == row["right"] / (row["right"] + 1)
-    asked, other = test.query[story]
-    found.chance[story][asked, other] = found.chance[story][other, asked] = 1
-    np.fill_diagonal(found.chance[story], 1)
-    assert compare(found, test)[0] == row  # neither of the asked pair nor of oneself
+    x, y = test.query[story]
+    found.probability[story][x, y] = found.probability[story][y, x] = 1
+    np.fill_diagonal(found.probability[story], 1)
+    assert precision_recall(found, test)[0] == row  # the query pair and the diagonal do not count
 
 
-def test_what_follows_is_what_rules_and_inverses_make_of_the_facts(small) -> None:
-    """By definition, one fact after the other."""
+def test_facts_that_follow_are_the_closure_under_rules_and_inverses(small) -> None:
+    """By brute force, for gendered relations."""
     test = small.test
-    verdict = judged(test)
-    for story in range(0, len(test), 7):
+    verdict = judge_facts(test)
+    for story in range(0, len(test), 9):
         people = test.genders[test.node_start[story] : test.node_start[story + 1]]
         known = set(facts_of(test, story))
         assert all(verdict[story][x, y, r] in (RIGHT, UNJUDGED) for x, r, y in known)
@@ -150,44 +150,19 @@ def test_what_follows_is_what_rules_and_inverses_make_of_the_facts(small) -> Non
         assert found == {(x, y, r) for x, r, y in known if {x, y} != pair}
 
 
-def test_from_the_gold_graph_with_the_16_rules_the_label_is_proved(small) -> None:
-    """Whenever there is a proof by the rules, and in as few steps; each step is a rule on facts or
-    earlier steps, and the last is the label. No other answer has one."""
+def test_the_gold_graph_and_the_16_rules_prove_the_label(small) -> None:
+    """With probability 1 and in as few steps as over predicates. No other relation has a proof."""
     test, found = small.test, perfect(small.test)
-    heads = heads_of(RULES)
+    heads = rule_heads(RULES)
     for story in range(len(test)):
         x, y = map(int, test.query[story])
-        graph = found.relation[story], found.chance[story], heads
-        proof = prove_likeliest(*graph, (x, int(test.target[story]), y))
-        assert proof is not None and proof.chance == 1
-        assert 0 < len(proof.steps) <= len(prove(test, story))
-        known = set(facts_of(test, story))
-        for first, second, head in proof.steps:
-            assert {first, second} <= known and head not in known
-            assert (first[0], first[2], second[2]) == (head[0], second[0], head[2])
-            assert RULES[first[1], second[1], head[1]] == 1
-            known.add(head)
-        assert (x, test.target[story], y) in known
+        graph = found.relation[story], found.probability[story], heads
+        proof = prove_extracted(*graph, Fact(x, int(test.target[story]), y))
+        assert proof is not None and proof.probability == 1
+        assert len(proof.steps) == len(prove_label(test, story))
         for other in range(NUM_RELATIONS):
             if other != test.target[story]:
-                assert prove_likeliest(*graph, (x, other, y)) is None
-
-
-def test_the_likeliest_proof_is_the_likeliest() -> None:
-    """Two ways from 0 to 3: by 1, and by 2; the chance is a product."""
-    relation, chance = np.zeros((4, 4), int), np.zeros((4, 4))
-    son, grandson = RELATION_ID["son"], RELATION_ID["grandson"]
-    relation[:] = son
-    chance[0, 1], chance[1, 3], chance[0, 2], chance[2, 3] = 0.9, 0.5, 0.7, 0.7
-    rules = 0.8 * RULES
-    proof = prove_likeliest(relation, chance, heads_of(rules), (0, grandson, 3))
-    assert proof.steps == [((0, son, 2), (2, son, 3), (0, grandson, 3))]
-    assert proof.chance == pytest.approx(0.8 * 0.7 * 0.7)
-    chance[0, 3] = 0.25  # what is read of the pair leaves less to derive
-    proof = prove_likeliest(relation, chance, heads_of(rules), (0, grandson, 3))
-    assert proof.chance == pytest.approx(0.75 * 0.8 * 0.7 * 0.7)
-    chance[:] = 0
-    assert prove_likeliest(relation, chance, heads_of(rules), (0, grandson, 3)) is None
+                assert prove_extracted(*graph, Fact(x, other, y)) is None
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +173,7 @@ def state(small):
 
 
 def of_all(look, made: nnx.Module, stories) -> np.ndarray:
-    """What `look(model, batch)` gives of all test stories in one batch."""
+    """`look(model, batch)` of all test stories in one batch."""
     shapes = plan_shapes("tokens", stories, 80)[0]
     most = {f.name: max(getattr(s, f.name) for s in shapes) for f in fields(shapes[0])}
     shape, rows = Shape(**most), jnp.arange(len(stories.target))
@@ -211,7 +186,7 @@ def of_all(look, made: nnx.Module, stories) -> np.ndarray:
     return np.asarray(run(state, stories))
 
 
-def test_what_is_written_is_what_the_first_replica_reads(small, state, tmp_path: Path) -> None:
+def test_the_file_holds_what_the_first_replica_extracts(small, state, tmp_path: Path) -> None:
     write_extracted(tmp_path, SPEC, CONFIG, small, state)
     found = read_extracted(tmp_path, small.test)
     first = model(small)
@@ -220,13 +195,13 @@ def test_what_is_written_is_what_the_first_replica_reads(small, state, tmp_path:
     for story, of_story in enumerate(read):
         size = np.diff(small.test.node_start)[story]
         expected = of_story[:size, :size]
-        np.testing.assert_allclose(found.chance[story], expected.max(axis=-1), atol=1e-3)
+        np.testing.assert_allclose(found.probability[story], expected.max(axis=-1), atol=1e-3)
         named = np.take_along_axis(expected, found.relation[story][..., None], axis=-1)[..., 0]
-        np.testing.assert_allclose(named, found.chance[story], atol=1e-3)
+        np.testing.assert_allclose(named, found.probability[story], atol=1e-3)
         assert not of_story[size:].any() and not of_story[:, size:].any()
     np.testing.assert_allclose(found.rules, first.reasoner.rules(), atol=1e-3)
     assert (tmp_path / FILE).stat().st_size < 100_000
-    with pytest.raises(InputError, match="of other stories"):
+    with pytest.raises(InputError, match="written for other stories"):
         read_extracted(tmp_path, small.test.select(np.arange(79)))
     whole = (tmp_path / FILE).read_bytes()
     for damaged in (b"PK", whole[: len(whole) // 2], b""):
@@ -238,7 +213,9 @@ def test_what_is_written_is_what_the_first_replica_reads(small, state, tmp_path:
         read_extracted(tmp_path, small.test)
 
 
-def test_rules_of_a_reader_prover_are_those_of_its_table(small, state, tmp_path, capsys) -> None:
+def test_learned_rules_of_a_reader_prover_are_those_of_its_table(
+    small, state, tmp_path, capsys
+) -> None:
     folder = tmp_path / "reader_prover"
     folder.mkdir()
     (folder / "model.json").write_text(json.dumps({"replicas": 2}))
@@ -252,14 +229,14 @@ def test_rules_of_a_reader_prover_are_those_of_its_table(small, state, tmp_path,
     assert found.shape == (2, *RULES.shape)
     rules_main([str(tmp_path)])
     assert "mean of 2 replicas" in capsys.readouterr().out
-    for reasoner, told in (("rules", "nothing is learned"), ("epignn", "no rules to show")):
+    for reasoner, message in (("rules", "the 16 given rules"), ("epignn", "has no rules")):
         settings["reader_prover.reasoner"] = reasoner
         (tmp_path / "config.json").write_text(json.dumps(settings))
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=message):
             rules_main([str(tmp_path)])
 
 
-def test_a_model_that_extracts_nothing_writes_nothing(small, tmp_path: Path) -> None:
+def test_a_model_without_extraction_writes_no_file(small, tmp_path: Path) -> None:
     write_extracted(tmp_path, MODELS["mac"], None, small, None)
     assert not list(tmp_path.iterdir()) and read_extracted(tmp_path, small.test) is None
 
@@ -268,13 +245,14 @@ def logits(made: nnx.Module, stories) -> np.ndarray:
     return of_all(lambda m, batch: m(batch), made, stories)
 
 
-def test_variants_take_reading_or_reasoning_away(small) -> None:
-    """Gold graph and 16 rules: the symbolic prover. Gold graph: nothing of the text matters. 16
-    rules: nothing of the learned rules does."""
+def test_variants_replace_reading_or_reasoning(small) -> None:
+    """With gold graph and 16 rules: the symbolic prover. With the gold graph the text has no
+    influence, with the 16 rules the learned rules have none."""
     stories = small.test_stories
-    said = logits(model(small, "gold graph, 16 rules"), stories).argmax(axis=-1)
-    np.testing.assert_array_equal(said, rules_given(small.test).best[0])
-    np.testing.assert_array_equal(said, small.test.target)
+    predicted = logits(model(small, "gold graph, 16 rules"), stories).argmax(axis=-1)
+    symbolic = predict_with_rules(small.test, given_rules()).best[0]
+    np.testing.assert_array_equal(predicted, symbolic)
+    np.testing.assert_array_equal(predicted, small.test.target)
     by_gold = logits(model(small, "gold graph"), stories)
     garbled = stories._replace(tokens=jnp.where(stories.tokens > 40, 40, stories.tokens))
     np.testing.assert_allclose(logits(model(small, "gold graph"), garbled), by_gold, atol=1e-6)

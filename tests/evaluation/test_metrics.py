@@ -1,18 +1,12 @@
-"""Counts, intervals, ceilings and the predictions file."""
+"""Counts, intervals, ceilings, baselines and the file of predictions."""
 
 import numpy as np
 import pytest
 
 from clutrr_jax.data.records import parse
-from clutrr_jax.evaluation.metrics import (
-    Predictions,
-    ceilings,
-    interval,
-    majority,
-    read_predictions,
-    score,
-    write_predictions,
-)
+from clutrr_jax.evaluation.baselines import BASELINES, baselines, ceilings, majority
+from clutrr_jax.evaluation.metrics import interval, score
+from clutrr_jax.evaluation.predictions import Predictions, read_predictions, write_predictions
 from generator.errors import InputError
 from generator.kinship import NUM_RELATIONS
 from tests.data.test_records import ROW
@@ -28,14 +22,14 @@ def some_predictions(records, replicas: int = 3) -> Predictions:
     )
 
 
-def test_interval_of_one_replica_is_wilsons() -> None:
+def test_interval_of_one_replica_is_wilson() -> None:
     # Wilson's interval for 8 of 10, by hand: (0.4902, 0.9433).
     mean, stderr, low, high = interval(np.array([8]), 10)
     assert (mean, stderr) == (0.8, None)
     assert (round(low, 4), round(high, 4)) == (0.4902, 0.9433)
 
 
-def test_interval_over_replicas_is_students() -> None:
+def test_interval_over_replicas_is_student_t() -> None:
     # .5 .6 .7: mean .6, standard error .1/sqrt(3); t(2, .975) = 4.3027.
     mean, stderr, low, high = interval(np.array([5, 6, 7]), 10)
     assert stderr is not None
@@ -51,10 +45,10 @@ def test_scores_by_hand(small) -> None:
     ]  # fmt: skip
     for row in rows:
         assert (row.accuracy, row.stderr, row.replicas) == (0.5, 0.5, 2)
-        assert row.ceiling == 1.0  # the generator leaves out what is ambiguous
+        assert row.ceiling == 1.0  # generated stories are unambiguous
 
 
-def test_majority_is_the_share_of_the_most_frequent_label(small) -> None:
+def test_majority_accuracy_is_the_frequency_of_the_most_frequent_label(small) -> None:
     rows = score("majority", majority(small.test), small.test)
     for row in rows:
         t, k = (int(x) for x in row.task.split("."))
@@ -63,8 +57,7 @@ def test_majority_is_the_share_of_the_most_frequent_label(small) -> None:
 
 
 def test_ceiling_of_the_known_ambiguity() -> None:
-    """husband-son-grandmother is read as mother (wife's son's grandmother may be the husband's
-    mother) and as mother-in-law: half a chance."""
+    """A husband's son's grandmother is the mother or the mother-in-law: the ceiling is one half."""
     row = ROW | {
         "story": "[Ann] [Bob] [Cy] [Di]",
         "query": "('Ann', 'Di')",
@@ -74,8 +67,7 @@ def test_ceiling_of_the_known_ambiguity() -> None:
         "query_edge": "(0, 3)",
         "genders": "Ann:female,Bob:male,Cy:male,Di:female",
     }
-    plain = ROW
-    records = parse("file", list(row), [list(row.values()), list(plain.values())])
+    records = parse("file", list(row), [list(row.values()), list(ROW.values())])
     assert ceilings(records).tolist() == [0.5, 1.0]
 
 
@@ -92,14 +84,23 @@ def test_predictions_round_trip(small, tmp_path) -> None:
     [
         (lambda lines: lines[:-1], "expected a multiple of 80"),
         (lambda lines: lines[1:], "expected the header"),
-        (lambda lines: [*lines[:-1], lines[-2]], "stands twice"),
+        (lambda lines: [*lines[:-1], lines[-2]], "duplicate rows"),
         (lambda lines: [*lines[:5], lines[5].replace("1.2", "9.9", 1), *lines[6:]], "row 5"),
         (lambda lines: [*lines[:5], "nonsense", *lines[6:]], "row 5"),
     ],
 )
-def test_damaged_predictions_are_named(small, tmp_path, change, expected: str) -> None:
+def test_damaged_predictions_are_reported(small, tmp_path, change, expected: str) -> None:
     path = tmp_path / "p.csv"
     write_predictions(path, some_predictions(small.test), small.test)
     path.write_text("\n".join(change(path.read_text().splitlines())) + "\n")
     with pytest.raises(InputError, match=expected):
         read_predictions(path, small.test)
+
+
+def test_baselines_of_unambiguous_stories(small) -> None:
+    """The given rules answer every story; without training rows no rules are induced."""
+    found = baselines(small.train, small.test)
+    assert tuple(found) == BASELINES
+    np.testing.assert_array_equal(found["given rules"].best[0], small.test.target)
+    without = baselines(None, small.test)
+    assert tuple(without) == ("given rules", "majority label")

@@ -1,13 +1,22 @@
-"""Proofs: sound, and only of what follows."""
+"""Proofs of labels and of predictions: sound, and only of facts that follow."""
 
 import numpy as np
 import pytest
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import UNSTATED, concatenate, parse
-from clutrr_jax.evaluation.proofs import Fact, prove
+from clutrr_jax.evaluation.baselines import given_rules
+from clutrr_jax.evaluation.proofs import prove_extracted, prove_label
 from clutrr_jax.language_models.prompts import sentences
-from generator.kinship import PREDICATE_OF, PREDICATES, RELATIONS, RULES
+from generator.kinship import (
+    NUM_RELATIONS,
+    PREDICATE_OF,
+    PREDICATES,
+    RELATION_ID,
+    RELATIONS,
+    RULES,
+)
+from generator.prover import Fact, rule_heads
 from tests.data.test_records import ROW
 
 
@@ -17,28 +26,26 @@ def data(small_folder):
 
 
 def test_proofs_are_sound_and_end_in_the_label(data) -> None:
-    """Each step is one of the 16 rules and rests on stated facts or earlier steps; the last is the
-    label. Every generated story has a proof."""
+    """Each step is one of the 16 rules and rests on stated facts or earlier steps; the last one is
+    the label. Every generated story has a proof."""
     records = concatenate([data.train, data.test])
     for story in range(len(records)):
-        proof = prove(records, story)
-        assert proof is not None
+        proof = prove_label(records, story)
+        assert proof
         edges = range(records.edge_start[story], records.edge_start[story + 1])
         known = {
             Fact(records.senders[e], PREDICATE_OF[records.relations[e]], records.receivers[e])
             for e in edges
             if records.relations[e] != UNSTATED
         }
-        for step in proof:
-            assert {step.first, step.second} <= known and step.head not in known
-            body = PREDICATES[step.first.predicate], PREDICATES[step.second.predicate]
-            assert RULES[body] == PREDICATES[step.head.predicate]
-            assert (step.first.x, step.first.y, step.second.y) == (
-                step.head.x, step.second.x, step.head.y,
-            )  # fmt: skip
-            known.add(step.head)
+        for first, second, head in proof:
+            assert {first, second} <= known and head not in known
+            assert (first.x, first.y, second.y) == (head.x, second.x, head.y)
+            body = PREDICATES[first.relation], PREDICATES[second.relation]
+            assert RULES[body] == PREDICATES[head.relation]
+            known.add(head)
         x, y = records.query[story]
-        assert Fact(x, PREDICATE_OF[records.target[story]], y) in known
+        assert proof[-1].head == Fact(x, PREDICATE_OF[records.target[story]], y)
         said = sentences(records, story, proof)
         assert said.endswith(
             f"so {records.names[records.node_start[story] + y]} is the "
@@ -47,15 +54,14 @@ def test_proofs_are_sound_and_end_in_the_label(data) -> None:
 
 
 def test_a_label_that_does_not_follow_has_no_proof(data) -> None:
-    other = data.train.select(np.arange(5))
-    wrong = (other.target + 2) % len(RELATIONS)
+    wrong = data.train.select(np.arange(5))
+    wrong.target[:] = (wrong.target + 2) % len(RELATIONS)
     for story in range(5):
-        other.target[story] = wrong[story]
-        if PREDICATE_OF[wrong[story]] != PREDICATE_OF[data.train.target[story]]:
-            assert prove(other, story) is None
+        if PREDICATE_OF[wrong.target[story]] != PREDICATE_OF[data.train.target[story]]:
+            assert prove_label(wrong, story) is None
 
 
-def test_nobody_is_his_own_sibling() -> None:
+def test_nobody_is_their_own_sibling() -> None:
     """Bob's mother's son is Bob, so his daughter is not his niece."""
     row = ROW | {
         "story": "[Ann] [Bob] [Cy]",
@@ -66,5 +72,24 @@ def test_nobody_is_his_own_sibling() -> None:
     }
     rows = [list((row | {"target": target}).values()) for target in ("daughter", "niece")]
     records = parse("file", list(row), rows)
-    assert prove(records, 0) == [] and prove(records, 1) is None
+    assert prove_label(records, 0) == [] and prove_label(records, 1) is None
     assert sentences(records, 0, []) == "The story says what Cy is to Bob."
+
+
+def test_proof_from_extracted_facts_by_hand() -> None:
+    """Two chains from person 0 to person 3, through 1 and through 2."""
+    son, grandson = RELATION_ID["son"], RELATION_ID["grandson"]
+    rules = np.zeros((NUM_RELATIONS,) * 3)
+    rules[tuple(given_rules().T)] = 0.8
+    heads, goal = rule_heads(rules), Fact(0, grandson, 3)
+    relation, probability = np.full((4, 4), son), np.zeros((4, 4))
+    probability[0, 1], probability[1, 3] = 0.9, 0.5
+    probability[0, 2], probability[2, 3] = 0.7, 0.7
+    proof = prove_extracted(relation, probability, heads, goal)
+    assert proof.steps == [((0, son, 2), (2, son, 3), goal)]
+    assert proof.probability == pytest.approx(0.8 * 0.7 * 0.7)
+    # A fact extracted for the pair leaves less probability for derived ones.
+    probability[0, 3] = 0.25
+    proof = prove_extracted(relation, probability, heads, goal)
+    assert proof.probability == pytest.approx(0.75 * 0.8 * 0.7 * 0.7)
+    assert prove_extracted(relation, 0 * probability, heads, goal) is None

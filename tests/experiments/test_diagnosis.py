@@ -11,7 +11,8 @@ import pytest
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import tasks
-from clutrr_jax.evaluation.metrics import Predictions, prediction_file, score, write_predictions
+from clutrr_jax.evaluation.metrics import score
+from clutrr_jax.evaluation.predictions import Predictions, prediction_file, write_predictions
 from clutrr_jax.models import MODELS
 from experiments import diagnosis
 from experiments.grid import definition, report

@@ -1,21 +1,19 @@
-"""Prompts: their proofs are sound, their answers are among those listed, and score takes them."""
+"""Prompts: one per story, with the listed relations, and accepted by clutrr_jax.score."""
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from clutrr_jax import command, prompts, score
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.story_ids import story_ids
-from clutrr_jax.language_models.prompts import STYLES, examples, main, question
+from clutrr_jax.language_models.prompts import examples, question
 from clutrr_jax.language_models.submissions import read_submissions
+from clutrr_jax.prompts import STYLES, main
 from generator.errors import InputError
 from generator.kinship import RELATIONS
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +27,9 @@ def write(folder: Path, out: Path, style: str, *more: str) -> list[dict]:
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_prompts_ask_for_every_story(small_folder, data, tmp_path, style: str) -> None:
+def test_there_is_a_prompt_for_every_story(small_folder, data, tmp_path, style: str) -> None:
     rows = write(small_folder, tmp_path / "p.jsonl", style)
-    ids = story_ids(small_folder, data.test)
+    ids = story_ids(data.test)
     assert sorted(row["id"] for row in rows) == sorted(ids)
     shots = 0 if style == "zero-shot" else 4
     for row in rows:
@@ -50,22 +48,22 @@ def test_prompts_ask_for_every_story(small_folder, data, tmp_path, style: str) -
 
 
 def test_a_perfect_model_scores_one(small_folder, data, tmp_path) -> None:
-    """It repeats the prompt's own words about other relations, and ends with the answer."""
+    """Its output repeats the prompt, with other relations in it, and ends with the answer."""
     rows = write(small_folder, tmp_path / "p.jsonl", "chain-of-thought", "--shots", "2")
-    said = tmp_path / "said.jsonl"
-    with said.open("w") as file:
+    output = tmp_path / "output.jsonl"
+    with output.open("w") as file:
         for row in rows:
             thoughts = "\n".join(row["prompt"].splitlines()[1:])
             row["prediction"] = (
                 f"{thoughts}\nSo she is that.\n\n**Answer:** {row['target'].title()}."
             )
             file.write(json.dumps(row) + "\n")
-    ids = story_ids(small_folder, data.test)
-    submission = read_submissions([said], ids, data.test)[0]
+    ids = story_ids(data.test)
+    submission = read_submissions([output], ids, data.test)[0]
     assert (submission.predictions.best == data.test.target).all()
 
 
-def test_the_same_seed_takes_the_same_examples_in_every_style(data) -> None:
+def test_the_seed_selects_the_same_examples_in_every_style(data) -> None:
     few, again, steps = (examples(data.train, 5, 3, s) for s in (False, False, True))
     assert few == again and len(set(few)) == 5
     assert few != examples(data.train, 5, 4, False)
@@ -80,29 +78,32 @@ def test_the_same_seed_takes_the_same_examples_in_every_style(data) -> None:
     [
         (["--style", "zero-shot", "--shots", "1"], "--shots 1"),
         (["--style", "few-shot", "--shots", "0"], "--shots 0"),
-        (["--style", "few-shot", "--shots", "500"], "only 120 train rows"),
+        (["--style", "few-shot", "--shots", "500"], "at most 120"),
         (["--style", "few-shot", "--seed", "-1"], "--seed -1"),
         (["--style", "riddle"], "riddle"),
         ([], "--style"),
         (["--style", "zero-shot", "--data", "nowhere.zip"], "nowhere.zip"),
     ],
 )
-def test_a_mistake_is_one_line(small_folder, tmp_path, arguments, expected: str) -> None:
+def test_an_invalid_argument_is_a_one_line_error(
+    small_folder, tmp_path, arguments, expected: str
+) -> None:
     out = tmp_path / "p.jsonl"
     with pytest.raises(InputError, match=expected) as error:
         main(["--data", str(small_folder), "--out", str(out), *arguments])
     assert "\n" not in str(error.value) and not list(tmp_path.iterdir())
 
 
-def test_a_mistake_ends_with_exit_code_2(small_folder, tmp_path) -> None:
-    """Through the shell, and nothing is left where the file cannot stand."""
+def test_an_error_is_one_line_and_exit_code_2(small_folder, tmp_path, monkeypatch, capsys) -> None:
+    """And the output is unchanged."""
     (tmp_path / "taken").mkdir()
     for module, more in (
-        ("prompts", ["--style", "zero-shot", "--out", str(tmp_path / "taken")]),
-        ("score", ["--predictions", str(tmp_path / "absent.csv")]),
+        (prompts, ["--style", "zero-shot", "--out", str(tmp_path / "taken")]),
+        (score, ["--predictions", str(tmp_path / "absent.csv")]),
     ):
-        command = [sys.executable, "-m", f"clutrr_jax.{module}", "--data", str(small_folder), *more]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
-        assert done.returncode == 2 and done.stderr.startswith("error: ")
-        assert done.stderr.count("\n") == 1
+        monkeypatch.setattr("sys.argv", [module.__name__, "--data", str(small_folder), *more])
+        with pytest.raises(SystemExit, match=r"^2$"):
+            command.run(module.main)
+        error = capsys.readouterr().err
+        assert error.startswith("error: ") and error.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]

@@ -1,9 +1,8 @@
-"""Anyone's predictions: what a text says, what a file may hold, and the paired test."""
+"""Free text -> relation, files of predictions, and the paired test."""
 
 import csv
 import json
 import string
-from math import comb
 from pathlib import Path
 
 import numpy as np
@@ -12,22 +11,25 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import wilcoxon
+from scipy.stats import binomtest, wilcoxon
 
 from clutrr_jax.data.dataset import load
-from clutrr_jax.data.story_ids import places, story_ids
-from clutrr_jax.evaluation.metrics import score, write_predictions
+from clutrr_jax.data.story_ids import positional_ids, story_ids
+from clutrr_jax.evaluation.baselines import BASELINES
+from clutrr_jax.evaluation.metrics import score
+from clutrr_jax.evaluation.predictions import write_predictions
 from clutrr_jax.evaluation.significance import holm, paired_p
 from clutrr_jax.language_models.answers import to_relation
-from clutrr_jax.language_models.scoring import collect, compare, main
+from clutrr_jax.language_models.scoring import collect, compare
 from clutrr_jax.language_models.submissions import UNMAPPED, read_submissions
-from clutrr_jax.report.results import BASELINES, number
+from clutrr_jax.report.tables import format_fraction
+from clutrr_jax.score import main
 from generator.errors import InputError
 from generator.kinship import NUM_RELATIONS, RELATION_ID, RELATIONS
 from tests.evaluation.test_metrics import some_predictions
 
 relations = st.integers(0, NUM_RELATIONS - 1)
-# What may stand around an answer: no kin, and no marker of an answer.
+# Text around an answer, without relatives or markers of an answer.
 before_it = st.sampled_from(["", "**", '"', "\n", "Well: ", "I would say (", "her ", "Bob's "])
 after_it = st.sampled_from(["", "**", '"', "\n", "  ", "!", ".", ")", " of Bob", ", I would say"])
 
@@ -59,12 +61,12 @@ surfaces = st.tuples(
         (-1.0, "+", "-1.00"),
     ],
 )
-def test_a_share_is_written_as_the_papers_write_it(value, sign, text):
-    assert number(value, sign) == text
+def test_a_fraction_is_formatted_as_in_the_papers(value, sign, text):
+    assert format_fraction(value, sign) == text
 
 
 @given(relations, surfaces, before_it, after_it)
-def test_a_relation_is_itself_in_every_form(relation, surface, before, after) -> None:
+def test_a_relation_is_recognized_in_every_form(relation, surface, before, after) -> None:
     case, hyphen, ending = surface
     text = case(ending(RELATIONS[relation]).replace("-", hyphen))
     assert to_relation(before + text + after) == relation
@@ -74,7 +76,7 @@ def test_a_relation_is_itself_in_every_form(relation, surface, before, after) ->
 
 
 @given(relations, relations)
-def test_several_relations_are_never_guessed(one, other) -> None:
+def test_several_different_relations_are_not_mapped(one, other) -> None:
     text = f"{RELATIONS[one]}, or maybe her {RELATIONS[other]}"
     assert to_relation(text) == (one if one == other else None)
 
@@ -86,7 +88,7 @@ def test_mapping_is_idempotent(text) -> None:
 
 
 @given(st.text(string.ascii_lowercase, max_size=3), relations)
-def test_a_relation_within_a_word_is_not_read(letters, relation) -> None:
+def test_a_relation_within_a_word_is_ignored(letters, relation) -> None:
     name = RELATIONS[relation]
     for text in (f"x{letters}{name}", f"{name}x{letters}"):
         assert to_relation(text) is None
@@ -128,21 +130,16 @@ def test_the_stated_rules(text: str, expected: str | None) -> None:
     assert to_relation(text) == (None if expected is None else RELATION_ID[expected])
 
 
-def mcnemar(better: int, worse: int) -> float:
-    """By the binomial distribution."""
-    n = better + worse
-    return min(1.0, 2 * sum(comb(n, i) for i in range(min(better, worse) + 1)) / 2**n)
-
-
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 5), st.integers(1, 9))
-def test_paired_test_of_single_answers_is_mcnemars(better, worse, equal, scale) -> None:
+def test_paired_test_of_single_predictions_is_mcnemar(better, worse, equal, scale) -> None:
     signs = np.repeat([1, -1, 0], [better, worse, equal]) * scale
-    assert np.isclose(paired_p(signs), mcnemar(better, worse), rtol=1e-12)
+    mcnemar = binomtest(better, better + worse).pvalue if better + worse else 1
+    assert np.isclose(paired_p(signs), mcnemar, rtol=1e-12)
 
 
 def test_paired_test_by_hand() -> None:
-    # 8 better, 2 worse: 2 * (1 + 10 + 45) / 1024. Steps 1, 2, 3 all up: 2 of 8 tosses are as far.
-    # 3 up, 1 and 1 down: |sum| >= 1 in all 8 tosses.
+    # 8 better, 2 worse: 2 * (1 + 10 + 45) / 1024. Differences 1, 2, 3: 2 of 8 sign flips are as
+    # extreme. Differences 3, -1, -1: all 8 are.
     assert paired_p(np.repeat([1, -1], [8, 2])) == 112 / 1024
     assert paired_p(np.array([1, 2, 3])) == 2 / 8
     assert paired_p(np.array([3, -1, -1])) == 1.0
@@ -150,8 +147,8 @@ def test_paired_test_by_hand() -> None:
 
 
 @given(st.permutations(range(1, 9)), st.lists(st.booleans(), min_size=8, max_size=8))
-def test_paired_test_of_ranks_is_wilcoxons(steps, up) -> None:
-    """Where the differences are 1..n, the tossed sum is that of Wilcoxon's exact test."""
+def test_paired_test_of_ranks_is_wilcoxon(steps, up) -> None:
+    """If the differences are 1..n, the statistic is that of Wilcoxon's exact test."""
     difference = np.where(up, steps, -np.array(steps))
     assert np.isclose(paired_p(difference), wilcoxon(difference, method="exact").pvalue)
 
@@ -175,7 +172,7 @@ def data(small_folder):
 
 @pytest.fixture(scope="module")
 def ids(small_folder, data) -> list[str]:
-    return story_ids(small_folder, data.test)
+    return story_ids(data.test)
 
 
 def lines_of(ids, answers) -> str:
@@ -184,8 +181,8 @@ def lines_of(ids, answers) -> str:
     )
 
 
-def test_ids_are_those_of_the_files(small_folder, data, ids, tmp_path) -> None:
-    """In the order of the records, from CSV and from Parquet; T.K/ROW where there are none."""
+def test_ids_are_those_of_the_data_files(small_folder, data, ids, tmp_path) -> None:
+    """In the order of the records, from CSV and from Parquet; T.K/ROW without ids."""
     train, rows = (
         [
             row
@@ -202,16 +199,16 @@ def test_ids_are_those_of_the_files(small_folder, data, ids, tmp_path) -> None:
     for name in ("all.parquet", "a_test.parquet"):
         test = load(tmp_path / name).test
         assert test is not None
-        assert story_ids(tmp_path / name, test) == [of_story[story] for story in test.stories]
+        assert story_ids(test) == [of_story[story] for story in test.stories]
     columns.remove("id")
     pq.write_table(pa.Table.from_pylist(rows).select(columns), tmp_path / "b_test.parquet")
-    assert story_ids(tmp_path / "b_test.parquet", data.test)[:21] == [
+    assert story_ids(load(tmp_path / "b_test.parquet").test)[:21] == [
         *(f"1.2/{row}" for row in range(1, 21)), "1.3/1",
     ]  # fmt: skip
 
 
-def test_every_form_of_a_file_says_the_same(data, ids, tmp_path) -> None:
-    """CSV and JSON Lines, with ids or T.K/ROW, in any order, and what a run wrote."""
+def test_every_file_format_gives_the_same_predictions(data, ids, tmp_path) -> None:
+    """CSV and JSON Lines, with ids or T.K/ROW, in any order, and the predictions.csv of a run."""
     predictions = some_predictions(data.test, replicas=3)
     paths = [tmp_path / name for name in ("a.csv", "b.jsonl", "run/gat/predictions.csv")]
     paths[2].parent.mkdir(parents=True)
@@ -225,8 +222,8 @@ def test_every_form_of_a_file_says_the_same(data, ids, tmp_path) -> None:
     order = np.random.default_rng(0).permutation(len(rows)).tolist()
     with paths[0].open("w", newline="") as file:
         csv.writer(file).writerows([("id", "prediction", "replica"), *(rows[i] for i in order)])
-        file.write("\n")  # an empty line at the end is no row
-    place_of = dict(zip(ids, places(data.test), strict=True))
+        file.write("\n")  # an empty last line is ignored
+    place_of = dict(zip(ids, positional_ids(data.test), strict=True))
     paths[1].write_text(
         "\n".join(
             json.dumps({"replica": r, "prediction": f"Answer: {a}!", "id": place_of[i]})
@@ -239,10 +236,10 @@ def test_every_form_of_a_file_says_the_same(data, ids, tmp_path) -> None:
         np.testing.assert_array_equal(submission.predictions.best, predictions.best)
 
 
-def test_what_is_not_mapped_is_counted_and_wrong(data, ids, tmp_path) -> None:
-    said = [RELATIONS[t] for t in data.test.target]
-    said[0], said[30], said[31] = "dunno", "a cousin", ""
-    (tmp_path / "lm.jsonl").write_text(lines_of(ids, said))
+def test_unmapped_predictions_are_counted_and_wrong(data, ids, tmp_path) -> None:
+    texts = [RELATIONS[t] for t in data.test.target]
+    texts[0], texts[30], texts[31] = "dunno", "a cousin", ""
+    (tmp_path / "lm.jsonl").write_text(lines_of(ids, texts))
     submissions = read_submissions([tmp_path / "lm.jsonl"], ids, data.test)
     assert np.flatnonzero(submissions[0].predictions.best[0] == UNMAPPED).tolist() == [0, 30, 31]
     found = collect(data, submissions)
@@ -255,8 +252,8 @@ def test_what_is_not_mapped_is_counted_and_wrong(data, ids, tmp_path) -> None:
     assert [row["model"] for row in found["rows"][4::4]] == list(BASELINES)
 
 
-def test_a_comparison_turned_around_has_the_opposite_sign(data, ids, tmp_path) -> None:
-    """And its difference is that of the accuracies, with different numbers of replicas too."""
+def test_a_swapped_comparison_has_the_opposite_sign(data, ids, tmp_path) -> None:
+    """The difference is that of the accuracies, also with different numbers of replicas."""
     for name, replicas in (("a", 2), ("b", 3)):
         (tmp_path / name).mkdir()
         predictions = some_predictions(data.test, replicas)
@@ -301,16 +298,16 @@ def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:
     [
         ("a.jsonl", lambda lines: [], "empty file"),
         ("a.jsonl", lambda lines: [lines[0].replace('"id": "', '"id": "x'), *lines[1:]], "row 1"),
-        ("a.jsonl", lambda lines: [*lines, lines[0]], "row 81: a second prediction"),
+        ("a.jsonl", lambda lines: [*lines, lines[0]], "row 81: second prediction"),
         ("a.jsonl", lambda lines: lines[1:], "no prediction for 1 of 80"),
         ("a.jsonl", lambda lines: [*lines[:3], "{", *lines[4:]], "row 4: not JSON"),
         ("a.jsonl", lambda lines: ["[" * 100_000], "row 1: not JSON"),
         ("a.jsonl", lambda lines: ["[1]", *lines], 'row 1: no "id"'),
-        ("a.jsonl", lambda lines: ['{"id": 1}', *lines], 'no text as "prediction"'),
-        ("a.jsonl", lambda lines: ['{"id": "1.2/1", "prediction": 4}'], 'no text as "prediction"'),
+        ("a.jsonl", lambda lines: ['{"id": 1}', *lines], '"prediction" is not text'),
+        ("a.jsonl", lambda lines: ['{"id": "1.2/1", "prediction": 4}'], '"prediction" is not text'),
         ("a.jsonl", lambda lines: [lines[0].replace("{", '{"replica": -1, ')], "replica '-1'"),
         ("a.jsonl", lambda lines: [*lines, lines[0].replace("{", '{"replica": 1, ')], "replica 1"),
-        ("a.csv", lambda lines: ["id,answer"], 'no single column "prediction"'),
+        ("a.csv", lambda lines: ["id,answer"], '0 columns "prediction"'),
         ("a.csv", lambda lines: ["id,prediction"], "no rows"),
         ("a.csv", lambda lines: ["id,prediction", "1.2/1"], "row 1: 1 cells, expected 2"),
         ("a.csv", lambda lines: ["id,prediction", '"1.2/1'], "not a CSV file"),
@@ -319,7 +316,7 @@ def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:
         ("a.txt", lambda lines: lines, "expected a .csv or .jsonl"),
     ],
 )
-def test_a_damaged_file_is_one_line(data, ids, tmp_path, name, change, expected) -> None:
+def test_a_damaged_file_is_a_one_line_error(data, ids, tmp_path, name, change, expected) -> None:
     lines = lines_of(ids, ["aunt"] * len(ids)).splitlines()
     (tmp_path / name).write_text("\n".join(change(lines)) + "\n")
     with pytest.raises(InputError) as error:
@@ -328,15 +325,15 @@ def test_a_damaged_file_is_one_line(data, ids, tmp_path, name, change, expected)
     assert "\n" not in str(error.value)
 
 
-def test_mistakes_on_the_command_line_are_one_line(small_folder, ids, tmp_path: Path) -> None:
+def test_invalid_arguments_are_one_line_errors(small_folder, ids, tmp_path: Path) -> None:
     path = tmp_path / "lm.jsonl"
     path.write_text(lines_of(ids, ["aunt"] * len(ids)))
-    given_data = ["--data", str(small_folder), "--predictions"]
+    options = ["--data", str(small_folder), "--predictions"]
     for arguments, expected in [
-        ([*given_data, str(path), str(path)], "each file once"),
-        ([*given_data, str(tmp_path / "absent.csv")], "No such file"),
-        ([*given_data], "--predictions"),
-        ([*given_data, str(path), "--out", str(path)], "cannot be written"),
+        ([*options, str(path), str(path)], "each file once"),
+        ([*options, str(tmp_path / "absent.csv")], "No such file"),
+        ([*options], "--predictions"),
+        ([*options, str(path), "--out", str(path)], "cannot be written"),
         (["--data", "nowhere", "--predictions", str(path)], "nowhere"),
     ]:
         with pytest.raises(InputError, match=expected) as error:

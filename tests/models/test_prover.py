@@ -14,9 +14,10 @@ from clutrr_jax.data.arrays import Sizes, build_arrays
 from clutrr_jax.data.batching import pack, plan_shapes
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import Vocabulary
-from clutrr_jax.evaluation.baselines import answer, given_rules, read_rules, rules_given, rules_read
-from clutrr_jax.evaluation.learned_rules import compare, main, read_learned
+from clutrr_jax.evaluation.baselines import given_rules, induced_rules, predict_with_rules
+from clutrr_jax.evaluation.learned_rules import describe, read_learned
 from clutrr_jax.models.prover import CONFIG, Prover
+from clutrr_jax.rules import main
 from generator.errors import InputError
 from generator.kinship import (
     COMPOSE,
@@ -128,7 +129,8 @@ def test_with_the_16_rules_it_derives_what_follows() -> None:
     np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-4)
     np.testing.assert_array_equal((found > 0.05)[count > 0], expected[count > 0])
     np.testing.assert_allclose(found[count == 0], 1 / NUM_RELATIONS, rtol=1e-3)
-    np.testing.assert_array_equal(rules_given(data).probability[0] > 0, count > 0)
+    symbolic = predict_with_rules(data, given_rules())
+    np.testing.assert_array_equal(symbolic.probability[0] > 0, count > 0)
 
 
 @settings(max_examples=30)
@@ -136,7 +138,7 @@ def test_with_the_16_rules_it_derives_what_follows() -> None:
 def test_symbolic_answers_are_those_of_the_independent_prover(chains) -> None:
     data = records(chains)
     expected = readings(data)
-    found = rules_given(data)
+    found = predict_with_rules(data, given_rules())
     for s, relations in enumerate(expected):
         if relations.any():
             assert relations[found.best[0, s]]
@@ -152,11 +154,11 @@ def test_rules_are_read_off_two_step_rows() -> None:
     chains = [[(PREDICATE_OF[r], GENDER_OF[r]) for r in rule[:2]] for rule in shown]
     longer = [[(PREDICATE_OF[RELATION_ID["son"]], 0)] * 3]  # says nothing about any pair
     train = records(chains + longer, [*shown[:, 2], RELATION_ID["aunt"]])
-    found = read_rules(train)
+    found = induced_rules(train)
     assert sorted(map(tuple, found)) == sorted(map(tuple, rules))
     test = records([[(PREDICATE_OF[RELATION_ID["son"]], 1)] * 2])
-    assert rules_read(train, test).best == RELATION_ID["granddaughter"]
-    assert answer(test, found[:0]).probability == 0
+    assert predict_with_rules(test, induced_rules(train)).best == RELATION_ID["granddaughter"]
+    assert predict_with_rules(test, found[:0]).probability == 0
 
 
 def test_what_is_stated_is_the_answer_whatever_the_table() -> None:
@@ -174,7 +176,7 @@ def test_learned_rules_beside_the_16() -> None:
     son, father, aunt = (RELATION_ID[name] for name in ("son", "father", "aunt"))
     learned[:, aunt, father, son] = 0.8
     learned[:, *given_rules()[0]] = 0.1
-    lines = compare(learned).splitlines()
+    lines = describe(learned).splitlines()
     assert "  0.70    3 of 4  child, child -> grand" in lines
     assert sum(line.startswith("  0.90    4 of 4  ") for line in lines) == len(RULES) - 1
     assert lines[-1].split(maxsplit=1) == ["0.80", "aunt, father -> son"]

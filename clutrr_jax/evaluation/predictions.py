@@ -1,0 +1,86 @@
+"""Predictions of a model, and their file `predictions.csv` in its folder."""
+
+import csv
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from clutrr_jax.data.records import Records, tasks
+from generator.errors import InputError, at
+from generator.files import atomic_write, table_rows
+from generator.kinship import RELATION_ID, RELATIONS
+
+_HEADER = ("replica", "task", "row", "target", "prediction", "probability", "last_prediction")
+
+
+class Predictions(NamedTuple):
+    """Predictions of R replicas on S test stories, as relation ids."""
+
+    best: np.ndarray  # [R, S] with the parameters of the epoch with the best dev accuracy
+    last: np.ndarray  # [R, S] with those of the last epoch
+    probability: np.ndarray  # [R, S] probability of `best`
+
+
+def prediction_file(variant: str = "") -> str:
+    """Name of the file of predictions of a model, or of one of its variants."""
+    return "_".join(["predictions", *variant.replace(",", "").split()]) + ".csv"
+
+
+def write_predictions(path: Path, predictions: Predictions, records: Records) -> None:
+    """Writes one line per replica and test story; `row` counts from 1 within the task."""
+    order = [(task, row, story) for task, rows in tasks(records) for row, story in enumerate(rows)]
+    with atomic_write(path) as part, part.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(_HEADER)
+        for replica in range(len(predictions.best)):
+            for task, row, story in order:
+                writer.writerow((
+                    replica,
+                    task,
+                    row + 1,
+                    RELATIONS[records.target[story]],
+                    RELATIONS[predictions.best[replica, story]],
+                    f"{predictions.probability[replica, story]:.4f}",
+                    RELATIONS[predictions.last[replica, story]],
+                ))  # fmt: skip
+
+
+def read_predictions(path: Path, records: Records) -> Predictions:
+    """Reads a file of `write_predictions` for the same records.
+
+    Raises:
+      InputError: the file is damaged, or holds predictions for other test stories.
+    """
+    story_of = {
+        (task, str(row + 1)): story
+        for task, rows in tasks(records)
+        for row, story in enumerate(rows.tolist())
+    }
+    lines = table_rows(path)
+    if next(lines) != list(_HEADER):
+        raise InputError(f"{at(path)}: expected the header {','.join(_HEADER)}")
+    rows = list(lines)
+    if len(rows) % len(records) or not rows:
+        raise InputError(f"{at(path)}: {len(rows)} rows, expected a multiple of {len(records)}")
+    shape = (len(rows) // len(records), len(records))
+    best, last = np.full(shape, -1), np.full(shape, -1)
+    probability = np.zeros(shape)
+    for number, cells in enumerate(rows, start=1):
+        try:
+            replica, task, row, target, prediction, p, last_prediction = cells
+            story = story_of[task, row]
+            same_label = RELATION_ID[target] == records.target[story]
+            if not (same_label and replica.isdecimal() and 0 <= float(p) <= 1):
+                raise ValueError
+            best[int(replica), story] = RELATION_ID[prediction]
+            last[int(replica), story] = RELATION_ID[last_prediction]
+            probability[int(replica), story] = float(p)
+        except (ValueError, KeyError, IndexError):
+            raise InputError(
+                f"{at(path, number)}: not a prediction for these test stories, expected "
+                + ",".join(_HEADER)
+            ) from None
+    if (best < 0).any():
+        raise InputError(f"{at(path)}: duplicate rows, expected one for each replica and story")
+    return Predictions(best, last, probability)
