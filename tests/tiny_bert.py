@@ -1,10 +1,11 @@
-"""A BERT of a few numbers in a folder, written by the tests."""
+"""A Hugging Face folder with a small random BERT."""
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from safetensors.numpy import save_file
 
 CONFIG = {
     "model_type": "bert",
@@ -18,7 +19,7 @@ CONFIG = {
 
 
 def random_tensors(config: dict) -> dict[str, np.ndarray]:
-    """All tensors that the encoder has, under the names of the published models."""
+    """Random tensors of the encoder, under the names of the published models."""
     hidden, between = config["hidden_size"], config["intermediate_size"]
     shapes = {
         "embeddings.word_embeddings.weight": (config["vocab_size"], hidden),
@@ -26,8 +27,8 @@ def random_tensors(config: dict) -> dict[str, np.ndarray]:
         "embeddings.token_type_embeddings.weight": (config["type_vocab_size"], hidden),
     }
     norms = ["embeddings.LayerNorm"]
-    for number in range(config["num_hidden_layers"]):
-        layer = f"encoder.layer.{number}"
+    for index in range(config["num_hidden_layers"]):
+        layer = f"encoder.layer.{index}"
         norms += [f"{layer}.attention.output.LayerNorm", f"{layer}.output.LayerNorm"]
         for name in ("attention.self.query", "attention.self.key", "attention.self.value"):
             shapes[f"{layer}.{name}.weight"] = (hidden, hidden)
@@ -45,24 +46,17 @@ def random_tensors(config: dict) -> dict[str, np.ndarray]:
 
 
 def write_weights(folder: Path, tensors: dict[str, np.ndarray]) -> None:
-    header, end = {}, 0
-    for name, tensor in tensors.items():
-        place = [end, end := end + tensor.nbytes]
-        kind = {"float32": "F32", "float16": "F16", "int64": "I64"}[str(tensor.dtype)]
-        header[name] = {"dtype": kind, "shape": tensor.shape, "data_offsets": place}
-    text = json.dumps(header).encode()
-    data = b"".join(tensor.tobytes() for tensor in tensors.values())
-    (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data)
+    save_file(tensors, folder / "model.safetensors")
 
 
 def write_bert(folder: Path, words: Sequence[str] = ()) -> Path:
-    """A folder with `vocab.txt`: the words, letters, digits and a few pieces more."""
+    """Writes a random BERT whose `vocab.txt` has letters, digits, the words and a few pieces."""
     folder.mkdir(parents=True, exist_ok=True)
-    signs = "abcdefghijklmnopqrstuvwxyz0123456789"
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "'", "17", "un", "##able"]
-    pieces += [*signs, *(f"##{sign}" for sign in signs), *words]
-    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n")
-    config = CONFIG | {"vocab_size": len(pieces)}
+    characters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "'", "17", "un", "##able"]
+    tokens += [*characters, *(f"##{c}" for c in characters), *words]
+    (folder / "vocab.txt").write_text("\n".join(tokens) + "\n")
+    config = CONFIG | {"vocab_size": len(tokens)}
     (folder / "config.json").write_text(json.dumps(config))
     write_weights(folder, random_tensors(config))
     return folder

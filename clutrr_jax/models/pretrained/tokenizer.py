@@ -1,0 +1,163 @@
+"""Stories as token ids of a pretrained tokenizer, with the person that each token names.
+
+How a story names people, the setting `people` of a model (Sinha et al. 2019, appendix 1.1):
+
+- `numbers`: each person is a number, which stays the same in all epochs. Other models see other
+  entities in every epoch; here that would mean to compute all states again.
+- `hidden`: each person is the mask token. The model replaces the states of mask tokens by its own
+  entity vectors, and so can see other entities in every epoch.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from tokenizers import AddedToken, Encoding, Tokenizer
+from tokenizers.implementations import BaseTokenizer, BertWordPieceTokenizer
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
+from tokenizers.processors import RobertaProcessing
+
+from clutrr_jax.data.records import Records
+from clutrr_jax.models.pretrained.folder import reading
+from generator.errors import InputError, at
+from generator.files import read_json
+
+PEOPLE = ("numbers", "hidden")
+MASK_TOKENS = ("[MASK]", "<mask>")  # of BERT and of RoBERTa
+
+_NAME = re.compile(r"\[([^\[\]]*)\]")
+
+AnyTokenizer = Tokenizer | BaseTokenizer
+
+
+class EncodedStories(NamedTuple):
+    """Tokens of S stories, one story after another; M tokens in all."""
+
+    ids: np.ndarray  # [M] token ids
+    entity: np.ndarray  # [M] entity id of the person that the token names, -1 if none
+    start: np.ndarray  # [S + 1] first token of each story, and M
+
+
+def load_tokenizer(folder: Path, vocab_size: int) -> AnyTokenizer:
+    """Loads `tokenizer.json`; or else `vocab.txt` (WordPiece) or `vocab.json` and `merges.txt`
+    (byte-level BPE).
+
+    Args:
+      folder: a Hugging Face folder.
+      vocab_size: number of tokens that the encoder knows.
+    Raises:
+      InputError: the files are missing or damaged, or do not fit the encoder.
+    """
+    path = folder / "tokenizer.json"
+    tokenizer: AnyTokenizer
+    if path.exists():
+        with reading(path):
+            tokenizer = Tokenizer.from_file(str(path))
+            # Padding and truncation are settings of the file; stories are encoded whole.
+            tokenizer.no_padding()
+            tokenizer.no_truncation()
+    elif (folder / "vocab.json").exists():
+        path = folder / "vocab.json"
+        with reading(path):
+            tokenizer = _byte_level_bpe(path, folder / "merges.txt")
+    else:
+        path = folder / "vocab.txt"
+        settings = folder / "tokenizer_config.json"
+        lowercase = not settings.exists() or bool(read_json(settings).get("do_lower_case", True))
+        with reading(path):
+            path.stat()  # raises the usual error if the file is missing
+            tokenizer = BertWordPieceTokenizer(str(path), lowercase=lowercase)
+    if max(tokenizer.get_vocab().values(), default=0) >= vocab_size:
+        raise InputError(f"{at(path)}: more tokens than the vocab_size {vocab_size} of config.json")
+    if all(tokenizer.token_to_id(token) is None for token in MASK_TOKENS):
+        raise InputError(f"{at(path)}: no mask token, expected {' or '.join(MASK_TOKENS)}")
+    return tokenizer
+
+
+def _byte_level_bpe(vocabulary: Path, merges: Path) -> Tokenizer:
+    """The tokenizer of RoBERTa."""
+    tokenizer = Tokenizer(BPE.from_file(str(vocabulary), str(merges), unk_token="<unk>"))
+    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    first, last = tokenizer.token_to_id("<s>"), tokenizer.token_to_id("</s>")
+    if first is None or last is None:
+        raise ValueError("no token <s> or </s>")
+    tokenizer.post_processor = RobertaProcessing(
+        ("</s>", last), ("<s>", first), add_prefix_space=False
+    )
+    # A space before the mask belongs to it, as in the tokenizer of the published models.
+    tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True)])
+    return tokenizer
+
+
+def encode_stories(
+    records: Records, tokenizer: AnyTokenizer, entities: np.ndarray, people: str
+) -> EncodedStories:
+    """Encodes stories in which names in brackets are replaced by numbers or mask tokens.
+
+    Args:
+      records: the stories.
+      tokenizer: of the encoder.
+      entities: entity id of each person of each story, flat [N].
+      people: how the text names them, one of `PEOPLE`.
+    Raises:
+      InputError: a story has an unknown word and the tokenizer no token for unknown words.
+    """
+    mask = next(token for token in MASK_TOKENS if tokenizer.token_to_id(token) is not None)
+    texts, owners = [], []
+    for s, story in enumerate(records.stories):
+        rows = slice(records.node_start[s], records.node_start[s + 1])
+        entity_of = dict(zip(records.names[rows], entities[rows].tolist(), strict=True))
+        text, owner = _replace_names(story, entity_of, mask if people == "hidden" else None)
+        texts.append(text)
+        owners.append(owner)
+    ids, entity, start = [], [], [0]
+    for encoding, owner in zip(_encode(tokenizer, texts), owners, strict=True):
+        ends = np.array([end for _, end in encoding.offsets])
+        ids.append(encoding.ids)
+        # Tokens such as [CLS] cover no text and end at 0: they get the last element of owner.
+        entity.append(owner[ends - 1])
+        start.append(start[-1] + len(ends))
+    return EncodedStories(
+        np.concatenate(ids).astype(np.int32), np.concatenate(entity), np.array(start)
+    )
+
+
+def _replace_names(
+    story: str, entity_of: dict[str, int], mask: str | None
+) -> tuple[str, np.ndarray]:
+    """Returns the text, and the entity id that each character names, -1 if none, with one more -1
+    at the end. A name in brackets that is not in `entity_of` is text."""
+    parts, owner = [], []
+    for i, part in enumerate(_NAME.split(story)):  # text and names alternate
+        entity = entity_of.get(part, -1) if i % 2 else -1
+        if entity >= 0:
+            part = mask or str(entity)
+        parts.append(part)
+        owner += [entity] * len(part)
+    return "".join(parts), np.array([*owner, -1], np.int32)
+
+
+def single_tokens(tokenizer: AnyTokenizer, words: Sequence[str]) -> list[int | None]:
+    """Returns the token id of each word after a space, or None if it has several tokens.
+
+    Raises:
+      InputError: a word is unknown and the tokenizer has no token for unknown words.
+    """
+    encodings = _encode(tokenizer, [f" {word}" for word in words], add_special_tokens=False)
+    # Byte-level BPE writes the space as "Ġ".
+    return [
+        encoding.ids[0] if encoding.tokens in ([word], [f"Ġ{word}"]) else None
+        for word, encoding in zip(words, encodings, strict=True)
+    ]
+
+
+def _encode(
+    tokenizer: AnyTokenizer, texts: list[str], add_special_tokens: bool = True
+) -> list[Encoding]:
+    try:
+        return tokenizer.encode_batch(texts, add_special_tokens=add_special_tokens)
+    except Exception as error:  # the class that the package raises
+        raise InputError(f"tokenizer: cannot encode the stories ({error})") from None
