@@ -14,6 +14,7 @@ from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.steps import build
 from experiments.figure5 import get_config
+from experiments.grid import slurm
 from tests.models import test_models as laws
 from tests.training.test_steps import TRAIN
 
@@ -53,10 +54,11 @@ def test_example_model(small_words, monkeypatch) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_settings_exist(page: Path) -> None:
     config = get_config().to_dict()  # a grid has the settings of a single run, and its own
-    for name in re.findall(r"--config\.([a-z\d_]+(?:\.[a-z\d_]+)*)", page.read_text()):
-        settings = {"bag_of_facts": {"hidden": 100}} | config
+    config["bag_of_facts"] = {"hidden": 100}
+    for name in re.findall(r"--((?:config|slurm)(?:\.[a-z\d_]+)+)", page.read_text()):
+        settings = {"config": config, "slurm": slurm.settings()}
         for part in name.split("."):
-            assert part in settings, f"{page.name}: --config.{name}"
+            assert part in settings, f"{page.name}: --{name}"
             settings = settings[part]
 
 
