@@ -1,0 +1,11 @@
+"""The report of a run, rebuilt from the outputs of its models without training.
+
+- `results`: reads the outputs of each model once and computes `results.json`.
+- `tables`: tables of accuracies as cells, plain text and Markdown (`results.md`).
+- `plots`: `curve.png`, accuracy against clause length.
+- `page`: assembles one self-contained HTML file from `template/` and a JSON object; also used for
+  the page of a grid, whose JSON object is built in `experiments.grid.report`.
+- `run_page`: the JSON object of `report.html`; `extracted_graphs`: its part on models that extract
+  a graph from the text.
+- `write`: writes all four files of a run. `python -m clutrr_jax.report RUN` calls it.
+"""

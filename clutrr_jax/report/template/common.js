@@ -1,5 +1,5 @@
-// What all pages share. Nothing here or elsewhere builds HTML from text: names and stories only ever
-// become text nodes.
+// Helpers shared by all pages. HTML is never built from text: names and stories only become text
+// nodes.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 
@@ -18,31 +18,42 @@ const el = (tag, attributes, ...children) =>
 const svg = (tag, attributes, ...children) =>
   build(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
-// .87 as the papers write it; 1.00 at the top.
-const share = (x) => x.toFixed(2).replace(/^0/, "");
-const many = (count, word, plural) =>
-  `${count.toLocaleString("en")} ${count === 1 ? word : plural ?? `${word}s`}`;
+// Formats an accuracy as in the papers: .87, and 1.00 at the top.
+const fraction = (x) => x.toFixed(2).replace(/^0/, "");
+const plural = (count, one, many = `${one}s`) =>
+  `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 const range = (count) => Array.from({ length: count }, (_, i) => i);
+const unique = (values) => [...new Set(values)];
 
-function fill(select, options) {
+function fillSelect(select, options) {
   select.replaceChildren(...options.map(([value, text]) => el("option", { value }, text)));
 }
 
-// A line above each row that begins something new.
-function table() {
-  const [head, ...lines] = DATA.table;
-  const first = (name, i) => (name === lines[i - 1]?.[0] ? null : "first");
-  const body = lines.map(([name, ...cells], i) =>
-    el("tr", { class: name.startsWith(" ") ? "sub" : first(name, i) },
-      el("th", { scope: "row" }, name), ...cells.map((cell) => el("td", {}, cell))));
-  $("table-body").append(el("table", {},
-    el("thead", {}, el("tr", {}, ...head.map((name) => el("th", { scope: "col" }, name)))),
-    el("tbody", {}, ...body)));
+const rowHeader = (...content) => el("th", { scope: "row" }, ...content);
+const note = (...content) => el("p", { class: "note" }, ...content);
+
+// A table with a header row. A column is a text, a node, or a th element.
+function makeTable(columns, rows, attributes) {
+  const header = columns.map((column) =>
+    (column.tagName === "TH" ? column : el("th", { scope: "col" }, column)));
+  return el("table", attributes, el("thead", {}, el("tr", {}, ...header)),
+    el("tbody", {}, ...rows));
 }
 
-// A cell whose colour says its value, 0 to 1.
-function heat(value, content, title) {
+// The table of accuracies. Rows with an indented name are secondary; the first row of each group of
+// rows with the same name has a line above.
+function showTable() {
+  const [columns, ...lines] = DATA.table;
+  const rows = lines.map(([name, ...cells], i) => {
+    const style = name.startsWith(" ") ? "secondary" : name === lines[i - 1]?.[0] ? null : "first";
+    return el("tr", { class: style }, rowHeader(name), ...cells.map((cell) => el("td", {}, cell)));
+  });
+  $("table-body").append(makeTable(columns, rows));
+}
+
+// A table cell shaded by its value between 0 and 1.
+function heatCell(value, content, title) {
   const style = value > 0.75 ? "high" : value > 0.55 ? "middle" : "low";
   const cell = el("td", { class: `heat ${style}`, title }, content);
   cell.style.setProperty("--v", `${Math.round(4 + 92 * value)}%`);

@@ -1,70 +1,70 @@
-// The graph of one story: a generation is a row, men are squares and women circles.
+// The graph of one story. A row is a generation; men are squares, women are circles.
 
-// x of everybody, in units of one place; y is the generation, the eldest on top.
+// Positions of the people: x in columns, y in generations with the oldest at the top.
 function layout(story, facts) {
-  const count = people(story);
+  const count = peopleCount(story);
   const generation = new Array(count).fill(null);
   const neighbours = range(count).map(() => []);
   for (const { x, y, relation: r } of facts) {
-    const down = r === UNSTATED ? 0 : DATA.generation[r];
+    const down = r === UNSTATED ? 0 : DATA.generations[r];
     neighbours[x].push([y, down]);
     neighbours[y].push([x, -down]);
   }
   const order = [];
-  const [asked] = STORIES.query[story];
-  for (const first of [asked, ...range(count)]) {
+  for (const first of [STORIES.query[story][0], ...range(count)]) {
     if (generation[first] !== null) continue;
     generation[first] = 0;
-    const open = [first];
-    while (open.length) {
-      const person = open.shift();
+    const queue = [first];
+    while (queue.length) {
+      const person = queue.shift();
       order.push(person);
       for (const [next, down] of neighbours[person]) {
         if (generation[next] !== null) continue;
         generation[next] = generation[person] + down;
-        open.push(next);
+        queue.push(next);
       }
     }
   }
-  const rows = [...new Set(generation)].map((level) => order.filter((p) => generation[p] === level));
+  const rows = unique(generation).map((level) => order.filter((p) => generation[p] === level));
 
-  // Near those with whom facts are shared, a place apart from the others of the row.
-  function places() {
-    const place = new Array(count).fill(0);
-    for (const row of rows) row.forEach((p, i) => { place[p] = i; });
+  // Columns for the given order of the rows: near the neighbours, at least 1 from others in the row.
+  function columns() {
+    const column = new Array(count).fill(0);
+    for (const row of rows) row.forEach((p, i) => { column[p] = i; });
     for (let round = 0; round < 40; round++) {
-      const pulled = place.map((x, p) => {
-        const near = neighbours[p].map(([next]) => place[next]);
+      const pulled = column.map((x, p) => {
+        const near = neighbours[p].map(([next]) => column[next]);
         return near.length ? x + 0.4 * (sum(near) / near.length - x) : x;
       });
       for (const row of rows) {
         for (let i = 1; i < row.length; i++) {
-          const lack = 1 - (pulled[row[i]] - pulled[row[i - 1]]);
-          if (lack > 0) row.forEach((p, j) => { pulled[p] += j < i ? -lack / 2 : lack / 2; });
+          const overlap = 1 - (pulled[row[i]] - pulled[row[i - 1]]);
+          if (overlap > 0) row.forEach((p, j) => { pulled[p] += (j < i ? -1 : 1) * overlap / 2; });
         }
       }
-      pulled.forEach((x, p) => { place[p] = x; });
+      pulled.forEach((x, p) => { column[p] = x; });
     }
-    return place;
+    return column;
   }
 
-  // How far the facts reach, and how many people their arrows must go around.
-  function cost(place) {
+  // Total length of the arrows, plus a penalty for people between the ends of an arrow in a row.
+  function cost(column) {
     return sum(facts.map(({ x, y }) => {
-      const [low, high] = [Math.min(place[x], place[y]), Math.max(place[x], place[y])];
-      const around = generation[x] !== generation[y] ? 0 : range(count).filter((p) =>
-        generation[p] === generation[x] && place[p] > low && place[p] < high).length;
-      return high - low + 2 * around;
+      const [low, high] = [Math.min(column[x], column[y]), Math.max(column[x], column[y])];
+      const between = generation[x] !== generation[y] ? 0 : range(count).filter((p) =>
+        generation[p] === generation[x] && column[p] > low && column[p] < high).length;
+      return high - low + 2 * between;
     }));
   }
 
-  let best = places();
+  // Swaps neighbours in a row as long as this reduces the cost.
+  let best = columns();
   for (let pass = 0, better = true; better && pass < 6; pass++) {
     better = false;
     for (const row of rows) {
       for (let i = 1; i < row.length; i++) {
         [row[i - 1], row[i]] = [row[i], row[i - 1]];
-        const other = places();
+        const other = columns();
         if (cost(other) < cost(best) - 1e-6) [best, better] = [other, true];
         else [row[i - 1], row[i]] = [row[i], row[i - 1]];
       }
@@ -75,13 +75,14 @@ function layout(story, facts) {
   return range(count).map((p) => ({ x: best[p] - left, y: generation[p] - top }));
 }
 
-// `weights`: of a model's attention, one for each fact from 0 to 1, or null. `placed`: the facts that
-// say where everybody stands.
+// Draws facts of a story.
+//   weights: attention weight of each fact between 0 and 1, or null
+//   placed: the facts that determine the positions of the people
 function graph(story, facts, weights, placed = facts) {
   const [ROW, COLUMN, SIZE, EDGE] = [112, 132, 15, 62];
-  const at = layout(story, placed).map(({ x, y }) => ({ x: EDGE + x * COLUMN, y: 34 + y * ROW }));
-  const width = Math.max(...at.map((p) => p.x)) + EDGE;
-  const height = Math.max(...at.map((p) => p.y)) + 56;
+  const positions = layout(story, placed).map(({ x, y }) => ({ x: EDGE + x * COLUMN, y: 34 + y * ROW }));
+  const width = Math.max(...positions.map((p) => p.x)) + EDGE;
+  const height = Math.max(...positions.map((p) => p.y)) + 56;
   const root = svg("svg", {
     viewBox: `0 0 ${width} ${height}`, width, role: "img",
     "aria-label": "Graph of the facts, which are listed below",
@@ -90,17 +91,17 @@ function graph(story, facts, weights, placed = facts) {
   const pairs = new Map();
 
   function arrow(x, y, kind, text, weight) {
-    const [a, b] = [at[x], at[y]];
+    const [a, b] = [positions[x], positions[y]];
     const [dx, dy] = [b.x - a.x, b.y - a.y];
     const length = Math.hypot(dx, dy) || 1;
     const key = [x, y].sort((p, q) => p - q).join();
     const nth = pairs.get(key) ?? 0;
     pairs.set(key, nth + 1);
-    // Bent where somebody stands between, or another fact joins the same two.
-    const between = at.some((p, i) => i !== x && i !== y
+    // The arrow is bent if a person is in between or another fact connects the same pair.
+    const between = positions.some((p, i) => i !== x && i !== y
       && Math.abs((p.x - a.x) * dy - (p.y - a.y) * dx) / length < SIZE + 4
       && (p.x - a.x) * dx + (p.y - a.y) * dy > 0 && (p.x - b.x) * dx + (p.y - b.y) * dy < 0);
-    const bend = (between || kind === "question" ? 22 + Math.min(26, length / 18) : 0) + nth * 24;
+    const bend = (between || kind === "query" ? 22 + Math.min(26, length / 18) : 0) + nth * 24;
     const sign = x < y ? 1 : -1;
     const [nx, ny] = [(sign * dy) / length, (-sign * dx) / length];
     const [cx, cy] = [(a.x + b.x) / 2 + 2 * bend * nx, (a.y + b.y) / 2 + 2 * bend * ny];
@@ -114,7 +115,7 @@ function graph(story, facts, weights, placed = facts) {
     });
     if (weight !== undefined) path.style.strokeWidth = `${0.75 + 7 * weight}px`;
     root.append(path);
-    if (kind !== "question") {
+    if (kind !== "query") {
       const tip = toward(b, SIZE + 3);
       const angle = (Math.atan2(tip.y - end.y, tip.x - end.x) * 180) / Math.PI;
       root.append(svg("path", {
@@ -122,7 +123,7 @@ function graph(story, facts, weights, placed = facts) {
         transform: `translate(${end.x} ${end.y}) rotate(${angle})`,
       }));
     }
-    const t = Math.abs(dy) > 1.5 * ROW ? 0.27 : 0.5; // in between two rows
+    const t = Math.abs(dy) > 1.5 * ROW ? 0.27 : 0.5; // keeps the label out of the middle row
     const along = (p, q, r) => (1 - t) ** 2 * p + 2 * t * (1 - t) * q + t ** 2 * r;
     labels.push(svg("text", {
       class: `label ${kind}`, x: along(a.x, cx, b.x), y: along(a.y, cy, b.y) + 4,
@@ -131,12 +132,12 @@ function graph(story, facts, weights, placed = facts) {
 
   facts.forEach((fact, i) =>
     arrow(fact.x, fact.y, fact.kind ?? (fact.noise ? "noise" : ""),
-      (fact.mark ?? "") + factName(fact), weights?.[i]));
-  const asked = STORIES.query[story];
-  arrow(asked[0], asked[1], "question", "?");
-  at.forEach(({ x, y }, person) => {
-    const style = `node ${asked.includes(person) ? "asked" : ""}`;
-    root.append(STORIES.women[story][person] === "1"
+      (fact.prefix ?? "") + factName(fact), weights?.[i]));
+  const query = STORIES.query[story];
+  arrow(query[0], query[1], "query", "?");
+  positions.forEach(({ x, y }, person) => {
+    const style = `node ${query.includes(person) ? "query" : ""}`;
+    root.append(STORIES.genders[story][person] === "1"
       ? svg("circle", { class: `${style} c${person % 8}`, cx: x, cy: y, r: SIZE })
       : svg("rect", {
         class: `${style} c${person % 8}`,
@@ -145,12 +146,12 @@ function graph(story, facts, weights, placed = facts) {
     labels.push(svg("text", { class: "name", x, y: y + SIZE + 16 }, STORIES.names[story][person]));
   });
   root.append(...labels);
-  // The curves may reach beyond the people.
+  // Arrows may extend beyond the people, so the size is known after layout.
   requestAnimationFrame(() => {
     const box = root.getBBox();
     root.setAttribute("viewBox", `${box.x - 6} ${box.y - 6} ${box.width + 12} ${box.height + 12}`);
     root.setAttribute("width", Math.round(box.width + 12));
-    root.style.minWidth = `${Math.round(0.75 * box.width)}px`; // scrolls rather than being too small
+    root.style.minWidth = `${Math.round(0.75 * box.width)}px`; // scrolls instead of shrinking further
   });
   return el("div", { class: "graph" }, root);
 }

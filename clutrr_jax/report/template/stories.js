@@ -1,31 +1,36 @@
-// The story browser: filters, a paged list, and one story opened.
+// The story browser: filters, a list in pages, and one open story.
 
-const factName = (fact) => (fact.relation === UNSTATED ? "not stated" : relation(fact.relation));
+const factName = (fact) => (fact.relation === UNSTATED ? "not stated" : relationName(fact.relation));
 
-// Facts beyond the clause's first k are noise.
-function factsOf(story) {
+// Facts after the first k, which are the clause, are noise.
+function statedFacts(story) {
   const flat = STORIES.facts[story];
   return range(flat.length / 3).map((i) => (
-    { x: flat[3 * i], relation: flat[3 * i + 1], y: flat[3 * i + 2], noise: i >= task(story).k }
+    { x: flat[3 * i], relation: flat[3 * i + 1], y: flat[3 * i + 2], noise: i >= testOf(story).k }
   ));
 }
 
-function person(story, number) {
-  const asked = STORIES.query[story].includes(number) ? " asked" : "";
-  const style = `person c${number % 8}${number >= 8 ? " more" : ""}${asked}`;
-  return el("span", { class: style }, STORIES.names[story][number]);
+function person(story, index) {
+  const inQuery = STORIES.query[story].includes(index) ? " query" : "";
+  const style = `person c${index % 8}${index >= 8 ? " more" : ""}${inQuery}`;
+  return el("span", { class: style }, STORIES.names[story][index]);
 }
 
-// What a model with attention attends to, 0 to 1, relative to the most in the story.
+const factText = (story, fact) =>
+  [person(story, fact.y), ` is the ${factName(fact)} of `, person(story, fact.x)];
+
+// Weights between 0 and 1, relative to the largest in the story, if the selected model has attention
+// over "facts" or "words".
 function attentionOf(story, over) {
-  const model = DATA.models[$("attended").value];
-  return model?.over === over ? [...model.attention[story]].map((digit) => digit / 9) : null;
+  const model = DATA.models[$("attention").value];
+  return model?.attentionOver === over ? [...model.attention[story]].map((digit) => digit / 9) : null;
 }
 
-function told(story, weights) {
-  const named = (part, bracketed) => {
-    const number = bracketed ? STORIES.names[story].indexOf(part) : -1;
-    return number < 0 ? part : person(story, number);
+// The text, with names as people and with words shaded by their weights, if any.
+function storyText(story, weights) {
+  const named = (text, inBrackets) => {
+    const index = inBrackets ? STORIES.names[story].indexOf(text) : -1;
+    return index < 0 ? text : person(story, index);
   };
   if (!weights) {
     const parts = STORIES.text[story].split(/\[([^[\]]+)\]/);
@@ -36,164 +41,151 @@ function told(story, weights) {
   return el("p", { class: "text" }, ...starts.flatMap((start, i) => {
     const piece = letters.slice(start, starts[i + 1]).join("");
     const word = piece.trimEnd();
-    const name = word.startsWith("[") && word.endsWith("]");
-    const shown = el("span", { class: "word" }, named(name ? word.slice(1, -1) : word, name));
-    shown.style.setProperty("--v", `${Math.round(50 * weights[i])}%`);
-    return [shown, piece.slice(word.length)];
+    const inBrackets = word.startsWith("[") && word.endsWith("]");
+    const shaded = el("span", { class: "word" },
+      named(inBrackets ? word.slice(1, -1) : word, inBrackets));
+    shaded.style.setProperty("--v", `${Math.round(50 * weights[i])}%`);
+    return [shaded, piece.slice(word.length)];
   }));
 }
-
-const says = (story, fact) =>
-  [person(story, fact.y), ` is the ${factName(fact)} of `, person(story, fact.x)];
 
 function factList(story, facts) {
-  const [x, y] = STORIES.query[story];
+  const query = [...STORIES.query[story]].sort().join();
   return el("ol", { class: "steps" }, ...facts.map((fact) => {
-    const stated = (fact.x === x && fact.y === y) || (fact.x === y && fact.y === x);
-    const badge = fact.noise
-      ? el("span", { class: "badge" }, stated ? "states the answer" : "noise") : null;
-    const words = fact.relation === UNSTATED
-      ? [person(story, fact.x), " and ", person(story, fact.y), ", how is not stated"]
-      : says(story, fact);
-    return el("li", {}, ...words, badge ? " " : null, badge);
+    const text = fact.relation === UNSTATED
+      ? [person(story, fact.x), " and ", person(story, fact.y), ", relation not stated"]
+      : factText(story, fact);
+    const label = [fact.x, fact.y].sort().join() === query ? "states the answer" : "noise";
+    const badge = fact.noise ? [" ", el("span", { class: "badge" }, label)] : [];
+    return el("li", {}, ...text, ...badge);
   }));
 }
 
-function proof(story, facts) {
-  const steps = STORIES.proof[story];
-  if (steps === null) return el("p", {}, "The label does not follow from the facts by the 16 rules.");
-  if (!steps.length) return el("p", {}, "The label is one of the facts.");
-  return proofList(story, facts, steps);
-}
-
+// A step is x, relation, y of the derived fact, and the indices of its premises among facts and steps.
 function proofList(story, facts, steps) {
-  // A step is x, relation, y, and the numbers of the two that it rests on: facts, then steps.
   const name = (i) => (i < facts.length ? `fact ${i + 1}` : `step ${i - facts.length + 1}`);
-  return el("ol", { class: "steps" }, ...steps.map(([x, r, y, first, second]) =>
-    el("li", {}, ...says(story, { x, relation: r, y }), el("span", { class: "quiet" },
+  return el("ol", { class: "steps" }, ...steps.map(([x, relation, y, first, second]) =>
+    el("li", {}, ...factText(story, { x, relation, y }), el("span", { class: "note" },
       `, from ${name(first)} and ${name(second)}`))));
 }
 
-function answerTable(story) {
+function labelProof(story, facts) {
+  const steps = STORIES.proof[story];
+  if (steps === null) return el("p", {}, "The label does not follow from the stated facts by the 16 rules.");
+  if (!steps.length) return el("p", {}, "The label is a stated fact.");
+  return proofList(story, facts, steps);
+}
+
+const verdictClass = (isCorrect) => (isCorrect ? "right mark-right" : "wrong mark-wrong");
+
+function predictionTable(story) {
   const rows = MODELS.map((model) => {
-    const { answer, votes, replicas } = verdicts(model)[story];
-    const counts = new Map();
-    for (const said of answers(model, story)) counts.set(said, (counts.get(said) ?? 0) + 1);
-    const all = [...counts].sort((a, b) => b[1] - a[1]);
-    const right = answer === target(story);
-    return el("tr", {}, el("th", { scope: "row" }, model),
-      el("td", { class: right ? "right mark-right" : "wrong mark-wrong" }, relation(answer)),
-      el("td", {}, `${votes} of ${replicas}`),
-      el("td", { class: "quiet" }, all.slice(1).map(([r, n]) => `${relation(r)} ${n}`).join(", ")));
+    const { prediction, votes, replicas, ranked, isCorrect } = summaries(model)[story];
+    const others = ranked.slice(1).map(([relation, count]) => `${relationName(relation)} ${count}`);
+    return el("tr", {}, rowHeader(model),
+      el("td", { class: verdictClass(isCorrect) }, relationName(prediction)),
+      el("td", {}, `${votes} of ${replicas}`), el("td", { class: "note" }, others.join(", ")));
   });
-  return el("div", { class: "scroll" }, el("table", { class: "answers" },
-    el("thead", {}, el("tr", {}, 
-      ...["model", "answer", "replicas", "other answers"].map((name) =>
-        el("th", { scope: "col" }, name)))),
-    el("tbody", {}, ...rows)));
+  const columns = ["model", "predicted", "replicas", "other predictions"];
+  return el("div", { class: "scroll" }, makeTable(columns, rows, { class: "predictions" }));
 }
 
-function question(story) {
+function storyDetails(story) {
+  const facts = statedFacts(story);
   const [x, y] = STORIES.query[story];
-  return ["What is ", person(story, y), " to ", person(story, x), "? ",
-    el("strong", {}, relation(target(story)))];
+  const attending = $("attention").value;
+  const test = testOf(story);
+  const answers = STORIES.possibleAnswers[story];
+  return [
+    note(`Noise type: ${DATA.noiseTypes[test.noise]}. Clause of length ${test.k}: ${STORIES.clause[story]}.`),
+    storyText(story, attentionOf(story, "words")),
+    attending ? note(`Attention of ${attending}, first replica, relative to the largest weight in the `
+      + "story: shading of a word, or width of an arrow.") : "",
+    el("p", {}, "Query: how is ", person(story, y), " related to ", person(story, x), "? Label: ",
+      el("strong", {}, relationName(target(story)))),
+    answers > 1 ? note(`The rules allow ${answers} answers; the label is one of them.`) : "",
+    el("h3", {}, "Predictions"), predictionTable(story),
+    el("h3", {}, "Graph of the facts"),
+    el("div", { class: "graphs" }, graph(story, facts, attentionOf(story, "facts")),
+      ...EXTRACTORS.map((model) => extractedGraph(model, story, facts))),
+    EXTRACTORS.length ? note(EXTRACTED_LEGEND) : "",
+    note("An arrow from X to Y is labelled with what Y is to X. Squares are men, circles are women; "
+      + "each row is a generation. Dashed: noise. Dotted: query."),
+    el("h3", {}, "Stated facts"), factList(story, facts),
+    el("h3", {}, "Proof of the label"), labelProof(story, facts),
+    ...EXTRACTORS.flatMap((model) => extractedDetails(model, story)),
+  ];
 }
 
-function open(story) {
-  const facts = factsOf(story);
-  const readings = STORIES.readings[story];
-  $("story").replaceChildren(
-    el("p", { class: "quiet" }, `${DATA.noise[task(story).noise]}, clause length ${task(story).k}: `
-      + clause(story)),
-    told(story, attentionOf(story, "words")),
-    $("attended").value ? el("p", { class: "quiet" }, `Attention of ${$("attended").value}, first `
-      + "replica, relative to the most in the story: the shade of a word, the width of an arrow.") : "",
-    el("p", {}, ...question(story)),
-    readings > 1 ? el("p", { class: "quiet" },
-      `By the rules ${readings} answers are right; the label is one of them.`) : "",
-    el("h3", {}, "Answers"), answerTable(story),
-    el("h3", {}, "Graph"), el("div", { class: "beside" },
-      graph(story, facts, attentionOf(story, "facts")),
-      ...READERS.map((model) => readGraph(model, story, facts))),
-    READERS.length ? el("p", { class: "quiet" }, READ_LEGEND) : "",
-    el("p", { class: "quiet" }, "An arrow from X to Y says what Y is to X. Squares are men, circles "
-      + "women; a row is a generation. Dashed: noise; dotted: the question."),
-    el("h3", {}, "Facts"), factList(story, facts),
-    el("h3", {}, "Proof"), proof(story, facts),
-    ...READERS.flatMap((model) => readBy(model, story, facts)));
-}
-
-// Returns the function that shows the stories of a filter, given as {model, test, ...}.
-function stories() {
+// Returns a function that lists the stories of a filter, { model, test, ... } by id of the field.
+function showStories() {
   const PAGE = 50;
-  const FIELDS = ["model", "outcome", "test", "target", "answer", "search"];
+  const FIELDS = ["model", "outcome", "test", "target", "prediction", "search"];
   let [found, first, current] = [[], 0, null];
-  fill($("model"), MODELS.map((name) => [name, name]));
-  fill($("test"), TEST_OPTIONS);
-  const attending = MODELS.filter((name) => DATA.models[name].over);
-  $("attended-label").hidden = !attending.length;
-  fill($("attended"), [["", "none"],
-    ...attending.map((name) => [name, `${name}, over ${DATA.models[name].over}`])]);
-  const relations = DATA.order.map((r) => [String(r), relation(r)]);
-  for (const id of ["target", "answer"]) fill($(id), [["", "any"], ...relations]);
+  fillSelect($("model"), MODELS.map((name) => [name, name]));
+  fillSelect($("test"), TEST_OPTIONS);
+  const relations = DATA.relationOrder.map((r) => [String(r), relationName(r)]);
+  for (const id of ["target", "prediction"]) fillSelect($(id), [["", "any"], ...relations]);
+  const attending = MODELS.filter((name) => DATA.models[name].attentionOver);
+  $("attention-label").hidden = !attending.length;
+  fillSelect($("attention"), [["", "none"],
+    ...attending.map((name) => [name, `${name}, over ${DATA.models[name].attentionOver}`])]);
 
   function matches() {
-    const [model, outcome, test, label, answer, search] = FIELDS.map((id) => $(id).value);
-    const all = verdicts(model);
+    const [model, outcome, test, label, predicted, search] = FIELDS.map((id) => $(id).value);
+    const all = summaries(model);
     const text = search.trim().toLowerCase();
     const OUTCOMES = {
       any: () => true,
-      right: (s) => all[s].answer === target(s),
-      wrong: (s) => all[s].answer !== target(s),
-      differ: (s) => all[s].kinds > 1,
+      correct: (s) => all[s].isCorrect,
+      wrong: (s) => !all[s].isCorrect,
+      differ: (s) => all[s].ranked.length > 1,
     };
-    const tested = inTest(test);
-    return range(COUNT).filter((s) => tested(s) && OUTCOMES[outcome](s)
+    return storiesIn(test).filter((s) => OUTCOMES[outcome](s)
       && (label === "" || target(s) === Number(label))
-      && (answer === "" || answers(model, s).includes(Number(answer)))
+      && (predicted === "" || predictions(model, s).includes(Number(predicted)))
       && (text === "" || STORIES.text[s].replace(/[[\]]/g, "").toLowerCase().includes(text)
-        || clause(s).toLowerCase() === text || PLACE[s] === text));
+        || STORIES.clause[s].toLowerCase() === text || STORY_IDS[s] === text));
   }
 
   function list() {
-    const all = verdicts($("model").value);
+    const all = summaries($("model").value);
     const rows = found.slice(first, first + PAGE).map((s) => {
       const [x, y] = STORIES.query[s].map((p) => STORIES.names[s][p]);
-      const right = all[s].answer === target(s) ? "right mark-right" : "wrong mark-wrong";
       return el("tr", { "aria-current": s === current ? "true" : null, onclick: () => show(s, true) },
-        el("td", {}, el("button", { type: "button", class: "link" }, PLACE[s])),
+        el("td", {}, el("button", { type: "button", class: "link" }, STORY_IDS[s])),
         el("td", {}, `${y} to ${x}`),
-        el("td", {}, relation(target(s))),
-        el("td", { class: right }, relation(all[s].answer)));
+        el("td", {}, relationName(target(s))),
+        el("td", { class: verdictClass(all[s].isCorrect) }, relationName(all[s].prediction)));
     });
     $("list").replaceChildren(
-      el("thead", {}, el("tr", {}, ...["story", "question", "label", "answer"].map((name) =>
-        el("th", { scope: "col" }, name)))),
-      el("tbody", {}, ...rows));
+      ...makeTable(["id", "query", "label", "predicted"], rows).childNodes);
     const last = Math.min(first + PAGE, found.length);
     $("count").textContent = found.length
-      ? `${first + 1} to ${last} of ${many(found.length, "story", "stories")}` : "No such story";
+      ? `${first + 1} to ${last} of ${plural(found.length, "story", "stories")}` : "No matching story";
     $("before").disabled = first === 0;
     $("next").disabled = last >= found.length;
   }
 
-  function show(story, go) {
+  // Opens a story; after a click, `focus` also moves there and changes the address of the page.
+  function show(story, focus) {
     current = story;
-    open(story);
     const at = found.indexOf(story);
     if (at >= 0) first = PAGE * Math.floor(at / PAGE);
-    $("story").prepend(el("div", { class: "pager" }, el("h3", {}, `Story ${PLACE[story]}`),
-      ...[["Previous", found[at - 1]], ["Next", found[at + 1]]].map(([name, other]) =>
-        el("button", {
-          type: "button",
-          "aria-label": `${name} story`,
-          disabled: at < 0 || other === undefined ? "" : null,
-          onclick: () => show(other, true),
-        }, name))));
+    const buttons = [["Previous", found[at - 1]], ["Next", found[at + 1]]].map(([name, other]) =>
+      el("button", {
+        type: "button",
+        "aria-label": `${name} story`,
+        disabled: at < 0 || other === undefined ? "" : null,
+        onclick: () => show(other, true),
+      }, name));
+    $("story").replaceChildren(
+      el("div", { class: "pager" }, el("h3", {}, `Story ${STORY_IDS[story]}`), ...buttons),
+      ...storyDetails(story));
     list();
     $("story").scrollTop = 0;
-    if (!go) return;
-    history.replaceState(null, "", `#story=${PLACE[story]}`);
+    if (!focus) return;
+    history.replaceState(null, "", `#story=${STORY_IDS[story]}`);
     $("story").focus({ preventScroll: true });
     if (matchMedia("(max-width: 60rem)").matches) $("story").scrollIntoView();
   }
@@ -218,7 +210,7 @@ function stories() {
 
   let waiting;
   $("filters").addEventListener("change", (event) => {
-    if (event.target === $("attended")) show(current, false);
+    if (event.target === $("attention")) show(current, false);
     else if (event.target !== $("search")) filter();
   });
   $("search").addEventListener("input", () => {
@@ -229,7 +221,7 @@ function stories() {
   $("before").addEventListener("click", () => turn(-1));
   $("next").addEventListener("click", () => turn(1));
   filter();
-  const linked = PLACE.indexOf(decodeURIComponent(location.hash.replace("#story=", "")));
+  const linked = STORY_IDS.indexOf(decodeURIComponent(location.hash.replace("#story=", "")));
   show(Math.max(0, linked), linked >= 0);
   return browse;
 }

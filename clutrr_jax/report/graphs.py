@@ -1,0 +1,129 @@
+"""Proofs of the labels, graphs extracted by a model and proofs of its predictions, as the JSON
+values of the run page."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from clutrr_jax.data.records import Records
+from clutrr_jax.evaluation.extraction import (
+    RIGHT,
+    THRESHOLD,
+    Extraction,
+    judge_facts,
+    masked_probabilities,
+)
+from clutrr_jax.evaluation.proofs import prove_extracted, prove_label
+from generator.kinship import PREDICATE_OF, RELATION_OF
+from generator.prover import Fact, Proof, Step, rule_heads
+
+# Kinds of facts on the page: the verdicts of `clutrr_jax.evaluation.extraction`, in their order,
+# and facts that are stated but not extracted.
+FACT_KINDS = ("right", "follows", "wrong", "unjudged", "missing")
+MISSING = FACT_KINDS.index("missing")
+
+
+def label_proof(test: Records, story: int) -> list[list[int]] | None:
+    """Returns the steps of a proof of the label, see `encode_steps`; None if it does not follow.
+
+    The facts are those of the story, in its order.
+    """
+    steps = prove_label(test, story)
+    if steps is None:
+        return None
+    edges = slice(test.edge_start[story], test.edge_start[story + 1])
+    predicates = np.append(PREDICATE_OF, -1)[test.relations[edges]]  # -1: relation not stated
+    triples = np.stack([test.senders[edges], predicates, test.receivers[edges]], axis=1)
+    encoded = encode_steps([Fact(*triple) for triple in triples.tolist()], steps)
+    genders = test.genders[test.node_start[story] :]
+    return [
+        [x, int(RELATION_OF[predicate, genders[y]]), y, *premises]
+        for x, predicate, y, *premises in encoded
+    ]
+
+
+def encode_steps(facts: Sequence[Fact], steps: Sequence[Step]) -> list[list[int]]:
+    """Encodes the steps of a proof as integers: x, relation and y of the derived fact, and the
+    indices of its two premises. Indices count the facts, then the steps.
+
+    Args:
+      facts: facts of a story; of equal facts the first is used.
+      steps: each step after those that prove its premises.
+    """
+    index: dict[Fact, int] = {}
+    for i, fact in enumerate(facts):
+        index.setdefault(fact, i)
+    encoded = []
+    for i, (first, second, head) in enumerate(steps):
+        encoded.append([*head, index[first], index[second]])
+        index[head] = len(facts) + i
+    return encoded
+
+
+def extracted_graphs(
+    extraction: Extraction, test: Records, predicted: np.ndarray
+) -> dict[str, list[Any] | None]:
+    """Returns the extracted facts of each story and the proof of the model's prediction.
+
+    Args:
+      extraction: graphs extracted by the model.
+      test: the S test stories.
+      predicted: relation predicted for each story, int[S].
+
+    Returns:
+      "extracted": for each story, five integers per fact: x, relation, y, index in FACT_KINDS, and
+        probability in per cent. Extracted facts come first, then stated facts that were not
+        extracted, then other premises of the proof.
+      "proofs": for each story, the steps of the most probable proof (see `encode_steps`), or None
+        if the prediction does not follow.
+      "proofProbability": for each story, the probability of that proof in per cent, or None.
+      The last two are None if the model has no rules.
+    """
+    heads = None if extraction.rules is None else rule_heads(extraction.rules)
+    probabilities, verdicts = masked_probabilities(extraction, test.query), judge_facts(test)
+    graphs: list[Any] = []
+    proofs: list[Any] = []
+    percents: list[Any] = []
+    for story, (x, y) in enumerate(test.query.tolist()):
+        relation, probability = extraction.relation[story], probabilities[story]
+        proof = None
+        if heads is not None:
+            goal = Fact(x, int(predicted[story]), y)
+            proof = prove_extracted(relation, probability, heads, goal)
+        facts = _facts(relation, probability, verdicts[story], proof)
+        graphs.append([number for fact, values in facts.items() for number in (*fact, *values)])
+        proofs.append(None if proof is None else encode_steps(list(facts), proof.steps))
+        percents.append(None if proof is None else round(100 * proof.probability, 1))
+    if heads is None:
+        return {"extracted": graphs, "proofs": None, "proofProbability": None}
+    return {"extracted": graphs, "proofs": proofs, "proofProbability": percents}
+
+
+def _facts(
+    relation: np.ndarray, probability: np.ndarray, verdict: np.ndarray, proof: Proof | None
+) -> dict[Fact, tuple[int, int]]:
+    """Facts of one story -> (kind, probability in per cent).
+
+    Args:
+      relation: most probable relation of each ordered pair of people, [P, P].
+      probability: its probability, [P, P].
+      verdict: verdict on each possible fact, [P, P, R].
+      proof: proof of the prediction, if any.
+    """
+    extracted = probability > THRESHOLD
+    listed = [Fact(x, int(relation[x, y]), y) for x, y in np.argwhere(extracted).tolist()]
+    listed += [Fact(x, r, y) for x, y, r in np.argwhere(verdict == RIGHT).tolist()]
+    if proof is not None:
+        derived = {step.head for step in proof.steps}
+        premises = [fact for step in proof.steps for fact in (step.first, step.second)]
+        listed += [fact for fact in premises if fact not in derived]
+
+    def describe(x: int, r: int, y: int) -> tuple[int, int]:
+        most_probable = relation[x, y] == r
+        kind = int(verdict[x, y, r])
+        if kind == RIGHT and not (most_probable and extracted[x, y]):
+            kind = MISSING
+        return kind, round(100 * float(probability[x, y])) if most_probable else 0
+
+    return {fact: describe(*fact) for fact in listed}

@@ -1,0 +1,142 @@
+"""Content of the page of a run, `report.html`, as a JSON object.
+
+It holds the results, the test stories column by column, and all predictions. A list of relations is
+written as a string with one letter per relation: "a" is relation 0.
+"""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from clutrr_jax.data.records import Records, tasks
+from clutrr_jax.data.vocabulary import spans
+from clutrr_jax.evaluation.baselines import ceilings
+from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs, label_proof
+from clutrr_jax.report.results import Outputs
+from clutrr_jax.report.tables import (
+    EXTRACTION_LEGEND,
+    column_names,
+    extraction_table,
+    results_table,
+    run_summary,
+)
+from generator.config import TASKS
+from generator.kinship import PREDICATE_OF, PREDICATES, RELATION_OF, RELATIONS
+
+# Generations from X down to Y if Y is the predicate of X.
+GENERATIONS = {
+    "child": 1,
+    "inv-child": -1,
+    "SO": 0,
+    "sibling": 0,
+    "grand": 2,
+    "inv-grand": -2,
+    "in-law": 1,
+    "inv-in-law": -1,
+    "un": 1,
+    "inv-un": -1,
+    "sibling-in-law": 0,
+}
+
+
+def content(results: dict[str, Any], outputs: dict[str, Outputs], test: Records) -> dict[str, Any]:
+    """Returns everything that the scripts of the page show.
+
+    Args:
+      results: output of `clutrr_jax.report.results.collect`.
+      outputs: outputs of each model, by name.
+      test: the test stories.
+    """
+    order = np.concatenate([rows for _, rows in tasks(test)])
+    over_words = any(o.attention and o.attention.over == "words" for o in outputs.values())
+    columns = column_names(results["rows"])
+    noise_types = {int(name.split(".")[0]) for name in columns}
+    return {
+        "title": f"{results['config']['name']} on {results['data']['name']}",
+        "summary": run_summary(results),
+        "relations": RELATIONS,
+        "relationOrder": RELATION_OF.ravel().tolist(),  # similar relations next to each other
+        "generations": [GENERATIONS[PREDICATES[p]] for p in PREDICATE_OF],
+        "noiseTypes": {str(t): TASKS.get(t, f"task {t}") for t in noise_types},
+        "tests": [
+            {"name": name, "label": label, "noise": t, "k": k}
+            for name, label in columns.items()
+            for t, k in [map(int, name.split("."))]
+        ],
+        "rows": results["rows"],
+        "table": results_table(results),
+        "models": {model: _model(model, output, test, order) for model, output in outputs.items()},
+        "factKinds": FACT_KINDS,
+        "extraction": {
+            model: extraction_table(rows) for model, rows in results["extraction"].items()
+        },
+        "extractionLegend": EXTRACTION_LEGEND,
+        "stories": _stories(test.select(order), over_words),
+    }
+
+
+def _model(model: str, output: Outputs, test: Records, order: np.ndarray) -> dict[str, Any]:
+    """Predictions, attention and extracted graphs of a model.
+
+    Attention is written as one digit for each fact or word, where 9 is the largest weight in the
+    story.
+
+    Args:
+      model: its name.
+      output: outputs of the model.
+      test: the test stories.
+      order: indices of the stories in the order of the page, [S].
+    """
+    predicted = output.predictions[model].best[:, order]
+    content: dict[str, Any] = {"predictions": [_letters(replica) for replica in predicted]}
+    if output.attention:
+        content["attentionOver"] = output.attention.over
+        content["attention"] = [
+            "".join(map(str, np.rint(9 * w / max(w.max(), 1e-9)).astype(int)))
+            for w in (output.attention.weights[story] for story in order)
+        ]
+    if output.extraction:
+        extraction = output.extraction._replace(
+            relation=[output.extraction.relation[story] for story in order],
+            probability=[output.extraction.probability[story] for story in order],
+        )
+        content |= extracted_graphs(extraction, test.select(order), predicted[0])
+    return content
+
+
+def _stories(test: Records, over_words: bool) -> dict[str, Any]:
+    """The test stories, column by column.
+
+    Args:
+      test: the test stories in the order of the page.
+      over_words: includes the position of the first character of each word, to show attention.
+    """
+    test_index = np.zeros(len(test), int)
+    for i, (_, rows) in enumerate(tasks(test)):
+        test_index[rows] = i
+    facts = np.stack([test.senders, test.relations, test.receivers], axis=1)
+    people = list(pairwise(test.node_start.tolist()))
+    edges = list(pairwise(test.edge_start.tolist()))
+    predicates = np.array([*(PREDICATES[p] for p in PREDICATE_OF), "not stated"])
+    clauses = [
+        ", ".join(predicates[test.relations[start : start + k]])
+        for (start, _), k in zip(edges, test.clause_length, strict=True)
+    ]
+    return {
+        "text": list(test.stories),
+        "words": [[start for start, _ in spans(story)] for story in test.stories if over_words],
+        "names": [list(test.names[a:b]) for a, b in people],
+        "genders": ["".join(map(str, test.genders[a:b])) for a, b in people],
+        "facts": [facts[a:b].ravel().tolist() for a, b in edges],
+        "query": test.query.tolist(),
+        "target": _letters(test.target),
+        "test": test_index.tolist(),
+        "clause": clauses,
+        "possibleAnswers": np.rint(1 / ceilings(test)).astype(int).tolist(),
+        "proof": [label_proof(test, story) for story in range(len(test))],
+    }
+
+
+def _letters(relations: np.ndarray) -> str:
+    return "".join(chr(ord("a") + r) for r in relations)

@@ -1,0 +1,152 @@
+"""Tables of accuracies as rows of text cells, header first, and their plain-text and Markdown
+forms."""
+
+from typing import Any
+
+import numpy as np
+
+from clutrr_jax.evaluation.baselines import BASELINES
+from clutrr_jax.evaluation.extraction import COLUMNS
+
+# Explains the columns of `extraction_table`.
+EXTRACTION_LEGEND = (
+    "A fact counts as extracted if the model gives it a probability above .5. Right: stated in the "
+    "story. Follow: not stated, but implied by the stated facts under the 16 rules or as the "
+    "inverse of a fact; this is not counted as an error. Wrong: neither stated nor implied. "
+    "Missing: stated, but not extracted. Precision is right / (right + wrong); recall is right / "
+    "stated. Facts about the query pair are excluded, because the reasoner does not see them."
+)
+
+
+def format_fraction(value: float, sign: str = "") -> str:
+    """Formats an accuracy as in the papers, .87 or 1.00; with sign "+", a difference, +.07.
+
+    Values that round to zero have no minus sign.
+    """
+    return f"{value:{sign}z.2f}".replace("0.", ".", 1)
+
+
+def count_replicas(count: int) -> str:
+    """Returns "1 replica", "2 replicas", ..."""
+    return f"{count} replica{'s' if count > 1 else ''}"
+
+
+def column_names(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Returns the column name of each test: "k=K", or "T.K" if the noise types T differ."""
+    tests = list(dict.fromkeys(row["task"] for row in rows))
+    noise_types = {test.split(".")[0] for test in tests}
+    return {test: f"k={test.split('.')[1]}" if len(noise_types) == 1 else test for test in tests}
+
+
+def results_table(results: dict[str, Any]) -> list[list[str]]:
+    """Accuracy of each model and baseline on each test, with standard errors and ceilings."""
+    rows = results["rows"]
+    columns = column_names(rows)
+    row_of = {(row["model"], row["task"]): row for row in rows}
+    table = [["model", *columns.values()]]
+
+    def line(label: str, name: str, value: str = "accuracy", stderr: str = "stderr") -> list[str]:
+        cells = []
+        for test in columns:
+            row = row_of[name, test]
+            error = "" if row[stderr] is None else f" ±{format_fraction(row[stderr])}"
+            cells.append(format_fraction(row[value]) + error)
+        return [label, *cells]
+
+    for model, summary in results["models"].items():
+        table.append(line(f"{model} ({count_replicas(summary['replicas'])})", model))
+        table.append(line("  last epoch", model, "accuracy_last", "stderr_last"))
+        for name in dict.fromkeys(row["model"] for row in rows):
+            if name.startswith(f"{model}: "):
+                table.append(line(f"  {name.removeprefix(f'{model}: ')}", name))
+    table += [line(name, name) for name in BASELINES]
+    baseline = [row_of[BASELINES[0], test] for test in columns]
+    table.append(["ceiling", *(format_fraction(row["ceiling"]) for row in baseline)])
+    table.append(["stories", *(str(row["count"]) for row in baseline)])
+    return table
+
+
+def extraction_table(rows: list[dict[str, Any]]) -> list[list[str]]:
+    """Precision and recall of the facts that a model extracted.
+
+    Relations that are neither stated nor extracted are omitted.
+
+    Args:
+      rows: output of `clutrr_jax.evaluation.extraction.precision_recall`.
+    """
+    table = [list(COLUMNS)]
+    for row in rows:
+        if row["stated"] or row["extracted"]:
+            *counts, precision, recall = (row[name] for name in COLUMNS)
+            fractions = ["" if f is None else format_fraction(f) for f in (precision, recall)]
+            table.append([*map(str, counts), *fractions])
+    return table
+
+
+def plain_text(table: list[list[str]]) -> str:
+    """Formats a table in aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in table
+    )
+
+
+def markdown_table(table: list[list[str]]) -> list[str]:
+    """Formats a table as lines of Markdown."""
+    rows = ["| " + " | ".join(line) + " |" for line in table]
+    return [rows[0], "|---" * len(table[0]) + "|", *rows[1:]]
+
+
+def run_summary(results: dict[str, Any]) -> str:
+    """Number of stories, hardware, training time and diverged replicas of a run."""
+    data = results["data"]
+    sentences = [
+        f"{data['train_rows']:,} train and {data['test_rows']:,} test stories; "
+        f"{results['device']}; training took {results['wall_seconds']:.0f} s."
+    ]
+    for model, summary in results["models"].items():
+        for replica, epoch in enumerate(summary["diverged_epochs"]):
+            if epoch:
+                sentences.append(
+                    f"Replica {replica} of {model} diverged in epoch {epoch} (non-finite loss); "
+                    "the state before that epoch is evaluated."
+                )
+    return " ".join(sentences)
+
+
+def results_markdown(results: dict[str, Any]) -> str:
+    """Returns the text of `results.md`."""
+    training = [["model", "parameters", "replicas", "epochs", "dev accuracy", "seconds",
+                 "train stories/s"]]  # fmt: skip
+    for model, m in results["models"].items():
+        training.append([
+            model, f"{m['parameters']:,}", str(m["replicas"]), str(m["epochs"]),
+            f"{np.mean(m['dev_accuracy']):.3f}", f"{m['seconds']:.0f}",
+            f"{m['stories_per_second']:,}",
+        ])  # fmt: skip
+    extraction: list[str] = []
+    for model, rows in results["extraction"].items():
+        title = f"Facts that {model} extracts from the text of the test stories (first replica)."
+        extraction += [
+            f"{title} {EXTRACTION_LEGEND}", "", *markdown_table(extraction_table(rows)), "",
+        ]  # fmt: skip
+    return "\n".join([
+        f"# {results['config']['name']} on {results['data']['name']}",
+        "",
+        run_summary(results),
+        "",
+        "Accuracy on the test stories, with its standard error over replicas: at the epoch with "
+        "the best dev accuracy and at the last epoch. The ceiling is the best achievable accuracy.",
+        "",
+        *markdown_table(results_table(results)),
+        "",
+        *extraction,
+        "![accuracy against clause length](curve.png)",
+        "",
+        *markdown_table(training),
+        "",
+    ])  # fmt: skip
