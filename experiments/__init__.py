@@ -1,1 +1,1 @@
-"""What to run: one file per experiment, read by `launch.py --config=experiments/NAME.py`."""
+"""Experiments: one file per table or figure, run by `launch.py --config=experiments/NAME.py`."""

@@ -1,4 +1,4 @@
-"""The settings that every experiment starts from: those of the paper (appendix 2.2)."""
+"""Default settings of all experiments, from Sinha et al. 2019 (appendix 2.2)."""
 
 from ml_collections import ConfigDict, config_dict
 
@@ -7,16 +7,15 @@ from generator.config import Config
 
 
 def base(name: str, models: str) -> ConfigDict:
-    """The settings of the run `name` with these models, comma-separated. An experiment changes
-    some of them and says why."""
+    """Returns the settings of a run with the given name and comma-separated models."""
     config = ConfigDict()
     config.name = name
     config.models = models
-    config.tensorboard = False  # whether to write event files beside metrics.jsonl
-    config.seed = 0  # of the first replica; the next have the next numbers
+    config.tensorboard = False  # also write TensorBoard event files
+    config.seed = 0  # of the first replica; replica i has seed + i
 
-    # A data set: .zip, folder, .csv or .parquet. Empty: generated anew, as `generate` says.
-    # prepare.GENERATE: the same, and the train stories anew in every epoch.
+    # A data set: .zip, folder, .csv or .parquet. Empty: generate stories with the settings
+    # `generate`. "generate": the same, with new train stories in every epoch.
     config.data = ""
     config.generate = ConfigDict(Config().to_json())
 
@@ -35,7 +34,7 @@ def base(name: str, models: str) -> ConfigDict:
         "checkpoint_minutes": 1.0,  # between checkpoints; one is always written at the end
     })  # fmt: skip
 
-    # Every model's settings, and its own `train` settings where it is not to share those above.
+    # Settings of each model. Its `train` settings override those above where they are set.
     for model, spec in MODELS.items():
         own = spec.config.get("train", {})
         config[model] = ConfigDict({k: v for k, v in spec.config.items() if k != "train"})

@@ -1,25 +1,27 @@
-"""Reading error and reasoning error apart, for every text model.
+"""Diagnosis: reading errors and reasoning errors of text models, separately.
 
-Train on stories of clause length k = 2, 3; test by whether the clauses, and whether the
-paraphrases, were seen in training or are new (held out), each apart, and by k; the same stories are
-told in both kinds of paraphrases. Beside what a model says to the text stand, for the models that
-extract a graph from it, the same with one half of the work, or all, taken away:
+Trains on stories of clause length k = 2, 3. There is a test for each k, for clauses that occur in
+training and for new (held-out) clauses, and for seen and new paraphrases. The same stories are told
+in both kinds of paraphrases. For models that extract a graph from the text, the table also holds
+variants that replace one or both parts of the model:
 
-    MODEL                        the graph that it extracts, by the rules that it has learned
-    MODEL: 16 rules              the graph that it extracts, by the benchmark's 16 rules
-    MODEL: gold graph            the stated facts, by the rules that it has learned
-    MODEL: gold graph, 16 rules  the stated facts, by the 16 rules
+    MODEL                        the extracted graph with the learned rules
+    MODEL: 16 rules              the extracted graph with the benchmark's 16 rules
+    MODEL: gold graph            the stated facts with the learned rules
+    MODEL: gold graph, 16 rules  the stated facts with the 16 rules
 
-The reading error is what the second lacks to the last, the reasoning error what the third does.
-The clauses of k = 2 are all trained on, so that all rules are seen, and every clause of k > 3 is
-new; the other cells of the table stay empty. The tests in the folder of a run are of the tasks T.K
+The reading error is the difference between the last variant and the second, the reasoning error the
+difference between the last and the third.
+
+All clauses of k = 2 are trained on, so that all rules occur in training, and all clauses of k > 3
+are new; the other cells of the table are empty. In the folder of a run, the tests are tasks T.K
 with T = 1 (all new), 8 (seen paraphrases), 9 (seen clauses) and 10 (both seen).
 
     python launch.py --config=experiments/diagnosis.py --workdir=runs/diagnosis \\
         --config.scale=laptop
 
-`--config.models=` takes any text models, `--config.scale=paper` trains all but those over a frozen
-BERT ten times.
+`--config.models=` accepts any text models. `--config.scale=paper` trains ten replicas of all text
+models except those over a frozen BERT.
 """
 
 from collections.abc import Iterator
@@ -37,11 +39,11 @@ from generator.paraphrases.load import load_bank
 from generator.write import Piece, Renderer, write_dataset
 
 TRAIN, TESTS = (2, 3), range(2, 11)
-SIX_EPOCHS = (
+SIX_EPOCHS = (  # models with 6 epochs at the laptop scale
     "bilstm_attention", "bilstm_mean", "bilstm_last", "bilstm_2018", "mac", "rn",
     "gnn_2018_mean", "gnn_2018_attention",
 )  # fmt: skip
-# (clauses, paraphrases) -> T, and the k that there are
+# (clauses, paraphrases) -> T, and the k of its tests
 KINDS = {
     ("seen", "seen"): (10, (2, 3)),
     ("seen", "new"): (9, (2, 3)),
@@ -51,35 +53,35 @@ KINDS = {
 
 
 def tests(kind: tuple[str, str], k: int) -> tuple[str, ...]:
-    """The tests T.K of a cell of the table: one, or none."""
-    number, lengths = KINDS[kind]
-    return (f"{number}.{k}",) if k in lengths else ()
+    """Returns the tests T.K of a table cell: one, or none."""
+    task, lengths = KINDS[kind]
+    return (f"{task}.{k}",) if k in lengths else ()
 
 
 def panel(kind: tuple[str, str]) -> str:
-    """Of the table and of the picture."""
+    """Returns the name of a panel of the table and plot."""
     return "{} clauses, {} words".format(*kind)
 
 
-def write(settings: dict[str, Any], folder: Path) -> None:
-    """A data set with clauses and paraphrases held out, and beside it tests of the train clauses,
-    of the train paraphrases, and of both: as many stories of each."""
+def write_stories(settings: dict[str, Any], folder: Path) -> None:
+    """Writes a data set that holds out clauses and paraphrases, with additional tests on the train
+    clauses, the train paraphrases, and both. All tests have the same number of stories."""
     config = Config.from_json(settings)
     write_dataset(config, folder)
     rows = config.rows("test", config.test[0])
     banks = split_bank(load_bank(config), config)
-    turned = replace(banks, train=banks.test, test=banks.train)
-    config = replace(config, dev_rows=rows)  # dev stories are drawn like train ones: same clauses
-    for (clauses, paraphrases), (number, lengths) in KINDS.items():
+    swapped = replace(banks, train=banks.test, test=banks.train)
+    config = replace(config, dev_rows=rows)  # dev stories have the clauses of the train stories
+    for (clauses, paraphrases), (task, lengths) in KINDS.items():
         split = "dev" if clauses == "seen" else "test"
-        is_own = (split == "dev") == (paraphrases == "seen")
-        render = Renderer(config, banks if is_own else turned, "csv")
+        own_paraphrases = (split == "dev") == (paraphrases == "seen")
+        render = Renderer(config, banks if own_paraphrases else swapped, "csv")
         for k in lengths:
-            path = folder / f"{number}.{k}_test.csv"
+            path = folder / f"{task}.{k}_test.csv"
             if not path.exists():
                 parts = b"".join(map(render, _pieces(split, k, rows)))
                 with atomic_write(path) as part:
-                    part.write_bytes(parts.replace(b"task_1.%d" % k, b"task_%d.%d" % (number, k)))
+                    part.write_bytes(parts.replace(b"task_1.%d" % k, b"task_%d.%d" % (task, k)))
 
 
 def _pieces(split: str, k: int, rows: int) -> Iterator[Piece]:
@@ -91,7 +93,7 @@ def get_config():
     return grid_config(
         "diagnosis",
         Grid(
-            heads=("tests", "k", "model"),
+            column_names=("tests", "k", "model"),
             trainings=(
                 Training(
                     name="k23",
@@ -100,22 +102,22 @@ def get_config():
                         "generate.test": ",".join(f"1.{k}" for k in TESTS if k > 2),
                         "generate.hold_out": "clauses,paraphrases",
                     },
-                    reads={
+                    tests_by_cell={
                         (panel(kind), k, MODEL): tests(kind, k) for kind in KINDS for k in TESTS
                     },
                 ),
             ),
             models=tuple(name for name, spec in MODELS.items() if spec.kind == "tokens"),
-            # Not rmc, of which an epoch takes five minutes, and none that wants a BERT.
+            # Without rmc, whose epochs take five minutes, and models over a frozen BERT.
             laptop={"reader_prover": (1, 15)} | dict.fromkeys(SIX_EPOCHS, (1, 6)),
             claims={},
-            write=write,
+            write_stories=write_stories,
             variants=True,
-            note="Words: the paraphrases. New: held out in training. The clauses of k = 2 are all "
-            "trained on, and every clause of k > 3 is new, so that the other cells are empty. Of a "
-            "model that extracts a graph from the text, 16 rules: the extracted graph by the rules "
-            "of the benchmark; gold graph: the stated facts by those that it has learned. The "
-            "reading error is what the first lacks to gold graph, 16 rules; the reasoning error is "
-            "what the second does.",
+            note="Words: the paraphrases. New: held out in training. All clauses of k = 2 are "
+            "trained on and all clauses of k > 3 are new, so the other cells are empty. For models "
+            "that extract a graph from the text, 16 rules: the extracted graph with the 16 rules "
+            "of the benchmark; gold graph: the stated facts with the learned rules. The reading "
+            "error is the difference between gold graph, 16 rules and 16 rules; the reasoning "
+            "error is the difference between gold graph, 16 rules and gold graph.",
         ),
     )

@@ -1,10 +1,10 @@
-"""How the stories are worded: table 1 of Sinha et al. 2019 (section 3.3).
+"""Paraphrase statistics: table 1 of Sinha et al. 2019 (section 3.3).
 
-The statistics of this project's own paraphrases beside those of the paper's crowd.
+Compares the paraphrases of this project with the crowdsourced ones of the paper.
 
     python launch.py --config=experiments/table1.py --workdir=runs/table1
 
-Takes a few seconds. For other banks and data sets there is `python -m generator stats FILE...`.
+Takes a few seconds. For other banks and data sets, use `python -m generator stats FILE...`.
 """
 
 from ml_collections import ConfigDict
@@ -14,7 +14,8 @@ from generator.paraphrases.bank import bank
 from generator.paraphrases.statistics import PAPER, Statistics, statistics
 
 
-def _numbers(found: Statistics) -> dict[str, float]:
+def named_counts(found: Statistics) -> dict[str, float]:
+    """Returns the statistics by row name."""
     lengths = range(1, len(found.paraphrases) + 1)
     return {
         **{f"paraphrases, k = {k}": found.paraphrases[k - 1] for k in lengths},
@@ -27,8 +28,9 @@ def _numbers(found: Statistics) -> dict[str, float]:
 
 
 def rows() -> list[tuple[str, float, float]]:
-    paper = _numbers(PAPER)
-    return [(name, value, paper[name]) for name, value in _numbers(statistics(bank())).items()]
+    """Returns (name, measured, published) for each row of the table."""
+    measured, published = named_counts(statistics(bank())), named_counts(PAPER)
+    return [(name, value, published[name]) for name, value in measured.items()]
 
 
 def get_config():

@@ -1,29 +1,34 @@
 """Robustness: tables 2 and 3 of Sinha et al. 2019 (section 4.3, Q3, and appendix 1.4).
 
-Train on stories of k = 2, 3 with one kind of noise facts, test on all kinds; figures are of k = 2
-and 3 together. Table 2 of the paper has training on clean stories and the diagonal, table 3 all
-training on noise; the averages are over the rows of each.
+Trains on stories of k = 2, 3 with one kind of noise facts and tests on all kinds; accuracies are
+over k = 2 and 3 together. Table 2 of the paper holds training on clean stories and the diagonal,
+table 3 all training on noise. The averages are over the rows of each table.
 
     python launch.py --config=experiments/table2.py --workdir=runs/table2 \\
         --config.scale=laptop --config.data=path/to/releases
 
-`--config.data` is the folder with data_7c5b0e70.zip and the other three; they test a kind of noise
-that they were not trained on at k = 3 only. Without it the stories are generated, for each replica
-its own. The laptop scale took 14 minutes on two cores, and is estimated at twice that on
-generated stories.
+`--config.data` is the folder with data_7c5b0e70.zip and the other three data sets below; for the
+kinds of noise that they do not train on they test only k = 3. Without it the stories are generated
+for each replica.
+
+Hardware: the laptop scale takes 14 minutes on two cores, and about twice that on generated stories.
+
+Expected result: the report compares each cell with the paper and judges the claims in
+`experiments/grid/claims.py`.
 """
 
 from experiments.grid import claims
 from experiments.grid.definition import MODEL, Average, Grid, Training, grid_config
 from experiments.grid.published import AVERAGES, MODELS_2019, NOISE, TABLE_2, TABLE_3, Robustness
 
+# The data set of each kind of noise, in the order of NOISE.
 RELEASES = ("data_7c5b0e70", "data_06b8f2a1", "data_523348e6", "data_d83ecc3e")
-# The tasks of each kind of noise, which are numbered from 1 in this order.
+# The tasks of each kind of noise. Task 1 is clean, 2 supporting, and so on.
 TASKS = {noise: (f"{t}.2", f"{t}.3") for t, noise in enumerate(NOISE, start=1)}
 
 
 def training(train: str, release: str = "", language: str = "paraphrase") -> Training:
-    """Train on one kind of noise, test on all."""
+    """Returns the training on one kind of noise, with tests on all kinds."""
     return Training(
         name=train,
         release=release,
@@ -32,21 +37,21 @@ def training(train: str, release: str = "", language: str = "paraphrase") -> Tra
             "generate.test": ",".join(task for tasks in TASKS.values() for task in tasks),
             "generate.language": language,
         },
-        reads={(train, test, MODEL): tasks for test, tasks in TASKS.items()},
+        tests_by_cell={(train, test, MODEL): tasks for test, tasks in TASKS.items()},
     )
 
 
 def average(name: str, table: Robustness) -> dict[tuple[str, str], Average]:
-    """The last row of the paper's table of this name: the mean over the others."""
-    rows = dict.fromkeys((train, test) for train, test, _ in table)
-    return {("average", name): Average(tuple(rows), AVERAGES[name])}
+    """Returns the last row of a table of the paper: the mean over its other rows."""
+    cells = dict.fromkeys((train, test) for train, test, _ in table)
+    return {("average", name): Average(tuple(cells), AVERAGES[name])}
 
 
 def get_config():
     return grid_config(
         "table2",
         Grid(
-            heads=("train", "test", "model"),
+            column_names=("train", "test", "model"),
             trainings=tuple(map(training, NOISE, RELEASES)),
             models=MODELS_2019,
             laptop={"gat": (10, 20), "bilstm_attention": (2, 6)},

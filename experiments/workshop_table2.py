@@ -1,9 +1,12 @@
-"""How many relation paths there are: table 2 of Sinha et al. 2018 (appendix A.2).
+"""Number of relation paths: table 2 of Sinha et al. 2018 (appendix A.2).
 
-Unique paths in families of three generations and three children, by the number of people on them;
-each counts twice with gender, as the one that the answer is about may be male or female.
+Counts the unique paths in families of three generations and three children, by the number of
+people on the path. With gender, each path counts twice: once for a male and once for a female last
+person.
 
     python launch.py --config=experiments/workshop_table2.py --workdir=runs/workshop_table2
+
+Takes a few seconds. Expected result: the published numbers.
 """
 
 from ml_collections import ConfigDict
@@ -14,6 +17,7 @@ from generator.workshop.paths import count_paths
 
 
 def rows() -> list[tuple[str, float, float]]:
+    """Returns (name, measured, published) for each row of the table."""
     found: list[tuple[str, float, float]] = []
     for people, (paths, gendered) in WORKSHOP_TABLE_2.items():
         count = count_paths(3, 3, people)

@@ -1,8 +1,8 @@
-"""What the papers say that their tables and figures show, each claim a predicate over the table.
+"""Claims of the papers about their tables and figures, as predicates over the measured table.
 
-The first paragraph of a docstring is the claim, the second how it is put into numbers. Keys are
-those of the experiment. A cell that was not measured raises NotMeasured; "all text models" are
-those that were measured.
+The first paragraph of each docstring is the claim as the report prints it; the second defines it in
+numbers. The keys of a table are those of its experiment. A claim about a cell that was not measured
+raises NotMeasured; "all text models" means all that were measured.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,24 +24,24 @@ LONGEST_TRAINED = {train: int(train[-1]) for train in TRAINS}
 
 
 def _above(a: Measured, b: Measured) -> bool:
-    """Beyond both intervals."""
+    """Returns whether the interval of `a` lies above that of `b`."""
     return a.low > b.high
 
 
-def _some(models: Iterable[str]) -> list[str]:
+def _at_least_one(models: Iterable[str]) -> list[str]:
     found = list(models)
     if not found:
         raise NotMeasured("no such model")
     return found
 
 
-def _models(table: Table, place: int = 2) -> list[str]:
-    return list(dict.fromkeys(key[place] for key in table))
+def _models(table: Table, part: int = 2) -> list[str]:
+    """The measured models; `part` is their position in the keys."""
+    return list(dict.fromkeys(key[part] for key in table))
 
 
-def _texts(table: Table) -> list[str]:
-    """The models that read stories."""
-    return _some(m for m in _models(table) if MODELS[m].kind not in GRAPHS)
+def _text_models(table: Table, part: int = 2) -> list[str]:
+    return _at_least_one(m for m in _models(table, part) if MODELS[m].kind not in GRAPHS)
 
 
 def _mean(cells: Iterable[Measured]) -> float:
@@ -60,26 +60,26 @@ def gat_near_perfect(table: Table) -> bool:
     return all(cell.mean >= cell.ceiling - 0.05 for cell in cells)
 
 
-def texts_below_gat(table: Table) -> bool:
+def text_models_below_gat(table: Table) -> bool:
     """the best text model is significantly below the GAT on k = 3
 
-    The intervals do not meet, for both training sets and every text model.
+    The intervals do not overlap, for both training sets and every text model.
     """
     return all(
         _above(table[train, 3, "gat"], table[train, 3, model])
         for train in TRAINS
-        for model in _texts(table)
+        for model in _text_models(table)
     )
 
 
 def monotonic(table: Table) -> bool:
     """the accuracy of all models falls monotonically as the clauses grow
 
-    From the longest k trained on: no k is above the one before it beyond both intervals, and the
-    last is below the first.
+    From the longest k in training onwards: no accuracy lies above that of the previous k with
+    disjoint intervals, and the last one lies below the first.
     """
     for train in TRAINS:
-        for model in _some(_models(table)):
+        for model in _at_least_one(_models(table)):
             cells = [table[train, k, model] for k in LENGTHS if k >= LONGEST_TRAINED[train]]
             if any(_above(b, a) for a, b in pairwise(cells)) or not _above(cells[0], cells[-1]):
                 return False
@@ -87,7 +87,7 @@ def monotonic(table: Table) -> bool:
 
 
 def _gain(table: Table, model: str) -> float:
-    """By training on k = 2, 3, 4 and not 2, 3; of the k that neither was trained on."""
+    """Gain in mean accuracy at k = 5 to 10 by training on k = 2, 3, 4 instead of 2, 3."""
     short, long = (_mean(table[train, k, model] for k in LENGTHS if k > 4) for train in TRAINS)
     return long - short
 
@@ -97,7 +97,7 @@ def all_gain(table: Table) -> bool:
 
     Mean over k = 5 to 10.
     """
-    return all(_gain(table, model) > 0 for model in _some(_models(table)))
+    return all(_gain(table, model) > 0 for model in _at_least_one(_models(table)))
 
 
 def gat_gains_most(table: Table) -> bool:
@@ -105,7 +105,7 @@ def gat_gains_most(table: Table) -> bool:
 
     Mean over k = 5 to 10.
     """
-    return all(_gain(table, "gat") > _gain(table, model) for model in _texts(table))
+    return all(_gain(table, "gat") > _gain(table, model) for model in _text_models(table))
 
 
 def gat_generalises_better(table: Table) -> bool:
@@ -118,12 +118,12 @@ def gat_generalises_better(table: Table) -> bool:
         longer = [k for k in LENGTHS if k > LONGEST_TRAINED[train]]
         return _mean(table[train, k, model] for k in longer)
 
-    return all(beyond(t, "gat") > beyond(t, model) for t in TRAINS for model in _texts(table))
+    return all(beyond(t, "gat") > beyond(t, model) for t in TRAINS for model in _text_models(table))
 
 
 FIGURE_5 = {
     "Q1, systematic generalisation": (
-        gat_near_perfect, texts_below_gat, monotonic, all_gain, gat_gains_most,
+        gat_near_perfect, text_models_below_gat, monotonic, all_gain, gat_gains_most,
     ),
     "Q2, the benefit of structure": (gat_generalises_better,),
 }  # fmt: skip
@@ -132,7 +132,7 @@ FIGURE_5 = {
 # Figure 6: keys (train k, k, model)
 
 
-def texts_competitive(table: Table) -> bool:
+def text_models_competitive(table: Table) -> bool:
     """with the same paraphrases in training and tests all text models are competitive with the GAT
 
     Mean over k at most .10 below that of the GAT, for both training sets.
@@ -141,10 +141,10 @@ def texts_competitive(table: Table) -> bool:
     def mean(train: str, model: str) -> float:
         return _mean(table[train, k, model] for k in LENGTHS)
 
-    return all(mean(t, m) >= mean(t, "gat") - 0.10 for t in TRAINS for m in _texts(table))
+    return all(mean(t, m) >= mean(t, "gat") - 0.10 for t in TRAINS for m in _text_models(table))
 
 
-FIGURE_6 = {"Q2, the benefit of structure": (texts_competitive,)}
+FIGURE_6 = {"Q2, the benefit of structure": (text_models_competitive,)}
 
 
 # Figure 7: keys (model, k, entities)
@@ -154,21 +154,20 @@ def _policy(table: Table, model: str, policy: str) -> float:
     return _mean(table[model, k, policy] for k in LENGTHS)
 
 
-def fixed_best_for_text(table: Table) -> bool:
-    """fixed random vectors are the best for the BiLSTM, by little
+def fixed_best_for_text_models(table: Table) -> bool:
+    """fixed random vectors are slightly better than other policies for the BiLSTM
 
-    Mean over k, at most .10 above each of the others.
+    Mean over k, above that of each other policy by at most .10.
     """
-    texts = _some(m for m in _models(table, place=0) if MODELS[m].kind not in GRAPHS)
     return all(
         0 <= _policy(table, model, "fixed") - _policy(table, model, other) <= 0.10
-        for model in texts
+        for model in _text_models(table, part=0)
         for other in ("redrawn", "learned")
     )
 
 
 def no_difference_to_gat(table: Table) -> bool:
-    """to the GAT the policy makes practically no difference
+    """the policy makes practically no difference for the GAT
 
     Means over k within .05 of each other.
     """
@@ -176,38 +175,38 @@ def no_difference_to_gat(table: Table) -> bool:
     return max(means) - min(means) <= 0.05
 
 
-FIGURE_7 = {"Vectors of entities": (fixed_best_for_text, no_difference_to_gat)}
+FIGURE_7 = {"Vectors of entities": (fixed_best_for_text_models, no_difference_to_gat)}
 
 
 # Tables 2, 3 and 4: keys (train, test, model)
 
 
 def _gat_wins(table: Table, pairs: list[tuple[str, str]]) -> bool:
-    """Against each text model in more than half of the pairs of train and test."""
+    """Returns whether the GAT beats each text model on more than half of the pairs."""
     return all(
         np.mean([table[*pair, "gat"].mean > table[*pair, model].mean for pair in pairs]) > 0.5
-        for model in _texts(table)
+        for model in _text_models(table)
     )
 
 
 def gat_outperforms(table: Table) -> bool:
     """the GAT outperforms the text models in most settings of table 2
 
-    Each of them, in more than half of the rows: training on clean stories, and on the noise of the
-    test.
+    Against each of them in more than half of the rows: training on clean stories, and training on
+    the noise of the test.
     """
     return _gat_wins(table, [("clean", n) for n in NOISE] + [(n, n) for n in NOISY])
 
 
-def noise_helps_text(table: Table) -> bool:
+def noise_helps_text_models(table: Table) -> bool:
     """trained on clean stories, all text models but BERT do better with supporting or irrelevant
     facts than without
 
-    Each with both kinds.
+    Each model with both kinds of facts.
     """
     return all(
         table["clean", noise, model].mean > table["clean", "clean", model].mean
-        for model in _some(m for m in _texts(table) if m not in BERT)
+        for model in _at_least_one(m for m in _text_models(table) if m not in BERT)
         for noise in ("supporting", "irrelevant")
     )
 
@@ -216,15 +215,15 @@ def noise_does_not_help_bert(table: Table) -> bool:
     """trained on clean stories, models with BERT do not gain from supporting or irrelevant facts"""
     return all(
         table["clean", noise, model].mean <= table["clean", "clean", model].mean
-        for model in _some(m for m in _texts(table) if m in BERT)
+        for model in _at_least_one(m for m in _text_models(table) if m in BERT)
         for noise in ("supporting", "irrelevant")
     )
 
 
-def cycles_hurt_gat(table: Table) -> bool:
+def supporting_facts_hurt_gat(table: Table) -> bool:
     """trained on clean stories, the GAT does poorly with supporting facts
 
-    Below clean tests, and the intervals do not meet.
+    Below clean tests, with disjoint intervals.
     """
     return _above(table["clean", "clean", "gat"], table["clean", "supporting", "gat"])
 
@@ -232,7 +231,7 @@ def cycles_hurt_gat(table: Table) -> bool:
 def disconnected_do_not_hurt_gat(table: Table) -> bool:
     """trained on clean stories, the GAT does not drop with disconnected facts
 
-    The intervals meet.
+    The intervals overlap.
     """
     return not _above(table["clean", "clean", "gat"], table["clean", "disconnected", "gat"])
 
@@ -240,7 +239,7 @@ def disconnected_do_not_hurt_gat(table: Table) -> bool:
 def only_gat_learns_from_noise(table: Table) -> bool:
     """only the GAT consistently improves by training on the noise of the test
 
-    It does for all three kinds of noise, and no text model does.
+    The GAT improves for all three kinds of noise, and no text model does.
     """
 
     def improves(model: str) -> bool:
@@ -248,65 +247,69 @@ def only_gat_learns_from_noise(table: Table) -> bool:
             table[noise, noise, model].mean > table["clean", noise, model].mean for noise in NOISY
         )
 
-    return improves("gat") and not any(improves(model) for model in _texts(table))
+    return improves("gat") and not any(improves(model) for model in _text_models(table))
 
 
 def gat_outperforms_after_noise(table: Table) -> bool:
     """trained on noise, the GAT outperforms the text models in most settings of table 3
 
-    Each of them, in more than half of the rows.
+    Against each of them in more than half of the rows.
     """
     return _gat_wins(table, [(train, test) for train in NOISY for test in NOISE])
 
 
 def irrelevant_teaches_gat_most(table: Table) -> bool:
-    """training on irrelevant facts serves the GAT best
+    """among the kinds of noise, the GAT learns most from irrelevant facts
 
-    Mean over the four tests, of the three noises to train on.
+    Mean over the four tests, compared between the three kinds of noise in training.
     """
     means = {t: _mean(table[t, test, "gat"] for test in NOISE) for t in NOISY}
     return max(means, key=means.__getitem__) == "irrelevant"
 
 
 def supporting_spoils_irrelevant(table: Table) -> bool:
-    """trained on supporting facts, the GAT is worst with irrelevant ones"""
+    """trained on supporting facts, the GAT is worst on tests with irrelevant facts"""
     means = {test: table["supporting", test, "gat"].mean for test in NOISE}
     return min(means, key=means.__getitem__) == "irrelevant"
 
 
 TABLE_2 = {
     "Q3, robust reasoning": (
-        gat_outperforms, noise_helps_text, noise_does_not_help_bert, cycles_hurt_gat,
-        disconnected_do_not_hurt_gat, only_gat_learns_from_noise, gat_outperforms_after_noise,
-        irrelevant_teaches_gat_most, supporting_spoils_irrelevant,
+        gat_outperforms, noise_helps_text_models, noise_does_not_help_bert,
+        supporting_facts_hurt_gat, disconnected_do_not_hurt_gat, only_gat_learns_from_noise,
+        gat_outperforms_after_noise, irrelevant_teaches_gat_most, supporting_spoils_irrelevant,
     ),
 }  # fmt: skip
 
 
-def texts_close_the_gap(table: Table) -> bool:
+def text_models_close_the_gap(table: Table) -> bool:
     """without paraphrases the text models come close to the GAT
 
-    The best of them on average over all rows: at most .05 below the GAT.
+    The mean of the best of them over all rows is at most .05 below that of the GAT.
     """
     pairs = [(train, test) for train in NOISY for test in NOISE]
     gat = _mean(table[*pair, "gat"] for pair in pairs)
-    return max(_mean(table[*p, model] for p in pairs) for model in _texts(table)) >= gat - 0.05
+    return (
+        max(_mean(table[*p, model] for p in pairs) for model in _text_models(table)) >= gat - 0.05
+    )
 
 
-def texts_beat_gat_in_places(table: Table) -> bool:
-    """without paraphrases text models outperform the GAT in various settings
+def text_models_beat_gat_in_places(table: Table) -> bool:
+    """without paraphrases text models outperform the GAT in several settings
 
-    Some text model is above it in at least two rows.
+    Some text model is above the GAT in at least two rows.
     """
     wins = [
-        any(table[train, test, m].mean > table[train, test, "gat"].mean for m in _texts(table))
+        any(
+            table[train, test, m].mean > table[train, test, "gat"].mean for m in _text_models(table)
+        )
         for train in NOISY
         for test in NOISE
     ]
     return sum(wins) >= 2
 
 
-TABLE_4 = {"Q3, robust reasoning": (texts_close_the_gap, texts_beat_gat_in_places)}
+TABLE_4 = {"Q3, robust reasoning": (text_models_close_the_gap, text_models_beat_gat_in_places)}
 
 
 # Table 1 of 2018: keys (train k, k, model)
@@ -316,7 +319,7 @@ LENGTHS_2018 = range(3, 7)
 
 
 def lstm_best_where_trained(table: Table) -> bool:
-    """no graph network is above the LSTM on the length that it was trained on"""
+    """no graph network is above the LSTM on the length that both were trained on"""
     return all(
         table[k, k, "bilstm_2018"].mean >= table[k, k, gnn].mean
         for k in LENGTHS_2018
@@ -331,7 +334,7 @@ def _elsewhere(table: Table, model: str, trains: Iterable[int], tests: Iterable[
 def gnn_generalises(table: Table) -> bool:
     """the graph networks generalise across lengths better than the LSTM
 
-    Mean over all pairs of another length in training and test.
+    Mean over all pairs of different lengths in training and test.
     """
     lstm, *gnns = (_elsewhere(table, m, LENGTHS_2018, LENGTHS_2018) for m in ("bilstm_2018", *GNNS))
     return min(gnns) > lstm
@@ -352,7 +355,7 @@ WORKSHOP_TABLE_1 = {
 
 
 def statement(claim: Claim) -> str:
-    """The claim in words."""
+    """Returns the claim in words."""
     assert claim.__doc__
     return " ".join(claim.__doc__.split("\n\n")[0].split())
 
@@ -360,13 +363,13 @@ def statement(claim: Claim) -> str:
 def verdicts(
     claims: Mapping[str, tuple[Claim, ...]], table: Table
 ) -> dict[str, dict[str, list[str]]]:
-    """question -> "borne out", "not borne out" or "not measured" -> claims in words."""
+    """Returns question -> "supported", "not supported" or "not measured" -> claims in words."""
     found: dict[str, dict[str, list[str]]] = {}
-    for question, some in claims.items():
-        found[question] = {"borne out": [], "not borne out": [], "not measured": []}
-        for claim in some:
+    for question, of_question in claims.items():
+        found[question] = {"supported": [], "not supported": [], "not measured": []}
+        for claim in of_question:
             try:
-                verdict = "borne out" if claim(table) else "not borne out"
+                verdict = "supported" if claim(table) else "not supported"
             except NotMeasured:
                 verdict = "not measured"
             found[question][verdict].append(statement(claim))

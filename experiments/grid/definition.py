@@ -1,8 +1,8 @@
-"""A grid: what a table or figure of the papers consists of, as many runs.
+"""A grid: the runs behind a table or figure of a paper.
 
-An experiment file lists trainings: a data set, and which cells of the table its tests fill. Every
-model runs on every training. On released data a cell is one run with all replicas; on generated
-data each replica is a run of its own, on a data set of its own seed, as in the papers.
+An experiment file lists trainings: a data set and the table cells that its tests fill. Every model
+runs on every training. On released data, one run trains all replicas. On generated data, each
+replica is a run of its own with a data set from its own seed, as in the papers.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,6 +15,7 @@ from ml_collections import ConfigDict, config_dict
 
 from clutrr_jax.data.prepare import GENERATE
 from clutrr_jax.models import MODELS
+from clutrr_jax.run import WriteStories, model_names
 from experiments.base import base
 from experiments.grid.claims import Claim
 from experiments.grid.measured import Key, variant_test
@@ -22,102 +23,126 @@ from experiments.grid.published import Accuracy
 from experiments.grid.stories import write_stories
 from generator.errors import InputError, at, one_of
 
-MODEL = "MODEL"  # stands for the model's name in the keys of a training
+MODEL = "MODEL"  # placeholder for the model's name in the keys of a training
 SCALES = ("paper", "laptop", "smoke")
 PAPER = (10, 100)  # replicas and epochs (Sinha et al. 2019, section 4.2 and appendix 2.2)
-SMOKE = (1, 1)  # of the first model of the laptop scale
-SMOKE_ROWS = {"generate.train_rows": 60, "generate.test_rows": 10}  # stories of each task
+SMOKE = (1, 1)  # replicas and epochs of the first model of the laptop scale
+SMOKE_ROWS = {"generate.train_rows": 60, "generate.test_rows": 10}  # stories per task
 
 
 @dataclass(frozen=True)
 class Training:
-    """A data set that every model is trained on."""
+    """A data set that every model is trained on.
+
+    Attributes:
+      name: the first part of the names of its cells.
+      settings: by dotted name, mostly `generate.*`.
+      tests_by_cell: key of a table cell -> tests T.K, which are evaluated as one test.
+      release: the released data set of the same kind, if there is one.
+      epochs: by model; overrides the scale.
+    """
 
     name: str
-    settings: Mapping[str, Any]  # by dotted name, as on the command line: of the stories, mostly
-    reads: Mapping[Key, tuple[str, ...]]  # cell of the table -> tests T.K, taken together
-    release: str = ""  # the released data set of the same kind, if there is one
-    epochs: Mapping[str, int] = field(default_factory=dict)  # of a model, instead of the scale's
+    settings: Mapping[str, Any]
+    tests_by_cell: Mapping[Key, tuple[str, ...]]
+    release: str = ""
+    epochs: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Average:
-    """A mean over cells of the table, for each series."""
+    """A mean over table cells, computed for each series.
 
-    of: tuple[tuple[Any, Any], ...]  # (panel, x) of these cells
-    published: Mapping[str, float]  # series -> as published
+    Attributes:
+      cells: (panel, x) of the cells.
+      published: series -> published mean.
+    """
+
+    cells: tuple[tuple[Any, Any], ...]
+    published: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table, figure or several. Keys of its cells are (panel, x, series), one of them the model:
-    a figure has a panel for each of the first and a line for each of the last."""
+    """One or several tables or figures that share their runs.
 
-    heads: tuple[str, str, str]  # what the parts of a key are
+    Table keys are (panel, x, series); one of the parts is the model. A figure has one panel per
+    first part and one line per last part.
+
+    Attributes:
+      column_names: names of the three parts of a key.
+      trainings: the data sets.
+      models: the models of the paper.
+      laptop: model -> replicas and epochs that two cores train in about half an hour on released
+        data, or on generated data if none was released.
+      claims: question -> claims of the paper.
+      published: published accuracies by key.
+      averages: means over cells by (panel, x).
+      references: (panel, name) -> x -> accuracies of other work, shown with the measured ones.
+      generate: settings `generate.*` of all trainings.
+      write_stories: writes the data set for these settings into a folder.
+      generator_settings: names of the settings that a custom `write_stories` uses; empty means all.
+      variants: whether the variants of a model are series of the table too.
+      note: a remark on how to read the table.
+    """
+
+    column_names: tuple[str, str, str]
     trainings: tuple[Training, ...]
-    models: tuple[str, ...]  # of the paper
-    # Replicas and epochs of the models that two cores train on released data in half an hour;
-    # where nothing is released, on generated data.
+    models: tuple[str, ...]
     laptop: Mapping[str, tuple[int, int]]
-    claims: Mapping[str, tuple[Claim, ...]]  # question -> the paper's answers
+    claims: Mapping[str, tuple[Claim, ...]]
     published: Mapping[Key, Accuracy] = field(default_factory=dict)
-    averages: Mapping[tuple[Any, Any], Average] = field(default_factory=dict)  # by (panel, x)
-    # (panel, name) -> x -> accuracies of others, to show beside the measured ones
+    averages: Mapping[tuple[Any, Any], Average] = field(default_factory=dict)
     references: Mapping[tuple[str, str], Mapping[Any, Accuracy]] = field(default_factory=dict)
-    stories: Mapping[str, Any] = field(default_factory=dict)  # of `generate`, for all trainings
-    write: Callable[[dict[str, Any], Path], None] = write_stories  # settings, folder
-    heeds: tuple[str, ...] = ()  # those of `generate` that `write` looks at; none: all
-    variants: bool = False  # whether the variants of the models, too, are series of the table
-    note: str = ""  # what must be known to read the table
+    generate: Mapping[str, Any] = field(default_factory=dict)
+    write_stories: WriteStories = write_stories
+    generator_settings: tuple[str, ...] = ()
+    variants: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """A table without models: rows of (name, value here, value in the paper)."""
+    """A table without models: rows of (name, measured value, published value)."""
 
     rows: Callable[[], list[tuple[str, float, float]]]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One run."""
+    """One run of a grid. `name` is also its folder within the folder of the grid."""
 
-    name: str  # and its folder within that of the grid
+    name: str
     model: str
     config: ConfigDict
-    reads: Mapping[Key, tuple[str, ...]]
+    tests_by_cell: Mapping[Key, tuple[str, ...]]
 
 
 def grid_config(name: str, grid: Grid) -> ConfigDict:
-    """The settings of a grid. Those that a scale decides are empty, until they are given."""
-    config = base(name, "")  # empty models: those of the scale
+    """Returns the settings of a grid. Settings that the scale decides are unset."""
+    config = base(name, "")  # no models: those of the scale
     config.grid = grid
     config.scale = "laptop"
-    config.only = "*"  # names of cells, comma-separated, with * and ?; none: the report alone
-    config.generate.update(grid.stories)
-    _empty(config.train, "replicas", "epochs")
+    config.only = "*"  # names of cells, comma-separated, with wildcards; none: only the report
+    config.generate.update(grid.generate)
+    _unset(config.train, "replicas", "epochs")
     for model in {model for training in grid.trainings for model in training.epochs}:
-        _empty(config[model].train, "epochs")
+        _unset(config[model].train, "epochs")
     return config
 
 
-def _empty(settings: ConfigDict, *numbers: str) -> None:
-    """Takes numbers away, until they are given."""
-    for name in numbers:
+def _unset(settings: ConfigDict, *names: str) -> None:
+    """Replaces integers by placeholders, which the command line may set."""
+    for name in names:
         del settings[name]
         settings[name] = config_dict.placeholder(int)
 
 
-def names(models: str) -> list[str]:
-    """Comma-separated names of models, each once."""
-    return list(dict.fromkeys(name.strip() for name in models.split(",")))
-
-
 def cells(config: ConfigDict) -> list[Cell]:
-    """All runs of a grid, those with the same data one after the other.
+    """Returns all runs of a grid; runs with the same data are adjacent.
 
     Raises:
-      InputError: an unknown scale or model, or data that cannot be those of the grid.
+      InputError: an unknown scale or model, or data that this grid cannot use.
     """
     grid: Grid = config.grid
     one_of(config, "scale", *SCALES)
@@ -126,64 +151,91 @@ def cells(config: ConfigDict) -> list[Cell]:
         "laptop": dict(grid.laptop),
         "smoke": dict.fromkeys(list(grid.laptop)[:1], SMOKE),
     }[config.scale]
-    models = names(config.models) if config.models else list(amounts)
-    _check_given(config)
-    found = []
-    fresh = config.data == GENERATE
-    if fresh and grid.write is not write_stories:
+    models = model_names(config.models) if config.models else list(amounts)
+    _check_decided_settings(config)
+    if config.data == GENERATE and grid.write_stories is not write_stories:
         raise InputError(
-            f'data "{GENERATE}": {config.name} has a generator of its own; expected --config.data='
+            f'data "{GENERATE}": {config.name} has its own generator; expected --config.data='
         )
-    for training, data in _with_data("" if fresh else config.data, grid.trainings):
+    found = []
+    for training, data in _trainings_with_data(config.data, grid.trainings):
         for model in models:
-            if model not in MODELS:
-                raise InputError(f'no model "{model}", expected some of {", ".join(MODELS)}')
-            one = _one_model(config, model, training)
-            one.data = config.data if fresh else data
-            own, amount = config[model].train, amounts.get(model, min(amounts.values()))
-            replicas = own.replicas or config.train.replicas or amount[0]
-            one.train.epochs = config.train.epochs or amount[1]
-            asked = config.train.epochs or own.epochs
-            if model in training.epochs and config.scale != "smoke" and not asked:
-                one[model].train.epochs = training.epochs[model]
-            reads = _reads(training, model, MODELS[model].variants if grid.variants else ())
-            for seed in [config.seed] if data else range(config.seed, config.seed + replicas):
-                name = f"{training.name}/{model}" + ("" if data else f"/{seed}")
-                run = one.copy_and_resolve_references()
-                run.name = f"{config.name}, {name}"
-                run.seed = run.generate.seed = seed
-                run.train.replicas = run[model].train.replicas = replicas if data else 1
-                found.append(Cell(name, model, run, reads))
+            amount = amounts.get(model, min(amounts.values()))
+            found += _cells_of_model(config, model, training, data, amount)
     return found
 
 
-def _check_given(config: ConfigDict) -> None:
-    """Raises InputError if a setting is given that the grid itself decides."""
+def _cells_of_model(
+    config: ConfigDict, model: str, training: Training, data: str, amount: tuple[int, int]
+) -> list[Cell]:
+    """The runs of one model on one training. `amount`: replicas and epochs of the scale."""
+    own, everywhere = config[model].train, config.train
+    replicas = own.replicas or everywhere.replicas or amount[0]
+    single = _single_run_config(config, model, training)
+    single.data = data
+    single.train.epochs = everywhere.epochs or amount[1]
+    is_set = everywhere.epochs or own.epochs
+    if model in training.epochs and config.scale != "smoke" and not is_set:
+        single[model].train.epochs = training.epochs[model]
+    variants = MODELS[model].variants if config.grid.variants else ()
+    tests_by_cell = _tests_by_cell(training, model, variants)
+    generates = data in ("", GENERATE)
+    found = []
+    for seed in range(config.seed, config.seed + replicas) if generates else [config.seed]:
+        name = f"{training.name}/{model}" + (f"/{seed}" if generates else "")
+        run = single.copy_and_resolve_references()
+        run.name = f"{config.name}, {name}"
+        run.seed = run.generate.seed = seed
+        run.train.replicas = run[model].train.replicas = 1 if generates else replicas
+        found.append(Cell(name, model, run, tests_by_cell))
+    return found
+
+
+def _single_run_config(config: ConfigDict, model: str, training: Training) -> ConfigDict:
+    """The settings of a single run, without those of the grid and of other models."""
+    single = config.copy_and_resolve_references()
+    with single.unlocked():
+        for name in ("grid", "scale", "only", *(MODELS.keys() - {model})):
+            del single[name]
+    single.models = model
+    single.update_from_flattened_dict(
+        dict(training.settings) | (SMOKE_ROWS if config.scale == "smoke" else {})
+    )
+    return single
+
+
+def _check_decided_settings(config: ConfigDict) -> None:
+    """Raises InputError if the user changed a setting that the grid decides for each run."""
     grid: Grid = config.grid
     decided = {name for training in grid.trainings for name in training.settings}
     decided |= {"generate.seed"} | (set(SMOKE_ROWS) if config.scale == "smoke" else set())
-    if grid.heeds:
-        decided |= {f"generate.{name}" for name in config.generate if name not in grid.heeds}
-    usual = grid_config(config.name, grid)
+    if grid.generator_settings:
+        unused = config.generate.keys() - set(grid.generator_settings)
+        decided |= {f"generate.{name}" for name in unused}
+    default = grid_config(config.name, grid)
     for name in sorted(decided):
         *parents, last = name.split(".")
-        given, own = config, usual
+        given, usual = config, default
         for parent in parents:
-            given, own = given[parent], own[parent]
-        if given[last] != own[last]:
+            given, usual = given[parent], usual[parent]
+        if given[last] != usual[last]:
             raise InputError(
-                f'{name} "{given[last]}": expected to be left as it is, "{own[last]}"; '
-                f"{config.name} itself decides it, for each of its runs"
+                f'{name} "{given[last]}": expected to be left at "{usual[last]}"; {config.name} '
+                "sets it for each of its runs"
             )
 
 
-def _reads(training: Training, model: str, variants: Iterable[str]) -> dict[Key, tuple[str, ...]]:
-    reads = {_with_model(key, model): tests for key, tests in training.reads.items()}
+def _tests_by_cell(
+    training: Training, model: str, variants: Iterable[str]
+) -> dict[Key, tuple[str, ...]]:
+    found = {}
+    for key, tests in training.tests_by_cell.items():
+        found[_with_model(key, model)] = tests
     for variant in variants:
-        for key, tests in training.reads.items():
+        for key, tests in training.tests_by_cell.items():
             named = tuple(variant_test(variant, test) for test in tests)
-            reads[_with_model(key, f"{model}: {variant}")] = named
-    return reads
+            found[_with_model(key, f"{model}: {variant}")] = named
+    return found
 
 
 def _with_model(key: Key, model: str) -> Key:
@@ -191,41 +243,40 @@ def _with_model(key: Key, model: str) -> Key:
     return panel, x, series
 
 
-def chosen(config: ConfigDict, all_cells: list[Cell]) -> list[Cell]:
-    """Those that `only` names. Raises InputError where there is none."""
+def select(config: ConfigDict, all_cells: list[Cell]) -> list[Cell]:
+    """Returns the cells that match `config.only`. Raises InputError for a pattern without one."""
     if config.only == "none":
         return []
     patterns = [pattern.strip() for pattern in config.only.split(",")]
     for pattern in patterns:
         if not any(fnmatchcase(cell.name, pattern) for cell in all_cells):
             raise InputError(
-                f'only "{pattern}": no such cell, expected names such as {all_cells[0].name}, '
-                "with * for any letters, or none"
+                f'only "{pattern}": no such run, expected names such as {all_cells[0].name}, '
+                "which may contain wildcards (*), or none"
             )
     return [c for c in all_cells if any(fnmatchcase(c.name, pattern) for pattern in patterns)]
 
 
-def _with_data(data: str, trainings: tuple[Training, ...]) -> list[tuple[Training, str]]:
-    """Each training with its released data set, or with none where stories are generated. Of a
-    single data set, the training that is on it."""
-    if not data:
-        return [(training, "") for training in trainings]
-    named = [
-        t for t in trainings if t.release and Path(data).name.removesuffix(".zip") == t.release
-    ]
-    if named:
+def _trainings_with_data(data: str, trainings: tuple[Training, ...]) -> list[tuple[Training, str]]:
+    """Each training with its data: the setting itself if stories are generated, else the path of
+    its released data set. If `data` is a single data set, only the training with that data set."""
+    if data in ("", GENERATE):
+        return [(training, data) for training in trainings]
+    name = Path(data).name.removesuffix(".zip")
+    matching = [training for training in trainings if training.release == name]
+    if matching:
         if not Path(data).exists():
             raise InputError(f"{at(data)}: cannot be read (No such file or directory)")
-        return [(training, data) for training in named]
+        return [(training, data) for training in matching]
     return [(training, _released(data, training)) for training in trainings]
 
 
 def _released(folder: str, training: Training) -> str:
-    """The file or folder of the released data set that the training is to have."""
+    """The path of the released data set of a training."""
     if not training.release:
         raise InputError(
             f'data "{folder}": no released data for {training.name}; leave --config.data empty to '
-            "generate them"
+            "generate stories"
         )
     for path in (Path(folder) / f"{training.release}.zip", Path(folder) / training.release):
         if path.exists():
@@ -234,16 +285,3 @@ def _released(folder: str, training: Training) -> str:
         f"{at(folder)}: no {training.release}.zip in it, expected the folder of the released data "
         "sets (for one data set: --config=experiments/single.py)"
     )
-
-
-def _one_model(config: ConfigDict, model: str, training: Training) -> ConfigDict:
-    """The settings of a single run, without those of the grid and of other models."""
-    one = config.copy_and_resolve_references()
-    with one.unlocked():
-        for name in ("grid", "scale", "only", *(MODELS.keys() - {model})):
-            del one[name]
-    one.models = model
-    one.update_from_flattened_dict(
-        dict(training.settings) | (SMOKE_ROWS if config.scale == "smoke" else {})
-    )
-    return one

@@ -1,19 +1,19 @@
-"""What the papers report, as data: each accuracy with its error, by the names of this project.
+"""Published accuracies with their errors, by the model names of this project.
 
-Sources: Sinha et al. 2019 (EMNLP; the same figures stand in chapter 3 of Sinha's thesis), Sinha et
-al. 2018 (workshop), and Minervini et al. 2020 (CTP). Figures 5, 6 and 7 of the first and figure 2
-of the second are pictures without numbers: they are not here. Table 1 of the first stands in
-`generator.paraphrase_stats.PAPER`.
+Sources: Sinha et al. 2019 (EMNLP; chapter 3 of Sinha's thesis has the same numbers), Sinha et al.
+2018 (workshop), and Minervini et al. 2020 (CTP). Figures 5, 6 and 7 of the 2019 paper and figure 2
+of the 2018 paper are plots without numbers and therefore missing. Table 1 of the 2019 paper is
+`generator.paraphrases.statistics.PAPER`.
 """
 
 from typing import NamedTuple
 
 
 class Accuracy(NamedTuple):
-    """A published accuracy, as a share of 1."""
+    """A published accuracy, as a fraction."""
 
     mean: float
-    error: float | None  # standard error over runs; None where none is published
+    error: float | None  # standard error over runs; None if not published
 
 
 NOISE = ("clean", "supporting", "irrelevant", "disconnected")
@@ -73,17 +73,17 @@ disconnected supporting   .87±.04   .82±.05   .85±.03   .88±.04   .54±.08  
 disconnected irrelevant   .87±.03   .85±.03   .83±.03   .87±.02   .59±.09   .58±.09   .56±.26
 disconnected disconnected .91±.04   .91±.03   .80±.17   .71±.11   .49±.10   .79±.10   .96±.01
 """)
-# The last row of each, as printed: the means of its columns, but for three cells, where the means
-# are .604 (table 2, MAC), .266 (table 2, BERT) and .528 (table 4, BERT). The errors printed beside
-# them are the same in all three tables, and left out.
+# The last row of each table, as printed. It holds the means of the columns, except for three cells
+# whose means are .604 (table 2, MAC), .266 (table 2, BERT) and .528 (table 4, BERT). The printed
+# errors are left out: they are the same in all three tables.
 AVERAGES = {
     "table 2": dict(zip(MODELS_2019, (0.61, 0.59, 0.54, 0.61, 0.30, 0.56, 0.77), strict=True)),
     "table 3": dict(zip(MODELS_2019, (0.47, 0.46, 0.52, 0.53, 0.23, 0.43, 0.82), strict=True)),
     "table 4": dict(zip(MODELS_2019, (0.83, 0.82, 0.83, 0.84, 0.58, 0.60, 0.82), strict=True)),
 }
 
-# Sinha et al. 2019, table 5 (appendix 1.7): people with limited time; with unlimited time all of
-# them are right at every k.
+# Sinha et al. 2019, table 5 (appendix 1.7): people with limited time. With unlimited time, people
+# answer all questions correctly at every k.
 HUMANS = {2: Accuracy(0.848, None), 3: Accuracy(0.773, None), 4: Accuracy(0.477, None),
           5: Accuracy(0.424, None), 6: Accuracy(0.406, None)}  # fmt: skip
 
@@ -104,8 +104,8 @@ WORKSHOP_TABLE_2 = {
     3: (20, 40), 4: (84, 168), 5: (305, 610), 6: (978, 1956), 7: (2814, 5628),
 }  # fmt: skip
 
-# CTP on the released data, data set -> k -> accuracy. The first is that of
-# CTP_A in the paper, the second stands in the README of its code.
+# CTP on the released data: data set -> k -> accuracy. The first row is CTP_A in the paper, the
+# second is from the README of its code.
 CTP = {
     "data_089907f8": {
         k: Accuracy(mean, None)

@@ -1,10 +1,12 @@
 """The runs of a grid as jobs of a Slurm cluster: `--launcher=slurm`.
 
-They are one array of jobs, submitted through submitit. A job that is pre-empted or out of time is
-queued again by submitit or Slurm, one that is lost (killed, its node gone) is submitted again from
-here; either goes on from the run's last checkpoint. What a run came to is read from its folder, as
-if it had run here; the queue only says whether a job still works on it. The folder also has the
-job's id, so that the same command, started again, waits for the job and submits no second one.
+The jobs are one array, submitted through submitit. Slurm or submitit requeues a job that is
+preempted or runs out of time. A job that is lost (killed, or its node failed) is resubmitted by
+this process. In both cases the run resumes from its last checkpoint.
+
+The result of a run is read from its folder, as for a local run; the queue only shows whether a job
+is still running. The folder also holds the id of its last job, so that the same command, started
+again, waits for the existing jobs and does not submit others.
 """
 
 import contextlib
@@ -15,7 +17,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,51 +26,52 @@ from experiments.grid.measured import is_finished
 from experiments.grid.report import ERROR
 from experiments.grid.slurm_job import Job
 from generator.errors import InputError
+from generator.files import write_text
 
-JOB = "slurm_job.txt"  # in the folder of a run: the id of its last job
-AGAIN = 3  # times that a lost job is submitted again
-TIMEOUTS = 20  # times that a job may run out of its time
-# Looks at the queue before an ended job without a result is lost: shared folders lag behind.
-LOOKS = 4
-PAUSES = (2.0, 30.0)  # seconds between two looks: after a change, and at most
-# States that Slurm does not leave. GONE is ours: the queue has forgotten the job.
+JOB_ID = "slurm_job.txt"  # in the folder of a run: the id of its last job
+RESUBMISSIONS = 3  # of a lost job
+TIMEOUTS = 20  # how often a job is requeued after running out of time
+# An ended job without a result is lost after this many polls, since shared folders are delayed.
+POLLS = 4
+POLL_SECONDS = 5.0  # between polls
+# Final states. GONE is not a Slurm state: the queue no longer lists the job.
 ENDED = {
     "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "GONE", "NODE_FAIL",
     "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT",
 }  # fmt: skip
-WORDS = {"PENDING": "queued", "RUNNING": "running", "SUSPENDED": "suspended"}
+REPORTED = {"PENDING": "queued", "RUNNING": "running", "SUSPENDED": "suspended"}
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def settings() -> ConfigDict:
-    """What a job asks for, by sbatch's names; where nothing is given, the cluster's own way."""
+    """Returns the sbatch options of a job. Options without a value are left to the cluster."""
     placeholder = config_dict.placeholder
     return ConfigDict({
         "partition": placeholder(str),
         "account": placeholder(str),
         "qos": placeholder(str),
         "constraint": placeholder(str),
-        "time": 240,  # minutes; a run that needs longer is queued again and goes on
+        "time": 240,  # minutes; a run that needs longer is requeued and resumes
         "cpus_per_task": placeholder(int),
         "mem": placeholder(str),  # such as 16GB
         "gpus_per_node": placeholder(int),
         "gres": placeholder(str),  # such as gpu:a100:1
-        "array_parallelism": 256,  # how many jobs run at once
+        "array_parallelism": 256,  # jobs that run at the same time
     })  # fmt: skip
 
 
 class Slurm:
-    """The cluster of this machine.
+    """The Slurm cluster of this machine.
 
     Args:
-      name: of the jobs.
-      folder: for their logs, and what submitit keeps.
-      asked: `settings`.
+      name: the name of the jobs.
+      folder: for logs and submitit's files.
+      options: see `settings`.
     Raises:
       InputError: submitit is not installed, or there is no Slurm.
     """
 
-    def __init__(self, name: str, folder: Path, asked: ConfigDict):
+    def __init__(self, name: str, folder: Path, options: ConfigDict):
         try:
             from submitit import SlurmExecutor
         except ImportError:
@@ -82,8 +84,8 @@ class Slurm:
                 raise InputError(f"--launcher=slurm: no {program} here, expected a Slurm cluster")
         self.folder = folder
         self.executor = SlurmExecutor(folder, max_num_timeout=TIMEOUTS)
-        given = {key: value for key, value in asked.items() if value is not None}
-        if "cpus_per_task" in given:  # which srun does not take over from sbatch
+        given = {name: value for name, value in options.items() if value is not None}
+        if "cpus_per_task" in given:  # srun does not inherit this option from sbatch
             given["srun_args"] = [f"--cpus-per-task={given['cpus_per_task']}"]
         path = f"export PYTHONPATH={shlex.quote(str(ROOT))}${{PYTHONPATH:+:$PYTHONPATH}}"
         self.executor.update_parameters(
@@ -91,7 +93,7 @@ class Slurm:
         )
 
     def submit(self, jobs: list[Job]) -> list[str]:
-        """Their ids."""
+        """Submits an array of jobs and returns their ids."""
         from submitit.core.utils import FailedJobError, FailedSubmissionError
 
         try:
@@ -101,7 +103,7 @@ class Slurm:
             raise InputError(f"--launcher=slurm: {_last_line(str(error))}") from None
 
     def states(self) -> dict[str, str]:
-        """Id of each of the user's jobs that the queue knows -> its state, by Slurm's name."""
+        """Returns the Slurm state of each of the user's jobs in the queue, by job id."""
         command = ["squeue", "--array", "--noheader", "--states=all", "--format=%i %T"]
         done = subprocess.run(
             [*command, f"--user={os.getuid()}"], capture_output=True, text=True, check=False
@@ -111,37 +113,39 @@ class Slurm:
         return dict(line.split() for line in done.stdout.splitlines())
 
     def log(self, job: str) -> Path:
-        """What the job wrote to its standard error."""
+        """Returns the file with the standard error of a job."""
         return self.folder / f"{job}_0_log.err"
 
 
 def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["failed without a word"])[-1]
+    return (text.strip().splitlines() or ["failed without a message"])[-1]
 
 
-def run(names: Iterable[str], workdir: Path, command: list[str], cluster: Slurm) -> dict[str, str]:
-    """Sees to it that each of the runs has a job, and waits for all of them. Ends the program when
-    it is interrupted; the jobs go on.
+def run(names: list[str], workdir: Path, command: list[str], cluster: Slurm) -> dict[str, str]:
+    """Submits a job for each run that has none, and waits for all jobs.
+
+    Ctrl-C exits with code 130; the jobs continue.
 
     Args:
-      names: of the runs, none of them finished.
-      workdir: of the grid.
-      command: what runs one of them, with its name appended.
+      names: of the runs, none of which is finished.
+      workdir: the folder of the grid.
+      command: the command line of a job, without the name of its run at the end.
+      cluster: where to submit.
     Returns:
-      the runs that failed -> why.
+      {name of a failed run: reason}.
     Raises:
-      InputError: a mistake in what is asked of the cluster, or it does not answer.
+      InputError: Slurm rejects the options or does not answer.
     """
     jobs = _Jobs(workdir, command, cluster)
     try:
-        jobs.start(list(names))
+        jobs.start(names)
         jobs.wait()
     except KeyboardInterrupt:
-        ids = " ".join(sorted({one.job.split("_")[0] for one in jobs.waiting.values()}))
+        ids = " ".join(sorted({job.id.split("_")[0] for job in jobs.waiting.values()}))
         if ids:
             print(
-                f"\nNo longer waiting. {len(jobs.waiting)} jobs go on (scancel {ids} ends them); "
-                "the same command waits for them again.",
+                f"\nStopped waiting. {len(jobs.waiting)} jobs continue (scancel {ids} cancels "
+                "them); the same command waits for them again.",
                 flush=True,
             )
         sys.exit(130)
@@ -150,12 +154,12 @@ def run(names: Iterable[str], workdir: Path, command: list[str], cluster: Slurm)
 
 @dataclass
 class _Waiting:
-    """The job of a run."""
+    """The job of a run that has no result yet."""
 
-    job: str
-    state: str = "PENDING"  # the last that was told
-    again: int = 0  # times that it was submitted again
-    looks: int = 0  # in which it had ended and left no result
+    id: str
+    state: str = "PENDING"  # as printed last
+    resubmissions: int = 0
+    polls: int = 0  # since the job ended
 
 
 class _Jobs:
@@ -163,93 +167,96 @@ class _Jobs:
 
     def __init__(self, workdir: Path, command: list[str], cluster: Slurm):
         self.workdir, self.command, self.cluster = workdir, command, cluster
-        self.waiting: dict[str, _Waiting] = {}
+        self.waiting: dict[str, _Waiting] = {}  # by name of the run
         self.failed: dict[str, str] = {}
 
     def start(self, names: list[str]) -> None:
-        """Submits the runs that have no job."""
+        """Submits the runs that have no job in the queue."""
         states = self.cluster.states()
         for name in names:
-            job = self._noted(name)
+            job = self._last_job(name)
             if states.get(job, "GONE") not in ENDED:
                 self.waiting[name] = _Waiting(job)
-                _tell(name, f"has job {job} already")
+                _print(name, f"already has job {job}")
         self._submit([name for name in names if name not in self.waiting])
 
     def wait(self) -> None:
-        """Until every job has ended, those that are submitted meanwhile included."""
-        pause, trouble = PAUSES[0], ""
+        """Polls the queue until all jobs have ended, including resubmitted ones."""
+        last_error = ""
         while self.waiting:
             try:
-                changed, trouble = self.look(), ""
-            except InputError as error:  # a busy controller, or one that starts anew
-                if str(error) != trouble:
-                    print(f"{error}; asking again", file=sys.stderr, flush=True)
-                changed, trouble = False, str(error)
-            pause = PAUSES[0] if changed else min(PAUSES[1], 1.5 * pause)
+                self.poll()
+                last_error = ""
+            except InputError as error:  # the Slurm controller is busy or restarting
+                if str(error) != last_error:
+                    print(f"{error}; retrying", file=sys.stderr, flush=True)
+                last_error = str(error)
             if self.waiting:
-                time.sleep(pause)
+                time.sleep(POLL_SECONDS)
 
-    def look(self) -> bool:
-        """One look at the queue; whether it was different from the last."""
-        states, lost, changed = self.cluster.states(), [], False
-        for name, one in list(self.waiting.items()):
-            state = states.get(one.job, "GONE")
-            if state not in ENDED:
-                one.looks = 0
-                if state != one.state and state in WORDS:
-                    one.state, changed = state, True
-                    _tell(name, f"{WORDS[state]}, job {one.job}")
+    def poll(self) -> None:
+        """Reads the queue once, prints changes and resubmits lost jobs."""
+        states, lost = self.cluster.states(), []
+        for name, job in list(self.waiting.items()):
+            state = states.get(job.id, "GONE")
+            if state in ENDED:
+                if self._is_lost(name, job, state):
+                    lost.append(name)
                 continue
-            changed = True
-            one.looks += 1
-            error = self.workdir / name / ERROR
-            if is_finished(self.workdir / name):
-                del self.waiting[name]
-                _tell(name, "finished")
-            elif error.exists():
-                self._fail(name, error.read_text(errors="replace").strip())
-            elif self._noted(name) != one.job:  # submitted again by another one who waits
-                one.job, one.looks = self._noted(name), 0
-            elif one.looks < LOOKS:
-                pass
-            elif state == "CANCELLED":
-                self._fail(name, f"job {one.job} was cancelled")
-            elif one.again < AGAIN:
-                _tell(name, f"job {one.job} ended without a result ({state})")
-                lost.append(name)
-            else:
-                log = self.cluster.log(one.job)
-                self._fail(name, f"{1 + AGAIN} jobs ended without a result ({state}); see {log}")
+            job.polls = 0
+            if state != job.state and state in REPORTED:
+                job.state = state
+                _print(name, f"{REPORTED[state]}, job {job.id}")
         self._submit(lost)
-        return changed
+
+    def _is_lost(self, name: str, job: _Waiting, state: str) -> bool:
+        """Handles an ended job. Returns whether it left no result and has to be resubmitted."""
+        job.polls += 1
+        error = self.workdir / name / ERROR
+        if is_finished(self.workdir / name):
+            del self.waiting[name]
+            _print(name, "finished")
+        elif error.exists():
+            self._fail(name, error.read_text(errors="replace").strip())
+        elif self._last_job(name) != job.id:  # another process has resubmitted it
+            job.id, job.polls = self._last_job(name), 0
+        elif job.polls < POLLS:
+            pass
+        elif state == "CANCELLED":
+            self._fail(name, f"job {job.id} was cancelled")
+        elif job.resubmissions == RESUBMISSIONS:
+            log = self.cluster.log(job.id)
+            count = 1 + RESUBMISSIONS
+            self._fail(name, f"{count} jobs ended without a result ({state}); see {log}")
+        else:
+            _print(name, f"job {job.id} ended without a result ({state})")
+            return True
+        return False
 
     def _submit(self, names: list[str]) -> None:
         if not names:
             return
         for name in names:
-            (self.workdir / name).mkdir(parents=True, exist_ok=True)
             (self.workdir / name / ERROR).unlink(missing_ok=True)
         ids = self.cluster.submit([Job([*self.command, name]) for name in names])
         for name, job in zip(names, ids, strict=True):
-            (self.workdir / name / JOB).write_text(job + "\n")
-            again = self.waiting[name].again + 1 if name in self.waiting else 0
-            self.waiting[name] = _Waiting(job, again=again)
-        for name in names:
-            one = self.waiting[name]
-            _tell(name, f"submitted{' again' if one.again else ''} as job {one.job}")
+            write_text(self.workdir / name / JOB_ID, job + "\n")
+            is_lost = name in self.waiting
+            count = self.waiting[name].resubmissions + 1 if is_lost else 0
+            self.waiting[name] = _Waiting(job, resubmissions=count)
+            _print(name, f"{'resubmitted' if is_lost else 'submitted'} as job {job}")
 
     def _fail(self, name: str, reason: str) -> None:
-        (self.workdir / name / ERROR).write_text(reason + "\n")
+        write_text(self.workdir / name / ERROR, reason + "\n")
         del self.waiting[name]
         self.failed[name] = reason
-        _tell(name, f"failed: {reason}")
+        _print(name, f"failed: {reason}")
 
-    def _noted(self, name: str) -> str:
-        """The id of the run's last job; empty if there was none."""
-        path = self.workdir / name / JOB
+    def _last_job(self, name: str) -> str:
+        """The id of the run's last job, or an empty string."""
+        path = self.workdir / name / JOB_ID
         return path.read_text().strip() if path.exists() else ""
 
 
-def _tell(name: str, what: str) -> None:
-    print(f"{name}: {what}", flush=True)
+def _print(name: str, message: str) -> None:
+    print(f"{name}: {message}", flush=True)

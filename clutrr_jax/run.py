@@ -1,0 +1,140 @@
+"""A single run: generate or read the data, train and test the models, write the report.
+
+A run folder holds `config.json` (the settings), `data.json` (the fingerprint of the stories),
+`data/` (the stories, if they are generated), one folder per model (see
+`clutrr_jax.training.loop`), and the report: `report.html`, `results.md`, `results.json` and
+`curve.png`. Running into the same folder again resumes where the last run ended.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from flax.traverse_util import flatten_dict
+
+from clutrr_jax.command import folder_lock
+from clutrr_jax.data.prepare import GENERATE, Prepared, prepare_run
+from clutrr_jax.models import MODELS
+from clutrr_jax.report.tables import plain_text, results_table
+from clutrr_jax.report.write import write_report
+from clutrr_jax.training import distributed, preemption
+from clutrr_jax.training.loop import device_name, run_model
+from clutrr_jax.training.settings import check
+from generator.errors import InputError, at
+from generator.files import read_json, write_text
+
+# Writes the stories for the settings `config.generate` into a folder.
+WriteStories = Callable[[dict[str, Any], Path], None]
+
+
+def run(config: Any, workdir: Path, write_stories: WriteStories) -> None:
+    """Trains and tests the models of a run and writes its report.
+
+    On several hosts every host calls this function. The first host writes the run folder; the
+    others generate the same stories into a temporary folder.
+
+    Args:
+      config: a ConfigDict with the settings in `experiments/base.py`.
+      workdir: the run folder. It is created if necessary.
+      write_stories: called with `config.generate` as a dict and a folder, if stories are generated.
+    Raises:
+      FolderLocked: another process is running in this folder.
+      InputError: a wrong setting, unreadable data, or a folder that holds another run.
+    """
+    models = model_names(config.models)
+    _check_models_and_data(config, models)
+    check(config, models)
+    _print(f"Running on {device_name()}.")
+    preemption.install_handler()
+    if not distributed.first():
+        with TemporaryDirectory() as folder:
+            _train_and_test(config, models, workdir, Path(folder), write_stories)
+        return
+    with folder_lock(workdir):
+        check_or_write_config(workdir / "config.json", identity(config))
+        data = _train_and_test(config, models, workdir, workdir / "data", write_stories)
+        results = write_report(models, config.to_dict(), data, workdir, device_name())
+    print(f"\n{plain_text(results_table(results))}\n\nReport: {workdir / 'report.html'}")
+
+
+def model_names(models: str) -> list[str]:
+    """Splits comma-separated model names and removes duplicates.
+
+    Raises:
+      InputError: a name that is not in the registry.
+    """
+    names = list(dict.fromkeys(name.strip() for name in models.split(",")))
+    for name in names:
+        if name not in MODELS:
+            raise InputError(f'no model "{name}", expected some of {", ".join(MODELS)}')
+    return names
+
+
+def _check_models_and_data(config: Any, models: list[str]) -> None:
+    if config.data != GENERATE:
+        return
+    for name in models:
+        if MODELS[name].kind == "states":
+            raise InputError(
+                f'data "{GENERATE}": model "{name}" reads the states of a frozen BERT, which are '
+                "computed once for all epochs; expected --config.data= or a data set"
+            )
+    if config.generate.dev_rows not in (0, "0"):
+        raise InputError(
+            f'data "{GENERATE}": generate.dev_rows is {config.generate.dev_rows}, expected 0: the '
+            "dev stories are a fraction of the first train stories, train.dev_fraction"
+        )
+
+
+def _train_and_test(
+    config: Any, models: list[str], workdir: Path, stories: Path, write_stories: WriteStories
+) -> Prepared:
+    """Runs on every host. `stories` is this host's folder for generated stories."""
+    if config.data in ("", GENERATE):
+        _print(f"Generating stories in {workdir / 'data'}")
+        write_stories(config.generate.to_dict(), stories)
+    data = prepare_run(config.data, config.generate.to_dict(), stories)
+    _print(f"Read {len(data.train):,} train and {len(data.test):,} test stories.")
+    if distributed.first():
+        check_or_write_config(workdir / "data.json", {"stories": data.fingerprint})
+    distributed.meet("data")
+    distributed.check(identity(config) | {"data": data.fingerprint})
+    for name in models:
+        run_model(name, config, data, workdir / name)
+        distributed.meet(f"end of {name}")
+    return data
+
+
+def _print(text: str) -> None:
+    """Prints on the first host only."""
+    if distributed.first():
+        print(text, flush=True)
+
+
+def identity(config: Any) -> dict[str, Any]:
+    """Returns the settings that determine a run's results, by dotted name."""
+    settings = flatten_dict(config.to_dict(), sep=".")
+    del settings["tensorboard"]
+    return settings
+
+
+def check_or_write_config(path: Path, settings: dict[str, Any]) -> None:
+    """Writes the settings as JSON, or checks that the existing file holds the same settings.
+
+    Raises:
+      InputError: the file holds other settings, is damaged, or cannot be written.
+    """
+    settings = json.loads(json.dumps(settings))  # tuples become lists, as in the file
+    if not path.exists():
+        write_text(path, json.dumps(settings, indent=1) + "\n")
+        return
+    before = read_json(path)
+    for name in before | settings:
+        if before.get(name) != settings.get(name):
+            raise InputError(
+                f"{at(path)}: belongs to a run with another configuration: {name} was "
+                f'"{before.get(name)}", now "{settings.get(name)}"; expected the same settings, or '
+                "another --workdir"
+            )

@@ -1,0 +1,91 @@
+"""Runs the cells of a grid, in this process or as Slurm jobs, and writes the report."""
+
+import sys
+from pathlib import Path
+
+from ml_collections import ConfigDict
+
+from clutrr_jax.command import FolderLocked
+from clutrr_jax.report.tables import plain_text
+from clutrr_jax.run import WriteStories, check_or_write_config, identity, run
+from clutrr_jax.training.settings import check
+from experiments.grid import definition, report, slurm
+from experiments.grid.measured import is_finished
+from experiments.loader import one_line
+from generator.files import write_text
+
+
+def run_grid(
+    config: ConfigDict, workdir: Path, launcher: str, options: ConfigDict, command: list[str]
+) -> int:
+    """Runs the unfinished cells of a grid and writes its report.
+
+    Args:
+      config: the settings of the grid.
+      workdir: the folder of the grid, with one folder per cell.
+      launcher: "local" runs in this process; "slurm" submits jobs and waits for them; "job" runs
+        without writing a report, since other cells run at the same time.
+      options: the options of Slurm jobs, see `slurm.settings`.
+      command: the command line of this process, which Slurm jobs repeat.
+    Returns:
+      1 if a cell failed, else 0.
+    Raises:
+      InputError: a wrong setting, or the folder holds cells with other settings.
+    """
+    cells = definition.cells(config)
+    selected = definition.select(config, cells)
+    for cell in selected:
+        check(cell.config, [cell.model])
+    if launcher == "job":
+        return 1 if run_here(selected, workdir, config.grid.write_stories) else 0
+    for cell in cells:
+        path = workdir / cell.name / "config.json"
+        if path.exists():
+            check_or_write_config(path, identity(cell.config))
+    if launcher == "slurm":
+        failed = run_on_slurm(config.name, selected, workdir, options, command)
+    else:
+        failed = run_here(selected, workdir, config.grid.write_stories)
+    results, table = report.write(config, cells, workdir)
+    print(f"\n{plain_text(table)}\n\n{report.claims_text(results)}")
+    print(f"\nReport: {workdir / 'report.html'}")
+    for name, reason in failed.items():
+        print(f"failed: {name}: {reason}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def run_here(
+    cells: list[definition.Cell], workdir: Path, write_stories: WriteStories
+) -> dict[str, str]:
+    """Runs the unfinished cells one after the other. Returns {name of a failed cell: reason}."""
+    failed = {}
+    for index, cell in enumerate(cells, start=1):
+        folder = workdir / cell.name
+        if is_finished(folder):
+            continue
+        print(f"\n[{index}/{len(cells)}] {cell.name}", flush=True)
+        (folder / report.ERROR).unlink(missing_ok=True)
+        try:
+            run(cell.config, folder, write_stories)
+        except FolderLocked:
+            print("Skipped: another process is running it.", flush=True)
+        except Exception as error:  # the other cells run, whatever the error
+            failed[cell.name] = one_line(error)
+            write_text(folder / report.ERROR, failed[cell.name] + "\n")
+            print(f"failed: {failed[cell.name]}", file=sys.stderr, flush=True)
+    return failed
+
+
+def run_on_slurm(
+    name: str,
+    cells: list[definition.Cell],
+    workdir: Path,
+    options: ConfigDict,
+    command: list[str],
+) -> dict[str, str]:
+    """Runs each unfinished cell as a Slurm job. Returns {name of a failed cell: reason}."""
+    names = [cell.name for cell in cells if not is_finished(workdir / cell.name)]
+    if not names:
+        return {}
+    cluster = slurm.Slurm(name, workdir / "slurm", options)
+    return slurm.run(names, workdir, [*command, "--launcher=job", "--config.only"], cluster)
