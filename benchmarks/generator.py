@@ -9,7 +9,7 @@ import argparse
 import time
 from collections.abc import Callable
 
-from generator.blocks import block
+from generator.blocks import BLOCK, block
 from generator.config import Config, parse_tasks
 from generator.errors import Parser
 from generator.hold_out import split_bank
@@ -17,7 +17,6 @@ from generator.paraphrases.load import load_bank
 from generator.write import FORMATS, Piece, Renderer
 
 TASKS = ("1.2", "1.3", "5.3", "1.10")
-BLOCK = 1024  # stories
 
 
 def main(argv: list[str]) -> int:

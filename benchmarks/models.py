@@ -25,19 +25,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from flax import nnx
 from ml_collections import ConfigDict
 
 from benchmarks import positive_int
 from benchmarks.flops import matmul_flops
+from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.batching import TEST_BATCH, pack, plan_shapes, targets
 from clutrr_jax.data.prepare import prepare
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.common import split
+from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.models.pretrained.frozen_states import with_states
 from clutrr_jax.training.loop import device_name
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.steps import build
+from clutrr_jax.training.trainer import Trainer
 from experiments.base import base
 from generator.config import Config
 from generator.errors import InputError, Parser, at
@@ -169,16 +169,16 @@ def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         spec, replicas = MODELS[name], Replicas(count)
         settings = ConfigDict(spec.config)
         data = with_states(words, settings) if spec.kind == "states" else words
-        programs = build(spec, settings, train, data.sizes, data.train_stories, replicas)
-        state, _ = jax.block_until_ready(programs.epoch(programs.init(), 1))
+        trainer = Trainer(spec, settings, train, data.sizes, data.train_stories, replicas)
+        state, _ = jax.block_until_ready(trainer.epoch(trainer.init(), 1))
         epochs = []
         for epoch in range(2, 2 + arguments.repeats):
             start = time.perf_counter()
-            state, _ = jax.block_until_ready(programs.epoch(state, epoch))
+            state, _ = jax.block_until_ready(trainer.epoch(state, epoch))
             epochs.append(time.perf_counter() - start)
-        test = partial(programs.predict, state.params, state.other, data.test_stories)
+        test = partial(trainer.predict, state.params, state.buffers, data.test_stories)
         tests = seconds(test, arguments.repeats)
-        flops = partial(flops_per_story, spec, settings, data)
+        flops = partial(flops_per_story, ModelDef(spec, settings, data.sizes))
         test_batch = min(TEST_BATCH, len(data.test))
         yield {
             "model": name,
@@ -224,25 +224,23 @@ def peak_memory() -> float:
     return int(most.split()[1]) * 1024 / 1e9
 
 
-def flops_per_story(
-    spec: Any, settings: Any, data: Any, stories: Any, batch: int, train: bool
-) -> float:
+def flops_per_story(definition: ModelDef, stories: StoryArrays, batch: int, train: bool) -> float:
     """Matmul FLOPs per story of a gradient (`train`) or a prediction, padding included.
 
     Averages over the padded shapes that `stories` are packed to, weighted by their stories.
     """
-    model = spec.model(settings, data.sizes, rngs=nnx.Rngs(0))
-    if train:
-        model.train()
-    else:
-        model.eval()
-    graph, params, other = split(model)
+    params, buffers = definition.init(jax.random.key(0))
     total = 0.0
-    for shape, rows in zip(*plan_shapes(spec.kind, stories, batch), strict=True):
+    for shape, rows in zip(*plan_shapes(definition.spec.kind, stories, batch), strict=True):
         packed = pack(stories, jnp.arange(shape.stories), shape)
 
         def logits(params: Any, packed: Any = packed) -> jax.Array:
-            return nnx.merge(graph, params, other, copy=True)(packed)
+            model = definition.merge(params, buffers, jax.random.key(0))
+            if train:
+                model.train()
+            else:
+                model.eval()
+            return model(packed)
 
         def loss(params: Any, packed: Any = packed) -> jax.Array:
             losses = optax.softmax_cross_entropy_with_integer_labels(
