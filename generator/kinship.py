@@ -7,6 +7,8 @@ relations and rules from the tables in this file.
 Source: Sinha et al. 2019 (EMNLP), appendix 1.2.
 """
 
+from functools import cache
+
 import numpy as np
 
 MALE, FEMALE = 0, 1
@@ -58,6 +60,28 @@ RULE_TABLE = np.array(
 # Composition of two predicates, [11, 11]; -1 if no rule applies.
 COMPOSE = np.full((NUM_PREDICATES, NUM_PREDICATES), -1)
 COMPOSE[RULE_TABLE[:, 0], RULE_TABLE[:, 1]] = RULE_TABLE[:, 2]
+
+
+@cache
+def path_heads(clause: tuple[int, ...]) -> frozenset[int]:
+    """Returns all predicates that the rules derive for the ends of a path, in any order of steps.
+
+    The rules do not distinguish people: for "A's son is B, B's mother is C, C's father is D" they
+    derive that D is A's father, although C may be A's wife.
+
+    Args:
+      clause: the predicates along the path.
+    """
+    if len(clause) == 1:
+        return frozenset(clause)
+    return frozenset(
+        int(COMPOSE[first, second])
+        for cut in range(1, len(clause))
+        for first in path_heads(clause[:cut])
+        for second in path_heads(clause[cut:])
+        if COMPOSE[first, second] >= 0
+    )
+
 
 # The ids 0..20 match the Hugging Face data set `CLUTRR/v1`, which lacks brother-in-law.
 RELATIONS = (

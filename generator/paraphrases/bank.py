@@ -1,9 +1,9 @@
-"""The embedded paraphrase bank: little stories for every clause of length 1, 2 and 3.
+"""The embedded paraphrase bank: short stories for every clause of one, two or three facts.
 
-The frames of `generator.paraphrase_frames` are fitted to every clause that the rules allow, alone
-or one after another, and filled with words. A paraphrase names the relation of each two neighbors
-on the path and no other relation. "His" stands only where it can mean but one person, and ages are
-such that all people on the path can have them.
+All clauses that the rules allow are covered by frames (`generator.paraphrases.frames`), alone or
+in sequence, filled with words. A paraphrase names the relation of each two neighbors on the path
+and no other relation. "His" is used only where it is unambiguous, and the ages of all people on the
+path are plausible.
 """
 
 import re
@@ -14,13 +14,13 @@ from itertools import accumulate, cycle, pairwise, product
 from random import Random
 
 from generator.kinship import (
-    COMPOSE,
     GENDERS,
     INVERSE,
     NUM_PREDICATES,
     PREDICATE_ID,
     RELATION_OF,
     RELATIONS,
+    path_heads,
 )
 from generator.paraphrases.frames import (
     AGES,
@@ -38,10 +38,22 @@ from generator.paraphrases.frames import (
 )
 from generator.text import Bank
 
+# Paraphrases per clause of 1, 2 and 3 facts. The paper (table 1) has 93, 33 and 10, without
+# distinguishing the gender of the first person.
+PER_CLAUSE = {1: 56, 2: 20, 3: 8}
+# The lengths of the frames that cover 1, 2 and 3 facts, used in turn. Frames of three facts are
+# short, and short texts overlap more than long ones, so they are rare.
+_FRAME_LENGTHS: dict[int, list[tuple[int, ...]]] = {
+    1: [(1,)],
+    2: [(2,), (1, 1)],
+    3: [(3,), (1, 1, 1), (2, 1), (1, 1, 1), (1, 2), (1, 1, 1), (2, 1), (1, 2)],
+}
+_MAX_ATTEMPTS = 40  # to find frames that go together
+
 _SPOUSE = PREDICATE_ID["SO"]
 _CHILD, _PARENT = PREDICATE_ID["child"], PREDICATE_ID["inv-child"]
-# How many years older than X someone is who is the ... of X.
-_OLDER = {
+# Range of the age of Y minus the age of X, in years, by the predicate of Y relative to X.
+_AGE_DIFFERENCE = {
     PREDICATE_ID[name]: years
     for name, years in {
         "child": (-45, -18),
@@ -56,94 +68,76 @@ _OLDER = {
         "inv-un": (2, 50),
     }.items()
 }
-# Whoever is married, or came to the family by marriage, is grown up.
-_MARRIED_AGE = 20
-_MARRIED = {PREDICATE_ID[name] for name in ("SO", "in-law", "inv-in-law")}
+_MIN_MARRIED_AGE = 20
+_IMPLIES_MARRIAGE = {PREDICATE_ID[name] for name in ("SO", "in-law", "inv-in-law")}
 
-# How paths of 1, 2 and 3 facts are cut into frames, in turn. A frame of three facts is short, and
-# short texts overlap more than long ones, so there are few of them.
-_CUTS: dict[int, list[tuple[int, ...]]] = {
-    1: [(1,)],
-    2: [(2,), (1, 1)],
-    3: [(3,), (1, 1, 1), (2, 1), (1, 1, 1), (1, 2), (1, 1, 1), (2, 1), (1, 2)],
-}
-_NEW_CLAUSE = re.compile(
+_NEW_GRAMMATICAL_CLAUSE = re.compile(
     r"[.;:!?]|, (?:and|but|so|while|which|yet|as|whereas|who|whom|for)\b"
     r"| (?:while|because|when|until|since|that|if|where|after)\b"
 )
-# Paraphrases for each clause of length 1, 2, 3. The paper (table 1, genders of the first person
-# not told apart) has 93, 33 and 10.
-PER_CLAUSE = {1: 56, 2: 20, 3: 8}
-
-_UNCLEAR = -1  # no person on the path
+_A_BEFORE_VOWEL = re.compile(r"\b([Aa]) (?=[aeio]|u(?!n[iu]|k|s|t))")
+_UNCLEAR = -1  # subject of a grammatical clause with several candidates
 Clause = tuple[int, ...]  # predicates along the path
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
-    """A frame on the people start, start + 1, ... of a path."""
+class PlacedFrame:
+    """A frame about the people start, start + 1, ... of a path."""
 
     frame: Frame
     start: int
-    chain: str  # the frame's, or the same backwards
-    ages: Ages
+    chain: str  # that of the frame, or reversed
+    ages: Ages  # in the order of `chain`
 
     @property
     def people(self) -> dict[str, int]:
-        """The place on the path of each person of the frame."""
+        """Position on the path of each person of the frame."""
         return {person: self.start + i for i, person in enumerate(self.chain)}
 
 
-def _heads(clause: Clause) -> set[int]:
-    """What the ends of a path may be to each other, by the rules in any bracketing."""
-    if len(clause) == 1:
-        return set(clause)
-    return {
-        int(COMPOSE[first, second])
-        for cut in range(1, len(clause))
-        for first, second in product(_heads(clause[:cut]), _heads(clause[cut:]))
-        if COMPOSE[first, second] >= 0
-    }
-
-
 def clauses(length: int) -> list[tuple[Clause, tuple[int, ...]]]:
-    """Every clause that the rules fold to some head, with the genders of its people.
+    """Returns all clauses for which the rules derive an answer, with the genders of their people.
 
     Returns:
-      (predicates [length], genders [length + 1]); a husband's spouse is a wife and vice versa.
+      (predicates [length], genders [length + 1]); spouses have opposite genders.
     """
-    in_rules = [p for p in range(NUM_PREDICATES) if p in _OLDER]
+    predicates = [p for p in range(NUM_PREDICATES) if p in _AGE_DIFFERENCE]
     return [
         (clause, genders)
-        for clause in product(in_rules, repeat=length)
-        if _heads(clause)
+        for clause in product(predicates, repeat=length)
+        if path_heads(clause)
         for genders in product(range(len(GENDERS)), repeat=length + 1)
         if all(p != _SPOUSE or genders[i] != genders[i + 1] for i, p in enumerate(clause))
     ]
 
 
 @cache
-def believable(clause: Clause, *pieces: tuple[int, Ages]) -> bool:
-    """Whether people can have all the relations of a path and the ages of (start, ages) pieces."""
+def is_plausible(clause: Clause, *pieces: tuple[int, Ages]) -> bool:
+    """Returns True if people on a path can have the ages that frames require.
+
+    Args:
+      clause: predicates along the path.
+      *pieces: position of the first person, and age ranges, of each frame.
+    """
     ages = [AGES["any"]] * (len(clause) + 1)
     for start, piece in pieces:
         for i, (youngest, oldest) in enumerate(piece, start):
             ages[i] = max(ages[i][0], youngest), min(ages[i][1], oldest)
     for i, predicate in enumerate(clause):
-        if predicate in _MARRIED:
+        if predicate in _IMPLIES_MARRIAGE:
             for j in (i, i + 1):
-                ages[j] = max(ages[j][0], _MARRIED_AGE), ages[j][1]
+                ages[j] = max(ages[j][0], _MIN_MARRIED_AGE), ages[j][1]
     low, high = ages[0]
     for predicate, (youngest, oldest) in zip(clause, ages[1:], strict=True):
         if low > high:
             return False
-        older = _OLDER[predicate]
-        low, high = max(low + older[0], youngest), min(high + older[1], oldest)
+        difference = _AGE_DIFFERENCE[predicate]
+        low, high = max(low + difference[0], youngest), min(high + difference[1], oldest)
     return low <= high
 
 
-def _same_person(clause: Clause, genders: Sequence[int], i: int) -> bool:
-    """Whether the persons i and i + 2 can only be one and the same, as in "her son's mother"."""
+def _must_be_equal(clause: Clause, genders: Sequence[int], i: int) -> bool:
+    """True if persons i and i + 2 are necessarily the same person, as in "her son's mother"."""
     pair = clause[i : i + 2]
     return pair == (_SPOUSE, _SPOUSE) or (
         pair == (_CHILD, _PARENT) and genders[i] == genders[i + 2]
@@ -151,66 +145,73 @@ def _same_person(clause: Clause, genders: Sequence[int], i: int) -> bool:
 
 
 @cache
-def _placed(start: int, facts: int) -> tuple[Placed, ...]:
-    """All frames of so many facts, either way round, on the path from person `start`."""
+def _placed_frames(start: int, num_facts: int) -> tuple[PlacedFrame, ...]:
+    """All frames of a length, in both directions, at person `start` of a path."""
     return tuple(
-        Placed(frame, start, frame.chain[::way], frame.ages[::way])
+        PlacedFrame(frame, start, frame.chain[::direction], frame.ages[::direction])
         for frame in frames()
-        if frame.facts == facts
-        for way in (1, -1)
+        if frame.num_facts == num_facts
+        for direction in (1, -1)
     )
 
 
 @cache
-def _fitting(clause: Clause, start: int, facts: int) -> tuple[Placed, ...]:
-    """Those of `_placed` that suit the relations of a clause."""
-    first = {"P": clause[start], "Q": int(INVERSE[clause[start]])}  # what Q would be to P
+def _fitting_frames(clause: Clause, start: int, num_facts: int) -> tuple[PlacedFrame, ...]:
+    """The `_placed_frames` that suit the relations of a clause."""
+    predicate_of_q = {"P": clause[start], "Q": int(INVERSE[clause[start]])}  # by first person
     return tuple(
         placed
-        for placed in _placed(start, facts)
-        if (facts > 1 or first[placed.chain[0]] in placed.frame.kin)
-        and believable(clause, (start, placed.ages))
+        for placed in _placed_frames(start, num_facts)
+        if (num_facts > 1 or predicate_of_q[placed.chain[0]] in placed.frame.predicates)
+        and is_plausible(clause, (start, placed.ages))
     )
 
 
-class Writer:
-    """Draws the frames, words and pronouns of one clause's paraphrases.
+class ClauseWriter:
+    """Samples the frames, words and pronouns for the paraphrases of one clause.
 
     Args:
       clause: predicates along the path, [k].
       genders: of the people on the path, [k + 1].
-      random: source of chance.
+      random: random generator.
     """
 
     def __init__(self, clause: Clause, genders: Sequence[int], random: Random):
         self.clause, self.genders, self.random = clause, genders, random
-        self.spent: set[Frame] = set()  # no frame twice in a clause
+        self.used_frames: set[Frame] = set()  # a clause uses each frame once
 
-    def pick(self, options: Sequence):
-        # random() alone is promised to stay the same in all versions of Python.
+    def choose(self, options: Sequence):
+        # Python guarantees reproducibility across versions only for random().
         return options[int(self.random.random() * len(options))]
 
-    def place(self, cuts: Sequence[int]) -> list[Placed] | None:
-        """A fresh frame for each piece of the path; None where no fresh ones go together."""
-        for _ in range(40):
-            placed: list[Placed] = []
+    def place(self, lengths: Sequence[int]) -> list[PlacedFrame] | None:
+        """Chooses unused frames that cover the path.
+
+        Args:
+          lengths: number of facts of each frame.
+
+        Returns:
+          The frames, or None if no compatible ones were found.
+        """
+        for _ in range(_MAX_ATTEMPTS):
+            placed: list[PlacedFrame] = []
             start = 0
-            for facts in cuts:
-                placed.append(self.pick(_fitting(self.clause, start, facts)))
-                start += facts
-            fresh = {place.frame for place in placed} - self.spent
+            for num_facts in lengths:
+                placed.append(self.choose(_fitting_frames(self.clause, start, num_facts)))
+                start += num_facts
+            unused = {place.frame for place in placed} - self.used_frames
             pieces = [(place.start, place.ages) for place in placed]
             if (
-                len(fresh) == len(placed)
-                and believable(self.clause, *pieces)
-                and all(self._unmistakable(place) for place in placed)
+                len(unused) == len(placed)
+                and is_plausible(self.clause, *pieces)
+                and all(self._is_unambiguous(place) for place in placed)
             ):
-                self.spent |= fresh
+                self.used_frames |= unused
                 return placed
         return None
 
-    def _unmistakable(self, placed: Placed) -> bool:
-        """Whether every noun without its name can mean one person only, by the gender."""
+    def _is_unambiguous(self, placed: PlacedFrame) -> bool:
+        """True if each noun without a name can refer to one person only, by gender."""
         gender = {person: self.genders[i] for person, i in placed.people.items()}
         return all(
             gender[who] != gender[other]
@@ -219,85 +220,99 @@ class Writer:
             if other not in (whose, who)
         )
 
-    def write(self, placed: Sequence[Placed]) -> str:
-        seen: set[str] = set()  # words drawn
+    def write(self, placed: Sequence[PlacedFrame]) -> str:
+        """Returns the text of a sequence of frames, with placeholders for names."""
+        used_words: set[str] = set()
         texts: list[str] = []
-        told: set[int] = set()  # the people of the piece before
+        previous: set[int] = set()  # the people of the previous frame
         for place in placed:
             people = place.people
-            texts.append(self._sentence(place.frame.parts, people, told, seen))
-            told = set(people.values())
-        return re.sub(r"\b([Aa]) (?=[aeio]|u(?!n[iu]|k|s|t))", r"\1n ", " ".join(texts))
+            texts.append(self._fill(place.frame.parts, people, previous, used_words))
+            previous = set(people.values())
+        return _A_BEFORE_VOWEL.sub(r"\1n ", " ".join(texts))
 
-    def _sentence(
-        self, parts: Sequence[Part], people: dict[str, int], told: set[int], seen: set[str]
+    def _fill(
+        self,
+        parts: Sequence[Part],
+        people: dict[str, int],
+        previous: set[int],
+        used_words: set[str],
     ) -> str:
+        """Returns the text of one frame."""
         out = []
         mentioned: set[int] = set()
-        subject: int | None = None  # whom the clause mentions first
+        subject: int | None = None  # first person in the current grammatical clause
         for i, part in enumerate(parts):
             if isinstance(part, str):
                 out.append(part)
-                if _NEW_CLAUSE.search(part):
+                if _NEW_GRAMMATICAL_CLAUSE.search(part):
                     subject = None
-            elif isinstance(part, Slot):
-                word = self.pick(words()[part.words])
-                while word in seen:
-                    word = self.pick(words()[part.words])
-                seen.add(word)
-                out.append(word)
-            elif isinstance(part, Noun):
-                word = self._relation(people[part.whose], people[part.who])
-                out.append(self.pick(words().get(word, (word,))))
+                continue
+            if isinstance(part, Slot):
+                out.append(self._unused_word(part.words, used_words))
+                continue
+            if isinstance(part, Noun):
+                relation = self._relation(people[part.whose], people[part.who])
+                out.append(self.choose(words().get(relation, (relation,))))
+                continue
+            person = people[part.person]
+            if isinstance(part, Name):
+                is_possessive = str(parts[i + 1]).startswith("'s")
+                is_first = i == 0 and str(parts[1]).startswith(" ")
+                out.append(self._name(person, previous if is_first else set()))
             else:
-                person = people[part.person]
-                if isinstance(part, Name):
-                    owns = str(parts[i + 1]).startswith("'s")
-                    word = f"{{{person}}}"
-                    starts = i == 0 and str(parts[1]).startswith(" ")
-                    if starts and self._clear(person, told):
-                        word = PRONOUNS[self.genders[person]][0].capitalize()
-                else:
-                    owns = part.case == POSSESSIVE
-                    word = PRONOUNS[self.genders[person]][part.case]
-                    word = word.capitalize() if part.capital else word
-                    others = mentioned - {people[part.of]} if part.of else ()
-                    if subject != person and self._alike(person, others):
-                        word = f"{{{person}}}'s"  # "his" could be that of another
-                out.append(word)
-                mentioned.add(person)
-                if subject is None and not owns:
-                    subject = person
-                elif isinstance(part, Pronoun) and not owns and subject != person:
-                    subject = _UNCLEAR  # "Carl took him to his son": whose?
+                is_possessive = part.case == POSSESSIVE
+                others = mentioned - {people[part.of]} if part.of else set()
+                out.append(self._pronoun(part, person, set() if subject == person else others))
+            mentioned.add(person)
+            if subject is None and not is_possessive:
+                subject = person
+            elif isinstance(part, Pronoun) and not is_possessive and subject != person:
+                subject = _UNCLEAR  # "Carl took him to his son": whose son?
         return "".join(out)
 
-    def _alike(self, person: int, others: Iterable[int]) -> bool:
-        """Whether some other has the gender of a person."""
+    def _unused_word(self, name: str, used: set[str]) -> str:
+        word = self.choose(words()[name])
+        while word in used:
+            word = self.choose(words()[name])
+        used.add(word)
+        return word
+
+    def _name(self, person: int, previous: set[int]) -> str:
+        """The placeholder of a person, or "He" if that clearly is one of the previous people."""
+        is_clear = person in previous and not self._has_same_gender(person, previous)
+        if is_clear and self.random.random() < 0.5:
+            return PRONOUNS[self.genders[person]][0].capitalize()
+        return f"{{{person}}}"
+
+    def _pronoun(self, part: Pronoun, person: int, others: set[int]) -> str:
+        """A pronoun, or the possessive name if a pronoun could refer to one of the others."""
+        if self._has_same_gender(person, others):
+            return f"{{{person}}}'s"
+        word = PRONOUNS[self.genders[person]][part.case]
+        return word.capitalize() if part.capital else word
+
+    def _has_same_gender(self, person: int, others: Iterable[int]) -> bool:
         return any(
             self.genders[other] == self.genders[person] for other in others if other != person
         )
 
-    def _clear(self, person: int, told: set[int]) -> bool:
-        """Whether a pronoun can open the next piece: it could mean nobody else told of before."""
-        clear = person in told and not self._alike(person, told)
-        return clear and self.random.random() < 0.5
-
     def _relation(self, a: int, b: int) -> str:
+        """The relation of neighbor b to person a on the path."""
         predicate = self.clause[a] if b > a else INVERSE[self.clause[b]]
         return RELATIONS[RELATION_OF[predicate, self.genders[b]]]
 
 
 def _paraphrases(clause: Clause, genders: Sequence[int], random: Random) -> tuple[str, ...]:
-    writer = Writer(clause, genders, random)
-    doubles = [i for i in range(len(clause) - 1) if _same_person(clause, genders, i)]
+    writer = ClauseWriter(clause, genders, random)
+    equal = [i for i in range(len(clause) - 1) if _must_be_equal(clause, genders, i)]
     texts: set[str] = set()
-    for cuts in cycle(_CUTS[len(clause)]):
-        starts = [0, *accumulate(cuts)]
-        # One frame with somebody and their double would be absurd; two frames are not.
-        if any(start <= i < end - 1 for i in doubles for start, end in pairwise(starts)):
+    for lengths in cycle(_FRAME_LENGTHS[len(clause)]):
+        starts = [0, *accumulate(lengths)]
+        # A frame must not mention the same person under two names; a sequence of frames may.
+        if any(start <= i < end - 1 for i in equal for start, end in pairwise(starts)):
             continue
-        placed = writer.place(cuts)
+        placed = writer.place(lengths)
         if placed:
             texts.add(writer.write(placed))
         if len(texts) == PER_CLAUSE[len(clause)]:
@@ -307,7 +322,7 @@ def _paraphrases(clause: Clause, genders: Sequence[int], random: Random) -> tupl
 
 @cache
 def bank() -> Bank:
-    """The embedded bank: the same one in every run."""
+    """Returns the embedded bank; it is the same in every process."""
     random = Random(0)
     templates = {}
     for length in PER_CLAUSE:

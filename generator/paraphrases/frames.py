@@ -1,16 +1,16 @@
-"""The frames of the embedded paraphrase bank, and the lists of words that fill them.
+"""The frames of the embedded paraphrase bank, and the word lists that fill them.
 
-A *frame* is a hand-written story of two, three or four relatives in a row. The frames stand in
-`data/`, one a line, under headers that say whom they suit. In a frame
-    P Q R S       are the people. The chain of facts is P-Q, Q-P-R or R-P-Q-S.
-    q r s         is what Q, R is to P and what S is to Q: "brother", "mom", ...
-    p m n         is what P is to Q, P is to R, Q is to S.
+A *frame* is a hand-written story about a chain of two, three or four relatives. The files in
+`data/` contain one frame per line, below headers with its conditions. The markup of a frame:
+    P Q R S       the people. The facts form the chain P-Q, Q-P-R or R-P-Q-S.
+    q r s         nouns: the relation of Q to P, of R to P, of S to Q ("brother", "mom", ...)
+    p m n         nouns: the relation of P to Q, of P to R, of Q to S
     he him his himself, she hir her herself, ze zem zir zemself, xe xem xyr xemself
-                  are the pronouns of P, Q, R and S, whatever their gender.
-    <city>        is a word drawn from that list of `words.txt`; <city2> is another one.
-A header `@ SO sibling | adult kid` says what Q may be to P (two people only; `kin` is anyone but
-a spouse, `blood` a blood relative), and the age of P, Q, ..., so that nobody's mother goes to
-kindergarten.
+                  the pronouns of P, Q, R and S, for either gender
+    <city>        a random word from that list in `words.txt`; <city2> is a different one
+A header `@ SO sibling | adult kid` gives the possible predicates of Q relative to P (only for two
+people; `kin` is any relative but a spouse, `blood` a blood relative) and the age groups of P, Q,
+..., so that no grandmother goes to kindergarten.
 """
 
 import re
@@ -23,9 +23,9 @@ from typing import NamedTuple
 from generator.kinship import PREDICATE_ID
 
 _DATA = Path(__file__).parent / "data"
-# The people of a frame in the order of its chain of facts.
+# The people of a frame in the order of the chain.
 _CHAINS = {"two_people.txt": "PQ", "three_people.txt": "QPR", "four_people.txt": "RPQS"}
-# The noun for what the second is to the first.
+# noun: (X, Y) for the relation of Y to X.
 _NOUNS = {
     "q": ("P", "Q"),
     "p": ("Q", "P"),
@@ -40,7 +40,8 @@ _PRONOUNS = {
     "R": "ze zem zir zemself",
     "S": "xe xem xyr xemself",
 }
-PRONOUNS = (("he", "him", "his", "himself"), ("she", "her", "her", "herself"))  # by gender, case
+# By gender and case.
+PRONOUNS = (("he", "him", "his", "himself"), ("she", "her", "her", "herself"))
 POSSESSIVE = 2  # the case of "his"
 _PRONOUN = {
     word: (person, case)
@@ -51,8 +52,8 @@ _TOKEN = re.compile(
     rf"<(\w+?)\d?>|\b([PQRS])\b|(?<!')\b([{''.join(_NOUNS)}])\b|(?i:\b({'|'.join(_PRONOUN)})\b)"
 )
 _OF_NOUN = re.compile(rf"(?: own| famous| little| <adj>)? ([{''.join(_NOUNS)}])\b")
-# "q Q", "q, Q", "Q, his <adj> q", "Q is my q", "Q, who is P's q", ...
-_BESIDE = (
+# A noun next to the name: "q Q", "q, Q", "Q, his <adj> q", "Q is my q", "Q, who is P's q", ...
+_ADJACENT = (
     r"\b{noun},? {name}\b|\b{name},?(?: (?:over|there|and|which|as|who|whose|is|was|his|her|zir|xyr"
     r"|my|the|a|an|own|famous|also|little|[PQRS]'s|<adj>))* {noun}\b"
 )
@@ -68,11 +69,11 @@ AGES = {
     "old": (62, 90),
     "any": (4, 90),
 }
-Ages = tuple[tuple[int, int], ...]  # youngest and oldest of each person, years
+Ages = tuple[tuple[int, int], ...]  # range of ages per person, years
 
 
 class Slot(NamedTuple):
-    """A word of a list."""
+    """A random word of a list."""
 
     words: str
 
@@ -84,14 +85,14 @@ class Name(NamedTuple):
 
 
 class Noun(NamedTuple):
-    """What `who` is to `whose`."""
+    """The relation of `who` to `whose`."""
 
     whose: str
     who: str
 
 
 class Pronoun(NamedTuple):
-    """He, him, his or himself; `of` is Q in "his q", else empty."""
+    """A pronoun (he, him, his or himself). In "his q", `of` is Q; otherwise it is empty."""
 
     person: str
     case: int
@@ -104,24 +105,22 @@ Part = str | Slot | Name | Noun | Pronoun
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A story for a chain of people; ages and chain run in the same order."""
+    """A story about a chain of people."""
 
     chain: str  # such as "QPR"
-    kin: frozenset[int]  # what Q may be to P, for two people; else all predicates
-    ages: Ages
+    predicates: frozenset[int]  # of Q relative to P; all predicates for more than two people
+    ages: Ages  # in the order of the chain
     parts: tuple[Part, ...]
-    nameless: tuple[
-        Noun, ...
-    ]  # those of facts whose noun is never beside the name: "she saw her p"
+    nameless: tuple[Noun, ...]  # nouns that are never next to the name, as in "she saw her p"
 
     @property
-    def facts(self) -> int:
-        """How many facts the frame states."""
+    def num_facts(self) -> int:
+        """Number of facts that the frame states."""
         return len(self.chain) - 1
 
 
 def parse(text: str) -> tuple[Part, ...]:
-    """The parts of a frame; the last one is text."""
+    """Parses the markup of a frame; the last part is always text."""
     parts: list[Part] = []
     end = 0
     for match in _TOKEN.finditer(text):
@@ -145,11 +144,12 @@ def parse(text: str) -> tuple[Part, ...]:
 
 
 def _nameless(text: str, chain: str) -> tuple[Noun, ...]:
+    """The nouns of facts that no noun next to a name states."""
     nouns: list[Noun] = []
     for pair in pairwise(chain):
         letters = [letter for letter, people in _NOUNS.items() if set(people) == set(pair)]
-        beside = (_BESIDE.format(noun=letter, name=_NOUNS[letter][1]) for letter in letters)
-        if not any(re.search(pattern, text) for pattern in beside):
+        adjacent = (_ADJACENT.format(noun=letter, name=_NOUNS[letter][1]) for letter in letters)
+        if not any(re.search(pattern, text) for pattern in adjacent):
             used = (letter for letter in letters if re.search(rf"(?<!')\b{letter}\b", text))
             nouns += [Noun(*_NOUNS[letter]) for letter in used]
     return tuple(nouns)
@@ -157,13 +157,13 @@ def _nameless(text: str, chain: str) -> tuple[Noun, ...]:
 
 @cache
 def frames() -> tuple[Frame, ...]:
-    """All frames, in the order of the files."""
+    """Returns all frames in the order of the files."""
     out = []
     for file, chain in _CHAINS.items():
         for line in (_DATA / file).read_text(encoding="utf-8").splitlines():
             if line.startswith("@"):
-                *kin, ages = line.removeprefix("@").split("|")
-                names = kin[0].split() if kin else ["any"]
+                *relatives, ages = line.removeprefix("@").split("|")
+                names = relatives[0].split() if relatives else ["any"]
                 groups = [_KIN_GROUPS.get(name, (name,)) for name in names]
                 allowed = frozenset(PREDICATE_ID[name] for group in groups for name in group)
                 by_person = dict(zip("PQRS", ages.split(), strict=False))
@@ -175,7 +175,7 @@ def frames() -> tuple[Frame, ...]:
 
 @cache
 def words() -> dict[str, tuple[str, ...]]:
-    """What each slot may hold. A relation's name, too, may be a list: its everyday words."""
+    """Returns the word lists by name. Lists named like a relation contain its everyday words."""
     lines = (_DATA / "words.txt").read_text(encoding="utf-8").splitlines()
     rows = (line.split(": ", 1) for line in lines if line and not line.startswith("#"))
     return {slot: tuple(entries.split(" | ")) for slot, entries in rows}

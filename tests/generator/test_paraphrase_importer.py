@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generator.__main__ import main
@@ -19,7 +19,7 @@ MAN = GENDERS.index("male")
 ONE = {
     (MAN, (SON,)): (
         "{0} bakes bread with {1}, his son.",
-        "{1} is a son of {0}",  # a full stop is missing, as in some that the crowd wrote
+        "{1} is a son of {0}",  # without full stop, like some crowd-sourced paraphrases
         "{0} took his son {1} to a match. They won!",
     ),
     (MAN, (SISTER,)): (
@@ -33,31 +33,31 @@ NAMES = [f"Name{i}" for i in range(60)]
 PATH = (SON, SISTER)
 
 
-def written(number, seed=0, templates=None):
-    """Stories of a man, his son and the son's sister, and the templates of each."""
-    chance = random.Random(seed)
-    told = []
-    for _ in range(number):
-        names = tuple(chance.sample(NAMES, 3))
+def random_stories(count, seed=0):
+    """Stories about a man, his son and the son's sister, and the templates of each."""
+    rng = random.Random(seed)
+    stories = []
+    for _ in range(count):
+        names = tuple(rng.sample(NAMES, 3))
         pairs = list(itertools.product(ONE[MAN, (SON,)], ONE[MAN, (SISTER,)]))
-        chosen = chance.choice([*pairs, *[(text,) for text in TWO[MAN, PATH]] * 4])
+        chosen = rng.choice([*pairs, *[(text,) for text in TWO[MAN, PATH]] * 4])
         text, first = [], 0
         for template in chosen:
             facts = 2 if len(chosen) == 1 else 1
             text.append(template.format(*(f"[{n}]" for n in names[first : first + facts + 1])))
             first += facts
-        told.append((Story(" ".join(text), names, MAN, PATH), list(chosen)))
-    return told
+        stories.append((Story(" ".join(text), names, MAN, PATH), list(chosen)))
+    return stories
 
 
-def table(path, told):
+def write_csv(path, stories):
     with path.open("w", newline="") as file:
         out = csv.DictWriter(file, [
             "story", "clean_story", "query", "target", "f_comb", "task_name", "story_edges",
             "edge_types", "query_edge", "genders",
         ])  # fmt: skip
         out.writeheader()
-        for story, _ in told:
+        for story in stories:
             genders = [story.gender, *(GENDER_OF[r] for r in story.relations)]
             people = zip(story.people, genders, strict=True)
             out.writerow({
@@ -75,19 +75,19 @@ def table(path, told):
     return path
 
 
-def test_finds_the_paraphrases_that_stories_were_joined_from():
-    told = written(400)
-    whole, seen = cut([story for story, _ in told])
-    assert [[t.text for t in path] for path in whole] == [chosen for _, chosen in told]
-    found = {t.text for t in seen}
-    assert found == {text for texts in (*ONE.values(), *TWO.values()) for text in texts}
+def test_stories_are_cut_into_their_paraphrases():
+    stories, chosen = zip(*random_stories(400), strict=True)
+    templates, count = cut(stories)
+    assert [[t.text for t in path] for path in templates] == list(chosen)
+    expected = {text for texts in (*ONE.values(), *TWO.values()) for text in texts}
+    assert {t.text for t in count} == expected
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 1000))
-def test_pieces_of_a_story_put_together_are_the_story(seed):
-    told = written(60, seed)
-    whole, _ = cut([story for story, _ in told])
-    for (story, _), path in zip(told, whole, strict=True):
+def test_templates_of_a_story_reproduce_its_text(seed):
+    stories = [story for story, _ in random_stories(60, seed)]
+    for story, path in zip(stories, cut(stories)[0], strict=True):
         if path is None:
             continue
         first, text = 0, []
@@ -99,8 +99,8 @@ def test_pieces_of_a_story_put_together_are_the_story(seed):
         assert " ".join(text) == story.text
 
 
-def test_a_piece_names_the_people_of_its_facts_and_no_others():
-    (story, _), *_ = written(1)
+def test_pieces_name_exactly_the_people_of_their_facts():
+    (story, _), *_ = random_stories(1)
     for piece in candidate_pieces(story).pieces:
         facts = piece.last - piece.first
         assert len(piece.template.clause[1]) == facts
@@ -108,22 +108,23 @@ def test_a_piece_names_the_people_of_its_facts_and_no_others():
         assert "[" not in piece.template.text
 
 
-def test_what_comes_back_nowhere_is_not_taken():
-    told = written(200)
+def test_paraphrases_that_do_not_recur_are_discarded():
+    stories = [story for story, _ in random_stories(200)]
     names = ("Ann", "Bob", "Cid")
     odd = Story("[Ann] likes [Bob], a son, but not [Cid], a sister of [Bob].", names, MAN, PATH)
-    whole, seen = cut([*(story for story, _ in told), odd])
-    assert whole[-1] is None
-    assert not any("likes" in t.text for t in seen)
+    templates, count = cut([*stories, odd])
+    assert templates[-1] is None
+    assert not any("likes" in t.text for t in count)
 
 
-def test_a_person_met_twice_is_no_piece():
+def test_pieces_do_not_repeat_people():
     story = Story("[Ann] hit [Bob]. [Bob] hit [Ann].", ("Ann", "Bob", "Ann"), MAN, (WIFE, WIFE))
     assert {piece.last - piece.first for piece in candidate_pieces(story).pieces} == {1}
 
 
 def test_command_writes_a_bank_that_can_be_read(tmp_path, capsys):
-    file, out = table(tmp_path / "1.2_train.csv", written(400)), tmp_path / "bank.json"
+    stories = [story for story, _ in random_stories(400)]
+    file, out = write_csv(tmp_path / "1.2_train.csv", stories), tmp_path / "bank.json"
     assert main(["import-paraphrases", str(file), "--out", str(out)]) == 0
     printed = capsys.readouterr().out
     assert "400 of 400, 100.0 %" in printed and "k = 2: 1 templates" in printed
@@ -135,17 +136,17 @@ def test_command_writes_a_bank_that_can_be_read(tmp_path, capsys):
     ("text", "complaint"),
     [("[A] {0} [B] [C]", "braces"), ("", "clean_story"), ("[A] likes [B] and [C].", "recurs")],
 )
-def test_unusable_stories_end_with_one_line(tmp_path, capsys, text, complaint):
+def test_errors_for_unusable_stories(tmp_path, capsys, text, complaint):
     story = Story(text, ("A", "B", "C"), MAN, PATH)
-    file, out = table(tmp_path / "train.csv", [(story, [])]), tmp_path / "bank.json"
+    file, out = write_csv(tmp_path / "train.csv", [story]), tmp_path / "bank.json"
     assert main(["import-paraphrases", str(file), "--out", str(out)]) == 2
     error = capsys.readouterr().err
     assert complaint in error and error.count("\n") == 1
     assert not list(tmp_path.glob("bank*"))
 
 
-def test_unusable_arguments(tmp_path, capsys):
-    file = table(tmp_path / "train.csv", written(50))
+def test_errors_for_bad_arguments(tmp_path, capsys):
+    file = write_csv(tmp_path / "train.csv", [story for story, _ in random_stories(50)])
     for arguments in (
         [str(file)],
         [str(file), "--out", str(tmp_path / "nowhere" / "bank.json")],
@@ -155,7 +156,7 @@ def test_unusable_arguments(tmp_path, capsys):
         assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_save_bank_leaves_nothing_half_written(tmp_path):
+def test_save_bank_is_atomic(tmp_path):
     (tmp_path / "bank.json").mkdir()
     with pytest.raises(InputError, match="cannot be written"):
         save_bank(Bank("small", ONE), tmp_path / "bank.json")

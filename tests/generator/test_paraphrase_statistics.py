@@ -10,26 +10,26 @@ from generator.text import Bank
 TEXTS = st.lists(st.text("ab {}01.", max_size=12), max_size=5)
 
 
-def test_words_placeholders_and_hyphens():
+def test_tokens():
     assert tokens("{0}'s Mother-in-law, {1}, didn't say: caf\u00e9 12!") == [
         "{0}", "mother-in-law", "{1}", "didn't", "say", "caf\u00e9"
     ]  # fmt: skip
 
 
-def test_overlap_by_hand():
-    # words: 2 of 4 are shared; pairs of words: 1 of 3
+def test_overlap_of_two_texts():
+    # 2 of 4 words and 1 of 3 bigrams are shared.
     assert overlap(["{0} saw {1}", "{0} saw her"]) == (2 / 4, 1 / 3, 1)
 
 
 @given(TEXTS)
-def test_overlap_of_each_pair_is_between_none_and_all(texts):
+def test_overlap_per_pair_is_between_0_and_1(texts):
     unigrams, bigrams, pairs = overlap(texts)
     assert pairs == len(texts) * (len(texts) - 1) / 2
     assert 0 <= unigrams <= pairs and 0 <= bigrams <= pairs
     assert overlap(texts[::-1])[2] == pairs
 
 
-def test_equal_texts_overlap_wholly():
+def test_overlap_of_equal_texts_is_1():
     assert overlap(["{0} and {1} met."] * 3) == (3, 3, 3)
 
 
@@ -46,7 +46,7 @@ def test_statistics_of_a_small_bank():
     assert found.unigrams == pytest.approx(4 / 7)
 
 
-def test_embedded_bank_is_at_least_as_rich_as_the_crowds():
+def test_embedded_bank_is_at_least_as_diverse_as_the_paper():
     found = statistics(bank())
     assert all(a >= b for a, b in zip(found.paraphrases, PAPER.paraphrases, strict=True))
     assert all(a >= b for a, b in zip(found.clauses, PAPER.clauses, strict=True))
@@ -55,7 +55,7 @@ def test_embedded_bank_is_at_least_as_rich_as_the_crowds():
     assert found.bigrams <= PAPER.bigrams
 
 
-def test_table_has_a_column_for_each_bank_and_the_paper():
+def test_table_has_a_column_per_bank_and_one_for_the_paper():
     lines = table([Bank("one", {(0, (15,)): ("{0} {1}",)}), bank()]).splitlines()
     assert lines[0].split() == ["one", "paraphrase", "paper"]
     assert len({len(line) for line in lines}) == 1
