@@ -21,10 +21,11 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
+from generator.columns import Row
 from generator.errors import Parser
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF, RELATIONS
 from generator.prover import derivable
-from generator.tables import Row, Table, data_sets
+from generator.tables import Table, data_sets
 from generator.text import SENTENCE
 
 _CHUNK = 2048
@@ -73,9 +74,9 @@ def readings(rows: list[Row]) -> list[list[int]]:
         size = len(row.relations)
         edges[b, :size] = row.edges[:size]
         predicates[b, :size] = PREDICATE_OF[list(row.relations)]
-    found = derivable(edges, predicates, np.array([row.asked for row in rows]), people)
+    found = derivable(edges, predicates, np.array([row.query for row in rows]), people)
     return [
-        RELATION_OF[np.flatnonzero(follows), row.genders[row.asked[1]]].tolist()
+        RELATION_OF[np.flatnonzero(follows), row.genders[row.query[1]]].tolist()
         for follows, row in zip(found, rows, strict=True)
     ]
 
@@ -102,15 +103,15 @@ def _chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
 
 def _judge(row: Row, relations: list[int], result: Findings) -> None:
     result.labels[row.target, row.k] += 1
-    result.disagreeing += not row.agrees
+    result.disagreeing += not _agrees(row)
     result.unnamed += any(f"[{name}]" not in row.story for name in row.names)
     if row.target not in relations:
         result.wrong += 1
         if len(result.mistakes) < 5:
             follows = " or ".join(RELATIONS[r] for r in relations) or "nothing"
-            x, y = (row.names[person] for person in row.asked)
+            x, y = (row.names[person] for person in row.query)
             result.mistakes.append(
-                f"row {result.rows}: {y} is said to be the {RELATIONS[row.target]} of {x}; "
+                f"row {row.row_index}: {y} is said to be the {RELATIONS[row.target]} of {x}; "
                 f"{follows} follows from {row.clause}"
             )
     else:
@@ -119,6 +120,16 @@ def _judge(row: Row, relations: list[int], result: Findings) -> None:
         result.ceiling += 1 / len(relations)
         if len(relations) > 1:
             result.readings[" or ".join(sorted(RELATIONS[r] for r in relations))] += 1
+
+
+def _agrees(row: Row) -> bool:
+    """Returns whether f_comb, query and query_edge agree with the facts."""
+    x, y = row.query
+    return (
+        row.clause == "-".join(RELATIONS[r] for r in row.relations[: row.k])
+        and row.query_names == (row.names[x], row.names[y])
+        and (x, y) == (row.edges[0][0], row.edges[min(row.k, len(row.edges)) - 1][1])
+    )
 
 
 def _compare(row: Row, split: str, train: Seen, stories: set[int], result: Findings) -> None:

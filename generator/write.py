@@ -1,59 +1,56 @@
 """Writing a data set: train, test and dev files, and config.json.
 
-Blocks of stories are computed by any number of processes and written in order. A file has a name of
-its own until it is whole; beside it a journal notes where each block ends, so that the same command
-goes on where it was stopped.
+Any number of processes compute blocks of stories. A file is assembled from its pieces, each of
+which is written atomically to a hidden folder, so that an interrupted command can be resumed.
 """
 
-import csv
-import gzip
-import io
 import json
 import multiprocessing
 import os
 import re
+import shutil
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 from tqdm import tqdm
 
 from generator import VERSION
-from generator.blocks import BLOCK, block, check
+from generator.blocks import BLOCK, check
 from generator.clause_sets import allowed_clauses, is_listable
-from generator.config import Config, Task
+from generator.config import Config
 from generator.errors import InputError
-from generator.files import write_text
+from generator.files import atomic_write, write_text
 from generator.hold_out import SplitBank, split_bank
 from generator.kinship import RELATIONS
 from generator.paraphrases.load import load_bank
-from generator.puzzle import COLUMNS, rows
+from generator.render import Piece, Renderer
 from generator.text import Bank, clause_name
 
 FORMATS = ("csv", "csv.gz", "parquet")
 
-
-class Piece(NamedTuple):
-    """Part of a file: one block of stories of one task."""
-
-    split: str
-    task: Task
-    block: int
-    size: int  # how many stories of the block are wanted, from its first
-    first: int  # row number of its first story
+Compute = Callable[[Iterable[Piece]], Iterator[bytes]]
 
 
 def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv") -> list[Path]:
-    """Writes what the settings ask for into a folder, and returns the files.
+    """Writes a data set to a folder.
 
-    Files that are there and whole are left as they are.
+    Existing files are kept, and an interrupted call is resumed. The bytes do not depend on the
+    number of workers.
+
+    Args:
+      config: settings of the generator.
+      out: the folder, which is created if necessary.
+      workers: number of processes.
+      form: one of FORMATS.
+
+    Returns:
+      The files, without config.json.
 
     Raises:
       InputError: the settings cannot be met, the folder cannot be written, or it holds data of
@@ -64,37 +61,29 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
     files = {out / f"{name}.{form}": pieces for name, pieces in _files(config).items()}
     for split, task in sorted({piece[:2] for pieces in files.values() for piece in pieces}):
         check(config, split, task)
-    _start_folder(out, _description(config, bank, banks, [path.name for path in files]))
-    todo = {path: pieces for path, pieces in files.items() if not path.exists()}
-    for path in files.keys() - todo.keys():
-        _tidy(path)
-    total = sum(piece.size for pieces in todo.values() for piece in pieces)
-    with ExitStack() as stack:
-        bar = stack.enter_context(
-            tqdm(total=total, unit=" stories", disable=not sys.stderr.isatty(), smoothing=0)
-        )
-        compute: Callable[[Iterable[Piece]], Iterator[bytes]]
-        if workers > 1:
-            pool = stack.enter_context(
-                multiprocessing.Pool(workers, _start_worker, (config, banks, form))
-            )
-            compute = partial(pool.imap, _compute)
-        else:
-            compute = partial(map, Renderer(config, banks, form))
-        for path, pieces in todo.items():
-            _write_file(path, pieces, compute, bar)
+    _write_description(out, _description(config, bank, banks, [path.name for path in files]))
+    missing = {path: pieces for path, pieces in files.items() if not path.exists()}
+    total = sum(piece.size for pieces in missing.values() for piece in pieces)
+    with (
+        tqdm(total=total, unit=" stories", disable=not sys.stderr.isatty(), smoothing=0) as bar,
+        _pool(config, banks, form, workers) as compute,
+    ):
+        for path in files:
+            if path in missing:
+                _write_file(path, missing[path], compute, bar)
+            shutil.rmtree(_parts_folder(path), ignore_errors=True)
     return list(files)
 
 
 def _files(config: Config) -> dict[str, list[Piece]]:
-    """The pieces of each file, by its name without the ending."""
-    found = {}
+    """The pieces of each file, by its name without the suffix."""
+    contents = {}
     for split in ("train", "dev"):
         tasks = config.tasks(split)
-        found[f"{','.join(map(str, tasks))}_{split}"] = (split, tasks)
-    found |= {f"{task}_test": ("test", (task,)) for task in config.test}
+        contents[f"{','.join(map(str, tasks))}_{split}"] = (split, tasks)
+    contents |= {f"{task}_test": ("test", (task,)) for task in config.test}
     files = {}
-    for name, (split, tasks) in found.items():
+    for name, (split, tasks) in contents.items():
         pieces, first = [], 0
         for task in tasks:
             rows = config.rows(split, task)
@@ -119,7 +108,7 @@ def _description(config: Config, bank: Bank, banks: SplitBank, files: list[str])
         if config.holds_out_clauses(k) and is_listable(config, k)
     }
     settings = config.to_json()
-    settings["bank"] = Path(config.bank).name  # the folder may move, and the bank with it
+    settings["bank"] = Path(config.bank).name  # data set and bank may move to another folder
     content = {
         "generator": f"clutrr-jax {VERSION}",
         "settings": settings,
@@ -133,139 +122,81 @@ def _description(config: Config, bank: Bank, banks: SplitBank, files: list[str])
     return text + "\n"
 
 
-def _start_folder(out: Path, description: str) -> None:
+def _write_description(out: Path, description: str) -> None:
+    """Writes config.json. Raises InputError if there is one with other settings."""
     path = out / "config.json"
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            if path.read_bytes() != description.encode():
-                raise InputError(
-                    f"{path}: the folder holds data of other settings; choose another --out"
-                )
-            return
+        existing = path.read_bytes() if path.exists() else None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    if existing is None:
         write_text(path, description)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written ({error.strerror})") from None
+    elif existing != description.encode():
+        raise InputError(f"{path}: the folder holds data of other settings; choose another --out")
 
 
-def _write_file(
-    path: Path,
-    pieces: list[Piece],
-    compute: Callable[[Iterable[Piece]], Iterator[bytes]],
-    bar: tqdm,
-) -> None:
-    part = path.with_name(f"{path.name}.part")
-    journal = path.with_name(f"{path.name}.journal")
-    try:
-        ends = _progress(part, journal)
-        bar.update(sum(piece.size for piece in pieces[: len(ends)]))
-        todo = pieces[len(ends) :]
-        with open(part, "ab") as data, open(journal, "a") as notes:
-            data.truncate(ends[-1] if ends else 0)
-            for piece, content in zip(todo, compute(todo), strict=True):
-                data.write(content)
-                data.flush()
-                ends.append(data.tell())
-                notes.write(f"{ends[-1]}\n")
-                notes.flush()
-                bar.update(piece.size)
-            os.fsync(data.fileno())
+def _write_file(path: Path, pieces: list[Piece], compute: Compute, bar: tqdm) -> None:
+    parts = [_parts_folder(path) / str(index) for index in range(len(pieces))]
+    todo = [(piece, part) for piece, part in zip(pieces, parts, strict=True) if not part.exists()]
+    bar.update(sum(piece.size for piece in pieces) - sum(piece.size for piece, _ in todo))
+    rendered = compute([piece for piece, _ in todo])
+    for (piece, part), content in zip(todo, rendered, strict=True):
+        with atomic_write(part) as temporary:
+            temporary.write_bytes(content)
+        bar.update(piece.size)
+    with atomic_write(path) as temporary:
         if path.suffix == ".parquet":
-            _to_parquet(part, ends, path)
+            _join_arrow(parts, temporary)
         else:
-            os.replace(part, path)
-        _tidy(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+            with temporary.open("wb") as file:
+                file.writelines(part.read_bytes() for part in parts)
 
 
-def _tidy(path: Path) -> None:
-    """Removes what was needed while a file was not whole."""
-    for ending in ("part", "journal", "whole"):
-        path.with_name(f"{path.name}.{ending}").unlink(missing_ok=True)
+def _parts_folder(path: Path) -> Path:
+    return path.with_name(f".{path.name}.parts")
 
 
-def _progress(part: Path, journal: Path) -> list[int]:
-    """Where the pieces end that are written."""
-    if not part.exists():
-        journal.unlink(missing_ok=True)
-    if not journal.exists():
-        return []
-    written = part.stat().st_size
-    lines = journal.read_text(errors="replace").split("\n")[:-1]
-    if not all(line.isascii() and line.isdigit() and len(line) < 20 for line in lines):
-        raise InputError(f"{journal}: damaged, expected numbers; remove it to write the file anew")
-    ends = [end for end in map(int, lines) if end <= written]
-    journal.write_text("".join(f"{end}\n" for end in ends))
-    return ends
-
-
-def _to_parquet(part: Path, ends: list[int], path: Path) -> None:
-    """Turns Arrow streams, one after the other, into a Parquet file of as many row groups."""
-    import pyarrow as pa  # not needed for any other form
+def _join_arrow(parts: list[Path], path: Path) -> None:
+    """Writes Arrow streams as the row groups of a Parquet file."""
+    import pyarrow as pa  # only this format needs it
     import pyarrow.parquet as pq
 
-    whole = path.with_name(f"{path.name}.whole")
-    with open(part, "rb") as data:
-        first = pa.ipc.open_stream(data.read(ends[0])).read_all()
-        with pq.ParquetWriter(whole, first.schema) as writer:
-            writer.write_table(first)
-            for start, end in pairwise(ends):
-                writer.write_table(pa.ipc.open_stream(data.read(end - start)).read_all())
-    os.replace(whole, path)
+    tables = (pa.ipc.open_stream(part.read_bytes()).read_all() for part in parts)
+    first = next(tables)
+    with pq.ParquetWriter(path, first.schema) as writer:
+        writer.write_table(first)
+        for table in tables:
+            writer.write_table(table)
 
 
-class Renderer:
-    """Computes pieces of files."""
-
-    def __init__(self, config: Config, banks: SplitBank, form: str) -> None:
-        self.config, self.banks, self.form = config, banks, form
-        self.tellable = banks.tellable()
-
-    def __call__(self, piece: Piece) -> bytes:
-        stories, rng = block(self.config, piece.split, piece.task, piece.block, self.tellable)
-        stories = stories.select(slice(piece.size))
-        table = rows(stories, piece.split, piece.first, self.banks.of(piece.split), rng)
-        if self.form == "parquet":
-            return _arrow(table)
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        if piece.first == 0:
-            writer.writerow(COLUMNS)
-        writer.writerows(table)
-        data = text.getvalue().encode()
-        return gzip.compress(data, 5, mtime=0) if self.form == "csv.gz" else data
+@contextmanager
+def _pool(config: Config, banks: SplitBank, form: str, workers: int) -> Iterator[Compute]:
+    """Yields a function that renders pieces in order, in this process or in several."""
+    if workers == 1:
+        yield partial(map, Renderer(config, banks, form))
+        return
+    with multiprocessing.Pool(workers, _start_worker, (config, banks, form)) as pool:
+        yield partial(pool.imap, _render)
 
 
-def _arrow(table: Iterable[tuple[str, ...]]) -> bytes:
-    """Rows as an Arrow stream, without their number."""
-    import pyarrow as pa
-
-    columns = dict(zip(COLUMNS[1:], list(zip(*table, strict=True))[1:], strict=True))
-    batch = pa.record_batch({name: pa.array(cells) for name, cells in columns.items()})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    return sink.getvalue().to_pybytes()
-
-
-_render: Renderer  # of a worker process
+_renderer: Renderer  # of a worker process
 
 
 def _start_worker(config: Config, banks: SplitBank, form: str) -> None:
-    global _render
+    global _renderer
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends its workers,
-    threading.Thread(target=_end_with_main, daemon=True).start()  # even when it is killed
-    _render = Renderer(config, banks, form)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends its workers
+    threading.Thread(target=_exit_with_main, daemon=True).start()
+    _renderer = Renderer(config, banks, form)
 
 
-def _end_with_main() -> None:
+def _exit_with_main() -> None:
+    """Ends this worker when the main process has ended, even by SIGKILL."""
     main = multiprocessing.parent_process()
     assert main is not None
     main.join()
     os._exit(1)
 
 
-def _compute(piece: Piece) -> bytes:
-    return _render(piece)
+def _render(piece: Piece) -> bytes:
+    return _renderer(piece)

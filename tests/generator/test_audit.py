@@ -13,7 +13,7 @@ from generator.__main__ import main
 from generator.audit import Seen, audit
 from generator.config import Config, parse_tasks
 from generator.kinship import RELATION_ID
-from generator.tables import REQUIRED, data_sets
+from generator.tables import data_sets
 from generator.write import write_dataset
 
 RELEASES = os.environ.get("CLUTRR_RELEASES")
@@ -123,47 +123,12 @@ def test_forms_of_files_give_the_same_findings(data, tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("column", "cell", "message"),
-    [
-        ("target", "cousin", 'row 3, column "target": "cousin" is not a relation'),
-        ("target", "77", "is not a relation or a number below"),
-        ("genders", "Ann", 'column "genders"'),
-        ("story_edges", "[(0, 1)", 'column "story_edges"'),
-        ("story_edges", "[(0, 99)]", "has a person that is not among the"),
-        ("edge_types", "['cousin']", 'column "edge_types"'),
-        ("edge_types", "__import__('os')", 'column "edge_types"'),
-        ("query_edge", "(0, 99)", "has a person that is not among the"),
-        ("query", "Ann and Bob", "pair of names"),
-        ("task_name", "hard", "task_1.3"),
-    ],
-)
-def test_bad_cells_end_with_one_line(data, tmp_path, capsys, column, cell, message):
+def test_bad_input_ends_with_one_line_and_code_2(data, tmp_path, capsys):
     path = tmp_path / "1.7_test.csv"
-    rewrite(data / path.name, path, lambda n, row: row.update({column: cell}) if n == 2 else None)
+    rewrite(data / path.name, path, lambda n, row: row.update(target="boss") if n == 2 else None)
     assert main(["audit", str(path)]) == 2
     stderr = capsys.readouterr().err
-    assert stderr.count("\n") == 1 and str(path) in stderr and message in stderr
-
-
-def test_bad_files_end_with_one_line(tmp_path, capsys):
-    (tmp_path / "empty.csv").touch()
-    (tmp_path / "header.csv").write_text(",".join(REQUIRED) + "\n")
-    (tmp_path / "column.csv").write_text(",id,story\n0,a,b\n")
-    (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04 and no more")
-    (tmp_path / "cut.csv.gz").write_bytes(b"\x1f\x8b\x08")
-    (tmp_path / "cut.parquet").write_bytes(b"PAR1")
-    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
-    (tmp_path / "folder").mkdir()
-    for name, message in {
-        "empty.csv": "empty", "header.csv": "no rows", "column.csv": 'no column "query"',
-        "cut.zip": "damaged", "cut.csv.gz": "damaged", "cut.parquet": "damaged",
-        "binary.csv": "damaged", "folder": "holds no", "absent.csv": "no such file",
-        "absent.zip": "no such file", "absent": "no such file",
-    }.items():  # fmt: skip
-        assert main(["audit", str(tmp_path / name)]) == 2, name
-        stderr = capsys.readouterr().err
-        assert stderr.count("\n") == 1 and name in stderr and message in stderr, stderr
+    assert stderr.count("\n") == 1 and f'{path}, row 3, column "target": unknown label' in stderr
 
 
 @pytest.mark.skipif(not RELEASES, reason="CLUTRR_RELEASES is not set")

@@ -8,19 +8,20 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 
+from generator import render
 from generator.__main__ import main
+from generator.columns import COLUMNS
 from generator.config import Config, parse_tasks
 from generator.errors import InputError
 from generator.kinship import GENDERS, RELATIONS
 from generator.paraphrases.load import load_bank
-from generator.puzzle import COLUMNS
 from generator.text import clause_name
 from generator.write import FORMATS, write_dataset
 
 SMALL = Config(
     train=parse_tasks("1.2,1.3"),
     test=parse_tasks("1.2,5.4"),
-    train_rows=1500,
+    train_rows=(1030, 20),  # two blocks, one block
     test_rows=30,
     language="synthetic",
 )
@@ -44,9 +45,9 @@ def test_files_columns_and_row_numbers(data):
     ]  # fmt: skip
     rows = read(data / "1.2,1.3_train.csv")
     assert tuple(rows[0]) == COLUMNS
-    assert [r[""] for r in rows] == [str(i) for i in range(3000)]
-    assert [r["task_name"] for r in rows] == ["task_1.2"] * 1500 + ["task_1.3"] * 1500
-    assert len({r["id"] for r in rows}) == 3000
+    assert [r[""] for r in rows] == [str(i) for i in range(1050)]
+    assert [r["task_name"] for r in rows] == ["task_1.2"] * 1030 + ["task_1.3"] * 20
+    assert len({r["id"] for r in rows}) == 1050
     assert Config.from_json(json.loads((data / "config.json").read_text())["settings"]) == SMALL
 
 
@@ -80,8 +81,8 @@ def test_columns_agree_with_each_other(data, name):
         assert row["target"] in stated and stated not in row["story"]
 
 
-def test_nothing_held_out_is_in_train(tmp_path):
-    config = Config(train=parse_tasks("1.2,1.3,1.4"), test=parse_tasks("1.3,1.4"), train_rows=700)
+def test_train_has_no_held_out_clauses_or_paraphrases(tmp_path):
+    config = Config(train=parse_tasks("1.2,1.3,1.4"), test=parse_tasks("1.3,1.4"), train_rows=250)
     write_dataset(config, tmp_path)
     held = json.loads((tmp_path / "config.json").read_text())["held_out"]
     train = read(tmp_path / "1.2,1.3,1.4_train.csv")
@@ -99,9 +100,9 @@ def test_nothing_held_out_is_in_train(tmp_path):
         assert 0.05 <= len(out) / len(templates) <= 0.5
         for i, text in enumerate(templates):
             texts[i in out].add(re.sub(r"\{\d\}", "|", text))
-    told = " ".join(re.sub(r"\[\w+\]", "|", row["clean_story"]) for row in train)
-    assert not [text for text in sorted(texts[True] - texts[False]) if text in told]
-    assert [text for text in texts[False] if text in told]
+    train_text = " ".join(re.sub(r"\[\w+\]", "|", row["clean_story"]) for row in train)
+    assert not [text for text in sorted(texts[True] - texts[False]) if text in train_text]
+    assert [text for text in texts[False] if text in train_text]
 
 
 def test_same_bytes_for_any_number_of_workers_and_rows(data, tmp_path):
@@ -113,7 +114,7 @@ def test_same_bytes_for_any_number_of_workers_and_rows(data, tmp_path):
     assert (data / "1.2_test.csv").read_bytes().startswith(few)
 
 
-def test_other_forms_hold_the_same(data, tmp_path):
+def test_all_formats_have_the_same_rows(data, tmp_path):
     write_dataset(SMALL, tmp_path / "gz", form="csv.gz")
     write_dataset(SMALL, tmp_path / "parquet", form="parquet")
     for name in ("1.2,1.3_train", "1.2_test", "5.4_test"):
@@ -125,37 +126,33 @@ def test_other_forms_hold_the_same(data, tmp_path):
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_stopped_run_goes_on(tmp_path, monkeypatch, form):
-    import generator.write as module
+def test_an_interrupted_run_resumes(tmp_path, monkeypatch, form):
+    block = render.block
+    computed = []
 
-    whole = module.block
-    done = []
-
-    def stops(*args):
-        if len(done) == 2:
+    def interrupted(*args):
+        if len(computed) == 2:
             raise KeyboardInterrupt
-        done.append(args[1:4])
-        return whole(*args)
+        computed.append(args[1:4])
+        return block(*args)
 
     write_dataset(SMALL, tmp_path / "at once", form=form)
-    out = tmp_path / "in parts"
-    monkeypatch.setattr(module, "block", stops)
+    out = tmp_path / "resumed"
+    monkeypatch.setattr(render, "block", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_dataset(SMALL, out, form=form)
     name = f"1.2,1.3_train.{form}"
     assert not (out / name).exists()
-    with open(out / f"{name}.part", "a") as file:
-        file.write("half a row")
-    (out / f"{name}.whole").touch()
-    monkeypatch.setattr(module, "block", lambda *args: done.append(args[1:4]) or whole(*args))
+    (out / f".{name}.parts" / ".1.2").write_text("half a row")  # left by a killed process
+    monkeypatch.setattr(render, "block", lambda *args: computed.append(args[1:4]) or block(*args))
     write_dataset(SMALL, out, form=form)
-    assert len(done) == len(set(done)) == 6  # of 2 blocks for each of 2 train tasks, 2 test tasks
+    assert len(computed) == len(set(computed)) == 5  # each block once
     assert {p.name: p.read_bytes() for p in out.iterdir()} == {
         p.name: p.read_bytes() for p in (tmp_path / "at once").iterdir()
     }
 
 
-def test_a_folder_of_other_settings_is_left_alone(data):
+def test_a_folder_of_other_settings_is_not_changed(data):
     before = {p: p.read_bytes() for p in data.iterdir()}
     with pytest.raises(InputError, match="other settings"):
         write_dataset(replace(SMALL, seed=1), data)
@@ -165,8 +162,8 @@ def test_a_folder_of_other_settings_is_left_alone(data):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--test 1.2,9.3", "unknown kind 9"),
-        ("--test 1", "not of the form T.K"),
+        ("--test 1.2,9.3", "unknown noise type 9"),
+        ("--test 1", "expected the form T.K"),
         ("--test 1.1", "clause length 1"),
         ("--test 1.2,1.2", "twice"),
         ("--train-rows many", "many"),

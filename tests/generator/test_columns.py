@@ -1,0 +1,187 @@
+"""The published columns: parsing inverts formatting, and bad cells are reported."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generator.columns import COLUMNS, REQUIRED, format_row, parse_rows
+from generator.errors import InputError
+from generator.kinship import NUM_RELATIONS, RELATION_ID, RELATIONS
+from generator.names import ALL_NAMES
+from generator.tables import data_sets
+
+ROW = {
+    "": "0",
+    "story": "[Ann] and her son [Bob] met [Bob]'s sister [Cy].",
+    "query": "('Ann', 'Cy')",
+    "target": "daughter",
+    "task_name": "task_1.2",
+    "story_edges": "[(0, 1), (1, 2)]",
+    "edge_types": "['son', 'sister']",
+    "query_edge": "(0, 2)",
+    "genders": "Ann:female,Bob:male,Cy:female",
+    "task_split": "train",
+}
+
+
+def table(*changes: dict[str, str]) -> bytes:
+    """A CSV file with one row for each set of changed cells."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys([*ROW, *(c for x in changes for c in x)])))
+    writer.writeheader()
+    writer.writerows({**ROW, **change} for change in changes)
+    return text.getvalue().encode()
+
+
+def parse(*changes: dict[str, str], file: str = "x_train.csv"):
+    header, *cells = csv.reader(io.StringIO(table(*changes).decode(), newline=""))
+    return list(parse_rows(file, header, cells))
+
+
+@st.composite
+def stories(draw):
+    """Arguments of `format_row`."""
+    n = draw(st.integers(2, 12))
+    people = st.integers(0, n - 1)
+    relation = st.integers(0, NUM_RELATIONS - 1)
+    edges = draw(st.lists(st.tuples(people, people), min_size=1, max_size=12))
+    step = st.tuples(people, people, people, relation, relation, relation)
+    return {
+        "index": draw(st.integers(0, 10**6)),
+        "uuid": str(draw(st.uuids())),
+        "story": draw(st.text(max_size=80)),
+        "clean_story": draw(st.text(max_size=80)),
+        "stated_target": draw(st.lists(st.text(max_size=9), max_size=2)),
+        "names": draw(st.permutations(ALL_NAMES))[:n],
+        "genders": draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)),
+        "edges": edges,
+        "relations": draw(st.lists(relation, min_size=len(edges), max_size=len(edges))),
+        "query": draw(st.tuples(people, people)),
+        "target": draw(relation),
+        "proof": draw(st.lists(step, max_size=3)),
+        "family_nodes": list(range(n)),
+        "k": draw(st.integers(1, len(edges))),
+        "noise": draw(st.integers(1, 7)),
+        "split": draw(st.sampled_from(["train", "dev", "test"])),
+    }
+
+
+@given(story=stories())
+@settings(max_examples=60)
+def test_parsing_inverts_formatting(story) -> None:
+    noise = story.pop("noise")
+    flat = bytes(person for edge in story["edges"] for person in edge)
+    relations = bytes(story["relations"])
+    given = story | {"edges": flat, "relations": relations, "task": f"{noise}.{story['k']}"}
+    (row,) = parse_rows("all.csv", COLUMNS, [format_row(**given)])
+    x, y = story["query"]
+    assert row == (
+        1, story["split"], story["uuid"], story["story"], story["clean_story"],
+        tuple(story["names"]), tuple(story["genders"]), tuple(story["edges"]),
+        tuple(story["relations"]), (x, y), (story["names"][x], story["names"][y]), story["target"],
+        "-".join(RELATIONS[r] for r in relations[: story["k"]]), noise, story["k"],
+    )  # fmt: skip
+
+
+def test_cells_of_other_origin() -> None:
+    """Numeric targets (Hugging Face), double quotes, missing relations, missing columns."""
+    change = {"target": "3", "edge_types": '["son"]', "story_edges": "[(0,1),( 1 , 2)]"}
+    (row,) = parse(change)
+    assert row.target == 3 and row.relations == (RELATION_ID["son"],)
+    assert row.edges == ((0, 1), (1, 2)) and row.clause == "son"
+    assert row.id == row.clean_story == ""
+
+
+def test_neice_is_read_as_niece(capsys) -> None:
+    types = {"edge_types": "['son', 'neice']", "f_comb": "son-neice"}
+    first, second, third = parse(types, {"target": "neice", "f_comb": ""}, {}, file="neice.csv")
+    assert first.relations[1] == second.target == RELATION_ID["niece"]
+    assert first.clause == "son-niece" and third.relations[1] == RELATION_ID["sister"]
+    assert capsys.readouterr().err == 'neice.csv: "neice" is read as "niece"\n'
+
+
+@pytest.mark.parametrize(
+    ("file", "cell", "split"),
+    [
+        ("1.2_test.csv", "train", "test"),
+        ("1.2_TRAIN.csv", "test", "train"),
+        ("validation-00000.parquet", "test", "dev"),
+        ("1.2_dev.csv", "test", "dev"),
+        ("test/all.csv", "train", "train"),
+        ("all.csv", "test", "test"),
+        ("all.csv", "dev", "dev"),
+        ("all.csv", "", "train"),
+    ],
+)
+def test_the_file_name_decides_the_split_before_the_column(file, cell, split) -> None:
+    (row,) = parse({"task_split": cell}, file=file)
+    assert row.split == split
+
+
+def test_a_file_of_several_splits_is_several_tables(tmp_path: Path) -> None:
+    path = tmp_path / "all.csv"
+    path.write_bytes(table({"task_split": "test"}, {}, {"task_split": "test"}))
+    (tables,) = data_sets([path]).values()
+    found = {t.name: (t.split, [row.row_index for row in t.rows()]) for t in tables}
+    assert found == {"all.csv (train)": ("train", [2]), "all.csv (test)": ("test", [1, 3])}
+
+
+BAD_CELLS = [
+    ("target", "cousin", 'unknown label "cousin"'),
+    ("target", "22", 'unknown label "22"'),
+    ("edge_types", "['son', 'boss']", 'unknown relation "boss"'),
+    ("edge_types", "['son', 'son', 'son']", "3 relations for 2 story_edges"),
+    ("edge_types", "son", "expected a list of relations"),
+    ("edge_types", "__import__('os')", "expected a list of relations"),
+    ("story_edges", "[(0, 1), (1, 9)]", "no person 9: the row has 3 people"),
+    ("story_edges", "[]", "0 edges, expected 1 to 1,000"),
+    ("story_edges", str([(0, 1)] * 1001), "1,001 edges, expected 1 to 1,000"),
+    ("story_edges", "[(0, 1)", "expected a list of pairs"),
+    ("query_edge", "(0, 7)", "no person 7"),
+    ("query_edge", "0", "expected a pair such as"),
+    ("query", "Ann, Cy", "expected a pair of names"),
+    ("genders", "Ann:female,Bob:male,Cy", '"Cy": expected NAME:male or NAME:female'),
+    ("genders", "Ann:female,Ann:male,Cy:male", "a name occurs twice"),
+    ("genders", ",".join(f"N{i}:male" for i in range(151)), "151 people, expected at most 150"),
+    ("task_name", "seven", "expected a task such as task_1.3"),
+    ("task_name", "task_1.0", "expected a task such as task_1.3"),
+    ("story", "x" * 40_000, "40,000 characters, expected at most 32,768"),
+    ("clean_story", "x" * 40_000, "40,000 characters, expected at most 32,768"),
+]
+
+
+@pytest.mark.parametrize(("column", "cell", "message"), BAD_CELLS)
+def test_a_bad_cell_is_reported(column: str, cell: str, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        parse({}, {column: cell})
+    text = str(error.value)
+    assert text.startswith(f'x_train.csv, row 2, column "{column}": ') and message in text
+    assert "\n" not in text
+
+
+@given(cell=st.text(max_size=60), column=st.sampled_from(list(ROW)[1:]))
+@settings(max_examples=300)
+def test_any_cell_is_parsed_or_reported(cell: str, column: str) -> None:
+    row = {**ROW, column: cell}
+    try:
+        list(parse_rows("file", list(row), [list(row.values())]))
+    except InputError as error:
+        assert "row 1" in str(error)
+
+
+@pytest.mark.parametrize("column", REQUIRED)
+def test_a_missing_column_is_reported(column: str) -> None:
+    header = [name for name in ROW if name != column]
+    with pytest.raises(InputError, match=f'^x.csv: no column "{column}"; expected story, '):
+        list(parse_rows("x.csv", header, [[ROW[name] for name in header]]))
+
+
+def test_a_short_row_and_no_rows_are_reported() -> None:
+    with pytest.raises(InputError, match=r"^x.csv, row 1: 9 cells, expected 10"):
+        list(parse_rows("x.csv", list(ROW), [list(ROW.values())[1:]]))
+    with pytest.raises(InputError, match=r"^x.csv: no rows"):
+        list(parse_rows("x.csv", list(ROW), []))
