@@ -12,11 +12,11 @@ from ml_collections import ConfigDict
 
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.steps import build
+from clutrr_jax.training.trainer import Trainer
+from experiments.base import base
 from experiments.figure5 import get_config
 from experiments.grid import slurm
 from tests.models import test_models as laws
-from tests.training.test_steps import TRAIN
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -39,14 +39,21 @@ def test_example_model(small_words, monkeypatch) -> None:
     laws.test_padding_never_changes_a_logit(name, small_words)
     laws.test_order_of_nodes_and_edges_never_matters(name, small_words)
 
-    stories, replicas = small_words.train_stories, Replicas(2)
-    train = ConfigDict(TRAIN)
-    programs = build(spec, ConfigDict(spec.config), train, small_words.sizes, stories, replicas)
-    state = programs.init()
+    train = base("readme", "").train
+    train.batch = 32
+    trainer = Trainer(
+        spec,
+        ConfigDict(spec.config),
+        train,
+        small_words.sizes,
+        small_words.train_stories,
+        Replicas(2),
+    )
+    state = trainer.init()
     losses = []
     for epoch in (1, 2, 3):
-        state, metrics = programs.epoch(state, epoch)
-        losses.append(np.asarray(replicas.keep(metrics.loss)))
+        state, metrics = trainer.epoch(state, epoch)
+        losses.append(metrics.loss)
     assert (losses[2] < losses[0]).all()
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.params))
 
