@@ -57,7 +57,7 @@ from clutrr_jax.training import distributed
 from experiments.grid import report, runner, slurm
 from experiments.grid.stories import write_stories
 from experiments.loader import check_names, load_experiment
-from generator.errors import InputError
+from generator.errors import InputError, quiet_broken_pipe
 
 
 def main(argv: list[str]) -> int:
@@ -69,18 +69,21 @@ def main(argv: list[str]) -> int:
       argv: the program name and its arguments.
     """
     logging.set_verbosity(logging.WARNING)
-    if {"--help", "-h", "-help"} & set(argv):
-        print(help_text())
-        return 0
     try:
-        return run_experiment(argv)
+        with quiet_broken_pipe():
+            if {"--help", "-h", "-help"} & set(argv):
+                print(help_text())
+                return 0
+            return run_experiment(argv)
     except InputError as error:
-        distributed.leave(str(error))
+        distributed.exit_with_error(str(error))
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        distributed.leave(f"{where}{error.strerror or error}; then run the same command to resume")
+        distributed.exit_with_error(
+            f"{where}{error.strerror or error}; then run the same command to resume"
+        )
     except (Exception, KeyboardInterrupt) as error:
-        distributed.fail(error)
+        distributed.abort(error)
         raise
 
 
@@ -106,7 +109,7 @@ def run_experiment(argv: list[str]) -> int:
         command = [sys.executable, str(Path(__file__).resolve()), *argv[1:]]
         return runner.run_grid(config, workdir, options.launcher, slurm_settings, command)
     if options.hosts:
-        distributed.start(options.hosts, options.host_count, options.host_number)
+        distributed.initialize(options.hosts, options.host_count, options.host_number)
     run(config, workdir, write_stories)
     return 0
 

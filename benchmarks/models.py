@@ -161,7 +161,7 @@ def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         if not arguments.data:
             write_dataset(Config(), Path(folder))
-        words = prepare(arguments.data or folder, most=arguments.stories)
+        words = prepare(arguments.data or folder, max_stories=arguments.stories)
     for name, count, batch in product(arguments.models, arguments.replicas, arguments.batch):
         peak_memory()
         train = base("benchmarks", "").train

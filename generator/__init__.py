@@ -1,3 +1,6 @@
-"""The CLUTRR benchmark generator: families, facts, proofs, noise and stories. NumPy only."""
+"""The CLUTRR benchmark generator, without JAX.
+
+It also is the base library of the project: errors, files and data set formats.
+"""
 
 VERSION = "0.1.0"

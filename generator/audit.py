@@ -1,13 +1,13 @@
 """Audit of CLUTRR data, released or new: `python -m generator audit FILE...`.
 
-An independent prover (`prover`) derives all that follows from the stated facts of each row:
+An independent prover (`generator.prover`) derives the relations that the stated facts of a row
+imply for its query pair. The label of a row is
 
-  unique     the label follows, and nothing else does
-  ambiguous  the label follows, and another relation too
-  wrong      the label does not follow, or is of the other gender than the asked person
+  unique     if it is the only implied relation,
+  ambiguous  if other relations are implied as well,
+  wrong      if it is not implied, or has the wrong gender.
 
-The ceiling of a file is the accuracy that a model can expect at most: one for each unique row, and
-one part in n for a row with n readings.
+The ceiling of a file is the best achievable accuracy: a row with n implied relations counts 1 / n.
 """
 
 import re
@@ -34,7 +34,7 @@ _NAME = re.compile(r"\[([^\[\]]+)\]")
 
 @dataclass
 class Seen:
-    """What the train files of a data set show: hashes of clauses, sentences and stories."""
+    """Hashes of the clauses, sentences and stories in the train files of a data set."""
 
     clauses: set[int] = field(default_factory=set)
     sentences: set[int] = field(default_factory=set)
@@ -43,21 +43,21 @@ class Seen:
 
 @dataclass
 class Findings:
-    """What the audit found in one file."""
+    """Results of the audit of one file."""
 
     rows: int = 0
     unique: int = 0
     ambiguous: int = 0
     wrong: int = 0
     ceiling: float = 0.0  # sum over the rows
-    readings: Counter[str] = field(default_factory=Counter)
-    mistakes: list[str] = field(default_factory=list)  # the first wrong rows, in words
-    duplicates: int = 0  # stories that stand in the file before
-    unnamed: int = 0  # rows with a person of `genders` whom the story does not name
-    disagreeing: int = 0  # rows whose f_comb, query or query_edge is not that of the facts
+    readings: Counter[str] = field(default_factory=Counter)  # implied relations of ambiguous rows
+    mistakes: list[str] = field(default_factory=list)  # descriptions of the first wrong rows
+    duplicates: int = 0  # stories that occur earlier in the file
+    unnamed: int = 0  # rows with a person in `genders` who is not in the story
+    disagreeing: int = 0  # rows whose f_comb, query or query_edge contradicts the facts
     labels: Counter[tuple[int, int]] = field(default_factory=Counter)  # (label, k)
     clauses: set[str] = field(default_factory=set)
-    # Of a test file: what train shows too.
+    # Overlap of a test file with the train files.
     shared_clauses: set[str] = field(default_factory=set)
     sentences: int = 0  # sentences with two people or more
     shared_sentences: int = 0
@@ -65,7 +65,7 @@ class Findings:
 
 
 def readings(rows: list[Row]) -> list[list[int]]:
-    """The relations that follow for the asked pair of each row, from its stated facts."""
+    """Returns the relations that the stated facts of each row imply for its query pair."""
     width = max(len(row.relations) for row in rows)
     people = max(len(row.names) for row in rows)
     edges = np.zeros((len(rows), width, 2), np.int64)
@@ -82,7 +82,7 @@ def readings(rows: list[Row]) -> list[list[int]]:
 
 
 def audit(table: Table, train: Seen) -> Findings:
-    """Audits one file; what a train file shows is added to `train`."""
+    """Audits one file. The content of a train file is added to `train`."""
     result = Findings()
     stories: set[int] = set()
     bar = tqdm(unit=" rows", desc=table.name, leave=False, disable=not sys.stderr.isatty())
@@ -133,7 +133,7 @@ def _agrees(row: Row) -> bool:
 
 
 def _compare(row: Row, split: str, train: Seen, stories: set[int], result: Findings) -> None:
-    """Duplicates within the file, and what a test row shares with the train files."""
+    """Counts duplicates within the file and the overlap of a test row with the train files."""
     story, clause = hash(row.story), hash(row.clause)
     result.duplicates += story in stories
     stories.add(story)
@@ -152,16 +152,16 @@ def _compare(row: Row, split: str, train: Seen, stories: set[int], result: Findi
 
 
 def _forms(story: str) -> Iterator[str]:
-    """The sentences about two people or more, with numbers for names."""
+    """Sentences that name two or more people, with indices in place of the names."""
     for sentence in SENTENCE.split(story):
-        number: dict[str, int] = {}
-        text = _NAME.sub(lambda m: f"[{number.setdefault(m[1], len(number))}]", sentence)  # noqa: B023
-        if len(number) > 1:
+        index: dict[str, int] = {}
+        text = _NAME.sub(lambda m: f"[{index.setdefault(m[1], len(index))}]", sentence)  # noqa: B023
+        if len(index) > 1:
             yield text
 
 
 def report(name: str, found: dict[str, tuple[str, Findings]]) -> str:
-    """The findings of the files of one data set, as text."""
+    """Formats the findings for the files of one data set."""
     columns = (
         "file", "rows", "unique", "ambiguous", "wrong", "ceiling", "twice", "unnamed", "disagree",
         "clauses", "in train", "sentences in train", "stories in train",
@@ -189,7 +189,7 @@ def report(name: str, found: dict[str, tuple[str, Findings]]) -> str:
 
 
 def _labels(found: dict[str, tuple[str, Findings]]) -> str:
-    """How often each label stands in each file, for each k."""
+    """A table with the frequency of each label in each file, by k."""
     keys = [(file, k) for file, (_, f) in found.items() for k in sorted({k for _, k in f.labels})]
     several = {file for file, _ in keys if sum(file == other for other, _ in keys) > 1}
     head = ["label"]
@@ -210,7 +210,7 @@ def _labels(found: dict[str, tuple[str, Findings]]) -> str:
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> str:
-    """A table: the first column to the left, the others to the right."""
+    """Formats a table: the first column is left-aligned, the others right-aligned."""
     width = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
@@ -222,16 +222,17 @@ def _aligned(rows: list[tuple[str, ...]]) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """Audits files and prints what it finds; 1 if a label is wrong, else 0."""
+    """Audits files and prints the findings. Returns 1 if a label is wrong, else 0."""
     parser = Parser(
         prog="python -m generator audit",
-        description="Checks CLUTRR data, released or new: whether each label follows from the "
-        "stated facts, alone or beside others; what stands twice; what a test file shares with "
-        "the train files. Ends with exit code 1 if a label is wrong.",
-        epilog="rows: unique, ambiguous or wrong label; ceiling: the best expected accuracy; "
-        "twice: stories that stand in the file before; unnamed: rows with a person whom the story "
-        "does not name; disagree: rows whose f_comb, query or query_edge is not that of the facts; "
-        "in train: clauses, sentences about several people, and stories that train shows too.",
+        description="Checks CLUTRR data, released or new: whether the stated facts of each row "
+        "imply its label and no other relation, duplicates, and the overlap of test files with "
+        "the train files. The exit code is 1 if a label is wrong.",
+        epilog="unique, ambiguous, wrong: rows with such a label; ceiling: the best achievable "
+        "accuracy; twice: stories that occur earlier in the file; unnamed: rows with a person who "
+        "is not in the story; disagree: rows whose f_comb, query or query_edge contradicts the "
+        "facts; in train: clauses, sentences about several people, and stories that also occur in "
+        "the train files.",
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE",
                         help="a .zip, a folder, a .csv, .csv.gz or .parquet file")  # fmt: skip

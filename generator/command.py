@@ -1,4 +1,4 @@
-"""`python -m generator`: the command that writes a data set."""
+"""`python -m generator`: generates a data set."""
 
 import argparse
 import signal
@@ -15,20 +15,20 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="python -m generator",
         description="Generates a CLUTRR data set: a train file, a test file per task, config.json. "
-        "A task T.K has K facts to a question and noise T: 1 none, 2 supporting, 3 irrelevant, "
-        "4 disconnected, 5 all three; in 6 the asked fact is stated, and 7 mixes 1 and 6.",
+        "In a task T.K, K facts lead to the answer, and T is the noise: 1 none, 2 supporting, "
+        "3 irrelevant, 4 disconnected, 5 all three; 6 states the answer, and 7 mixes 1 and 6.",
         epilog="Other commands: audit, stats, import-paraphrases, workshop "
         "(python -m generator COMMAND --help).",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="output folder")
     parser.add_argument("--workers", type=int, default=1, metavar="N",
-                        help="processes; the output is the same [1]")  # fmt: skip
+                        help="number of processes; does not change the output [1]")  # fmt: skip
     parser.add_argument("--format", choices=FORMATS, default="csv",
-                        help="form of the files [csv]")  # fmt: skip
+                        help="file format [csv]")  # fmt: skip
     group = parser.add_argument_group(
-        "what to generate", "In brackets: default; value in the paper or the released data."
+        "settings", "In brackets: the default; the value in the paper or the released data."
     )
     for f in fields(Config):
         assert f.default is not MISSING
@@ -52,7 +52,7 @@ def _metavar(default: object) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """Runs the command. Raises InputError for settings that cannot be met."""
+    """Generates a data set and prints its files. Raises InputError for unusable settings."""
     options = vars(_parser().parse_args(argv))
     out, workers, form = options.pop("out"), options.pop("workers"), options.pop("format")
     if workers < 1:
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
     try:
         files = write_dataset(Config(**options), out, workers, form)
     except KeyboardInterrupt:
-        print(f"stopped; the same command goes on with {out}", file=sys.stderr)
+        print(f"interrupted; run the same command again to resume {out}", file=sys.stderr)
         return 130
     for path in files:
         print(path)

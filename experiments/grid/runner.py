@@ -69,6 +69,8 @@ def run_here(
             run(cell.config, folder, write_stories)
         except FolderLocked:
             print("Skipped: another process is running it.", flush=True)
+        except BrokenPipeError:  # of stdout
+            raise
         except Exception as error:  # the other cells run, whatever the error
             failed[cell.name] = one_line(error)
             write_text(folder / report.ERROR, failed[cell.name] + "\n")
