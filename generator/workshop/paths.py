@@ -1,9 +1,9 @@
-"""The families of 2018 and every simple path in them (Sinha et al. 2018, Algorithm 1 and table 2).
+"""The families of 2018 and all simple paths in them (Sinha et al. 2018, Algorithm 1, table 2).
 
-A family is a root couple and `l_max` generations below it; everyone above the last generation is
-married, and every couple has c_min to c_max children. Brothers and sisters are swapped freely: a
-swap turns one path into another of the same relations, and only one path of each such class is
-made. `Paths.weight` says how many paths, in how many families, it stands for.
+A family has a root couple and `l_max` generations below it. Everybody above the last generation is
+married, and each couple has c_min to c_max children. Exchanging two siblings with their descendants
+turns a path into another one with the same relations, so only one path per class of such paths is
+enumerated. `Paths.weight` is the expected size of the class in a random family.
 """
 
 from collections.abc import Iterator
@@ -15,33 +15,39 @@ import numpy as np
 
 from generator.errors import InputError
 from generator.kinship import INVERSE, NUM_PREDICATES, PREDICATE_ID
-from generator.workshop.rules import is_sure
+from generator.workshop.rules import is_unambiguous
 
-MAX_PEOPLE = 1000  # in a family: larger ones hold no new paths of a length that can be listed
-MAX_PATHS = 1_000_000  # of one length, listed at once
+MAX_PEOPLE = 1000  # per family; larger ones have no further paths of a listable length
+MAX_PATHS = 1_000_000  # of one length
 
 
 class Family(NamedTuple):
-    """P people in preorder; who marries into the family comes right after the partner."""
+    """A family of P people in preorder; spouses directly follow their partner.
 
-    edges: np.ndarray  # [P, P] predicate of Y to X, -1 where the graph has no edge
-    head: np.ndarray  # [P] the child of the family in this person's couple, which may be the person
-    branches: np.ndarray  # [P, P] bool: the branches that p stands in, each named by its head
-    parent: np.ndarray  # [P] head of the parents' couple (or parents-in-law's), -1 for the root
+    The head of a couple is its descendant of the root. A branch is a child of a couple together
+    with the child's partner and descendants; its id is that of the child.
+    """
+
+    edges: np.ndarray  # [P, P] predicate of person Y relative to X, -1 without an edge
+    head: np.ndarray  # [P] head of the person's couple, or the person
+    branches: np.ndarray  # [P, P] bool: branches[p, b] is True if p belongs to branch b
+    parent: np.ndarray  # [P] head of the parents (or parents-in-law), -1 for the root couple
 
 
 class Paths(NamedTuple):
-    """M classes of simple paths of k facts whose ends are joined by an edge."""
+    """M classes of simple paths of k facts, between people who are joined by an edge."""
 
     people: np.ndarray  # [M, k + 1]
     clause: np.ndarray  # [M, k] predicates along the path
-    answer: np.ndarray  # [M] predicate of the last person to the first
-    weight: np.ndarray  # [M] paths of this class in a random family, on average
+    answer: np.ndarray  # [M] predicate of the last person relative to the first
+    weight: np.ndarray  # [M] expected number of paths of this class in a random family
 
 
 def family(l_max: int, children: int) -> Family:
-    """The family in which every couple has `children` children; siblings have an edge only in the
-    last generation (where nobody is married), as the counts of table 2 demand.
+    """Returns the family in which every couple has `children` children.
+
+    Siblings have an edge only in the last generation, which is unmarried; the counts of table 2
+    imply this.
 
     Raises:
       InputError: more than `MAX_PEOPLE` people.
@@ -50,37 +56,37 @@ def family(l_max: int, children: int) -> Family:
     if size > MAX_PEOPLE:
         raise InputError(
             f"workshop: a family of {l_max} generations with {children} children per couple has "
-            f"over {MAX_PEOPLE} people, expected fewer: lower --l-max or --c-max"
+            f"over {MAX_PEOPLE} people, expected fewer: decrease --l-max or --c-max"
         )
     heads: list[int] = []
     parents: list[int] = []
 
-    def grow(level: int, parent: int) -> None:
-        me = len(heads)
-        couple = 2 if level < l_max else 1
-        heads.extend([me] * couple)
-        parents.extend([parent] * couple)
-        for _ in range(children if couple == 2 else 0):
-            grow(level + 1, me)
+    def add_branch(level: int, parent: int) -> None:
+        head = len(heads)
+        is_married = level < l_max
+        heads.extend([head] * (1 + is_married))
+        parents.extend([parent] * (1 + is_married))
+        for _ in range(children if is_married else 0):
+            add_branch(level + 1, head)
 
-    grow(0, -1)
+    add_branch(0, -1)
     head, parent = np.array(heads), np.array(parents)
     person = np.arange(size)
-    married = np.bincount(head, minlength=size)[head] == 2
+    is_married = np.bincount(head, minlength=size)[head] == 2
     grandparent = np.where(parent >= 0, parent[parent], -1)
-    apart = person[:, None] != person
-    born = head == person
-    below = parent == head[:, None]
-    siblings = (parent == parent[:, None]) & apart & ~married & (parent >= 0)
+    different = person[:, None] != person
+    is_descendant = head == person
+    is_next_generation = parent == head[:, None]
+    siblings = (parent == parent[:, None]) & different & ~is_married & (parent >= 0)
 
     edges = np.full((size, size), -1)
-    edges[(head == head[:, None]) & apart] = PREDICATE_ID["SO"]
-    edges[below & born] = PREDICATE_ID["child"]
-    edges[below & ~born] = PREDICATE_ID["in-law"]
-    edges[(grandparent == head[:, None]) & born] = PREDICATE_ID["grand"]
+    edges[(head == head[:, None]) & different] = PREDICATE_ID["SO"]
+    edges[is_next_generation & is_descendant] = PREDICATE_ID["child"]
+    edges[is_next_generation & ~is_descendant] = PREDICATE_ID["in-law"]
+    edges[(grandparent == head[:, None]) & is_descendant] = PREDICATE_ID["grand"]
     edges[siblings] = PREDICATE_ID["sibling"]
-    against = (edges < 0) & (edges.T >= 0)
-    edges[against] = INVERSE[edges.T[against]]
+    inverse = (edges < 0) & (edges.T >= 0)
+    edges[inverse] = INVERSE[edges.T[inverse]]
 
     branches = np.zeros((size, size), bool)
     for p in range(1, size):
@@ -91,10 +97,9 @@ def family(l_max: int, children: int) -> Family:
 
 
 def simple_paths(members: Family) -> Iterator[np.ndarray]:
-    """All simple paths of 1, 2, 3, ... people, one of each class, [M, people] per length.
+    """Yields all simple paths of 1, 2, 3, ... people, one per class, [M, people] for each length.
 
-    A path enters the branches of a couple's children in their order, which picks one path of each
-    class: a swap of branches can bring them into that order, and no other swap keeps it.
+    The representative of a class visits the branches of each couple in the order of their ids.
 
     Raises:
       InputError: more than `MAX_PATHS` paths of one length.
@@ -102,58 +107,62 @@ def simple_paths(members: Family) -> Iterator[np.ndarray]:
     size = len(members.head)
     bit = [1 << p for p in range(size)]
     branch = [sum(bit[p] for p in np.flatnonzero(column)) for column in members.branches.T]
-    elder: dict[int, int] = {}  # the branch before this one, of the same parents
-    latest: dict[int, int] = {}
+    previous: dict[int, int] = {}  # previous branch of the same parents
+    last_branch: dict[int, int] = {}
     for b in np.flatnonzero(members.branches.any(axis=0)).tolist():
         parent = int(members.parent[b])
-        if parent in latest:
-            elder[b] = latest[parent]
-        latest[parent] = b
-    # A person can be reached once each branch around them, or the one before it, has been entered.
+        if parent in last_branch:
+            previous[b] = last_branch[parent]
+        last_branch[parent] = b
+    # A path may visit a person if it has visited, for each of the person's branches, that branch or
+    # the previous one.
     gates = [
-        [branch[b] | branch[elder[b]] for b in np.flatnonzero(row).tolist() if b in elder]
+        [branch[b] | branch[previous[b]] for b in np.flatnonzero(row).tolist() if b in previous]
         for row in members.branches
     ]
-    neighbours = [np.flatnonzero(row >= 0).tolist() for row in members.edges]
+    neighbors = [np.flatnonzero(row >= 0).tolist() for row in members.edges]
 
     level: list[tuple[tuple[int, ...], int]] = [((p,), bit[p]) for p in range(size) if not gates[p]]
     while level:
         if len(level) > MAX_PATHS:
             raise InputError(
                 f"workshop: over {MAX_PATHS} paths of {len(level[0][0]) - 1} facts, "
-                "expected fewer: lower --k, --l-max or --c-max"
+                "expected fewer: decrease --k, --l-max or --c-max"
             )
         yield np.array([path for path, _ in level])
         longer = (
-            ((*path, p), seen | bit[p])
-            for path, seen in level
-            for p in neighbours[path[-1]]
-            if not seen & bit[p] and all(seen & gate for gate in gates[p])
+            ((*path, p), visited | bit[p])
+            for path, visited in level
+            for p in neighbors[path[-1]]
+            if not visited & bit[p] and all(visited & gate for gate in gates[p])
         )
         level = list(islice(longer, MAX_PATHS + 1))
 
 
 def count_paths(l_max: int, c_max: int, people: int) -> int:
-    """Unique relation paths of `people` people, as table 2 counts them: over each two people joined
-    by an edge, the first in preorder as the start, and every simple path between them, the distinct
-    pairs of the predicates along the path and the predicate of the edge.
+    """Returns the number of unique relation paths of `people` people as in table 2.
+
+    These are the distinct combinations of the predicates along a simple path and the predicate of
+    the edge between its ends. Paths start at the end that comes first in preorder.
     """
     members = family(l_max, min(c_max, people))
     paths = next(islice(simple_paths(members), people - 1, None), np.empty((0, people), int))
     ends = members.edges[paths[:, 0], paths[:, -1]]
     counted = (ends >= 0) & (paths[:, 0] < paths[:, -1])
-    names = np.column_stack([members.edges[paths[:, :-1], paths[:, 1:]], ends])[counted]
-    return len(np.unique(names @ NUM_PREDICATES ** np.arange(people)))
+    predicates = np.column_stack([members.edges[paths[:, :-1], paths[:, 1:]], ends])[counted]
+    return len(np.unique(predicates @ NUM_PREDICATES ** np.arange(people)))
 
 
-def paths_of(members: Family, k: int, c_min: int, c_max: int, sure: bool) -> Paths:
-    """The paths of k facts that stories are drawn from.
+def paths_of(members: Family, k: int, c_min: int, c_max: int, drop_ambiguous: bool) -> Paths:
+    """Returns the paths of k facts, with their weights in random families.
 
     Args:
-      members: the family with `c_max` children, or k + 1 where that is fewer.
-      k: facts along the path.
-      c_min, c_max: least and most children; each number between them is as likely.
-      sure: only paths with a sure answer (`rules.is_sure`).
+      members: the family with min(c_max, k + 1) children per couple.
+      k: facts per path.
+      c_min: minimum number of children per couple.
+      c_max: maximum number of children; all numbers from c_min to c_max are equally likely.
+      drop_ambiguous: only return paths with `rules.is_unambiguous`.
+
     Raises:
       InputError: there is no such path.
     """
@@ -161,21 +170,21 @@ def paths_of(members: Family, k: int, c_min: int, c_max: int, sure: bool) -> Pat
     answer = members.edges[people[:, 0], people[:, -1]]
     people, answer = people[answer >= 0], answer[answer >= 0]
     clause = members.edges[people[:, :-1], people[:, 1:]]
-    if sure:
-        kept = np.array([is_sure(tuple(row)) for row in clause.tolist()], bool)
+    if drop_ambiguous:
+        kept = np.array([is_unambiguous(tuple(row)) for row in clause.tolist()], bool)
         people, clause, answer = people[kept], clause[kept], answer[kept]
     if not len(people):
         raise InputError(
             f"workshop: no path of {k} facts in a family of {len(members.head)} people, "
-            "expected a smaller --k or a larger --l-max or --c-max"
+            "expected a smaller --k, or a larger --l-max or --c-max"
         )
-    # t branches of c children can be entered in c (c - 1) ... (c - t + 1) orders.
+    # A path that visits t of c branches stands for c (c - 1) ... (c - t + 1) paths.
     sizes = range(c_min, c_max + 1)
-    orders = np.array([sum(perm(c, t) for c in sizes) / len(sizes) for t in range(k + 2)])
-    entered = np.zeros((len(people), len(members.head)), bool)
+    mean_count = np.array([sum(perm(c, t) for c in sizes) / len(sizes) for t in range(k + 2)])
+    visited = np.zeros((len(people), len(members.head)), bool)
     for column in people.T:
-        entered |= members.branches[column]
+        visited |= members.branches[column]
     weight = np.ones(len(people))
     for parent in np.unique(members.parent[members.parent >= 0]):
-        weight *= orders[entered[:, members.parent == parent].sum(axis=1)]
+        weight *= mean_count[visited[:, members.parent == parent].sum(axis=1)]
     return Paths(people, clause, answer, weight)

@@ -1,16 +1,16 @@
-"""What follows from what in the benchmark of 2018 (Sinha et al. 2018, the CLUTRR workshop paper).
+"""The relations of the benchmark of 2018 (Sinha et al. 2018) and rules that hold in every family.
 
-The paper lists its relations (section 2) and only mentions its rules (Algorithm 1, line 21). Here
-stand the rules that hold for every family in which a child has two parents, who are each other's
-only partners: what they prove follows from the stated facts, whatever else the family looks like.
+The paper lists its relations (section 2) and mentions rules (Algorithm 1, line 21) without listing
+them. The rules below hold in every family in which children have two parents, who have no other
+partners. Their conclusions follow from the stated facts, whatever the rest of the family.
 """
 
 from functools import cache
 from typing import NamedTuple
 
-from generator.kinship import COMPOSE, PREDICATE_ID, RELATION_ID, RULES
+from generator.kinship import PREDICATE_ID, RELATION_ID, RULES, path_heads
 
-# The set R of section 2. It has no daughter-in-law.
+# The set R of section 2, without daughter-in-law.
 RELATIONS_2018 = tuple(
     RELATION_ID[name]
     for name in (
@@ -19,13 +19,13 @@ RELATIONS_2018 = tuple(
         "brother", "sister", "father-in-law", "mother-in-law", "son-in-law",
     )
 )  # fmt: skip
-# The edges of the paper's kinship graph in their direction (appendix A, table 2), then against it.
+# The edges of the kinship graph (appendix A, table 2), followed by their inverses.
 PREDICATES_2018 = (
     "child", "SO", "grand", "in-law", "sibling", "inv-child", "inv-grand", "inv-in-law",
 )  # fmt: skip
-# A child's grandparent is a parent or a parent-in-law: the rule of 2019 that does not always hold.
+# The one rule of 2019 that does not always hold: a child's grandparent may be a parent-in-law.
 _UNSOUND = {("child", "inv-grand")}
-# Rules that the paper of 2019 does without; X, Z and Y of a path are three people.
+# Rules that are not in the paper of 2019; they hold because X, Z and Y are different people.
 _ADDED = {
     ("child", "inv-child"): "SO",
     ("in-law", "inv-in-law"): "SO",
@@ -38,7 +38,7 @@ _ADDED = {
     ("inv-grand", "SO"): "inv-grand",
     ("inv-in-law", "SO"): "inv-in-law",
 }
-# (first, second) -> head, as predicate numbers.
+# (first, second) -> head, as predicate ids.
 RULES_2018 = {
     (PREDICATE_ID[first], PREDICATE_ID[second]): PREDICATE_ID[head]
     for (first, second), head in (RULES | _ADDED).items()
@@ -47,22 +47,22 @@ RULES_2018 = {
 
 
 class Proof(NamedTuple):
-    """What the ends of a path are to each other, and why."""
+    """A proof of the relation between the ends of a path."""
 
-    head: int  # predicate from the first person to the last
-    # (i, m, j, predicate): of person i to person j on the path by way of person m; the root first
+    head: int  # predicate of the last person relative to the first
+    # (i, m, j, predicate) for positions i < m < j on the path: the predicate of j relative to i
+    # follows from those of (i, m) and (m, j). The root of the proof comes first.
     steps: tuple[tuple[int, int, int, int], ...]
 
 
 @cache
 def prove(clause: tuple[int, ...]) -> Proof | None:
-    """Proves the relation of the ends of a path from its facts alone.
+    """Returns a proof of the relation between the ends of a path, or None if there is none.
+
+    All proofs have the same conclusion, because the rules hold in every family.
 
     Args:
-      clause: the predicates along a path of different people.
-    Returns:
-      The proof, or None where the rules prove nothing. The first proof found is enough: as every
-      rule holds in every family, no other one can end in another predicate.
+      clause: the predicates along a path of distinct people.
     """
     if len(clause) == 1:
         return Proof(clause[0], ())
@@ -75,25 +75,7 @@ def prove(clause: tuple[int, ...]) -> Proof | None:
     return None
 
 
-@cache
-def readings_2019(clause: tuple[int, ...]) -> frozenset[int]:
-    """All predicates that the 16 rules of `kinship` prove of the ends of a path, in any order.
-
-    They know no two people apart: of "A's son is B, B's mother is C, C's father is D" they prove
-    that D is A's father, while C must be A's wife and D the father-in-law.
-    """
-    if len(clause) == 1:
-        return frozenset(clause)
-    return frozenset(
-        int(COMPOSE[first, second])
-        for cut in range(1, len(clause))
-        for first in readings_2019(clause[:cut])
-        for second in readings_2019(clause[cut:])
-        if COMPOSE[first, second] >= 0
-    )
-
-
-def is_sure(clause: tuple[int, ...]) -> bool:
-    """Whether the ends' relation follows from the facts, and the rules of 2019 prove no other."""
+def is_unambiguous(clause: tuple[int, ...]) -> bool:
+    """Returns True if the facts imply an answer and the rules of 2019 derive no other answer."""
     proof = prove(clause)
-    return proof is not None and readings_2019(clause) <= {proof.head}
+    return proof is not None and path_heads(clause) <= {proof.head}

@@ -1,22 +1,22 @@
-"""The sentences of the benchmark of 2018: three templates per fact, eight kinds of distractor.
+"""Sentence templates of the benchmark of 2018: facts, and eight kinds of distractors.
 
-The kinds are those of Sinha et al. 2018, appendix A.1; the sentences are this project's own. People
-are letters, as in the paper's figures: its entities are anonymised (section 2), so that a gender is
-known from the facts alone.
+The kinds are those of Sinha et al. 2018, appendix A.1; the sentences were written for this project.
+The names of people are letters, as in the figures of the paper. Its entities are anonymized
+(section 2), so only the facts reveal a gender.
 """
 
 import string
 
 PEOPLE = tuple(string.ascii_uppercase)
 
-# All state that Y is the r of X.
+# Templates for the fact that Y is the r of X.
 FACTS = (
     "[{y}] is the {r} of [{x}].",
     "[{x}]'s {r} is [{y}].",
     "[{x}] has a {r} named [{y}].",
 )
 
-# kind: (templates, values). Each sentence is about one person, and none about kinship.
+# kind: (templates, values). Each sentence mentions one person and no kinship.
 _ATTRIBUTES = {
     "works_at": (
         ("[{}] works at {}.", "[{}] has a job at {}.", "[{}] is employed by {}."),
@@ -58,7 +58,7 @@ _ATTRIBUTES = {
     ),
 }  # fmt: skip
 
-# Every sentence of each kind, with `{}` for the person.
+# All sentences of each kind, with `{}` for the person.
 DISTRACTORS = {
     kind: tuple(template.format("{}", value) for template in templates for value in values)
     for kind, (templates, values) in _ATTRIBUTES.items()
