@@ -48,7 +48,7 @@ def run(config: Any, workdir: Path, write_stories: WriteStories) -> None:
     check(config, models)
     _print(f"Running on {device_name()}.")
     preemption.install_handler()
-    if not distributed.first():
+    if not distributed.is_primary():
         with TemporaryDirectory() as folder:
             _train_and_test(config, models, workdir, Path(folder), write_stories)
         return
@@ -97,19 +97,19 @@ def _train_and_test(
         write_stories(config.generate.to_dict(), stories)
     data = prepare_run(config.data, config.generate.to_dict(), stories)
     _print(f"Read {len(data.train):,} train and {len(data.test):,} test stories.")
-    if distributed.first():
+    if distributed.is_primary():
         check_or_write_config(workdir / "data.json", {"stories": data.fingerprint})
-    distributed.meet("data")
-    distributed.check(identity(config) | {"data": data.fingerprint})
+    distributed.barrier("data")
+    distributed.assert_same(identity(config) | {"data": data.fingerprint})
     for name in models:
         run_model(name, config, data, workdir / name)
-        distributed.meet(f"end of {name}")
+        distributed.barrier(f"end of {name}")
     return data
 
 
 def _print(text: str) -> None:
     """Prints on the first host only."""
-    if distributed.first():
+    if distributed.is_primary():
         print(text, flush=True)
 
 

@@ -1,7 +1,7 @@
-"""Checkpoints of a training state, with Orbax. The last two are kept.
+"""Checkpoints of a training state, written by Orbax. The last two are kept.
 
-Of several hosts the first one writes and reads, and gives the others what it has read. Orbax is
-imported where there is something to read or write, so that training starts without it.
+On several hosts the primary reads and writes, and broadcasts what it has read. Orbax is imported on
+first use, which keeps the start of a training short.
 """
 
 import hashlib
@@ -13,55 +13,35 @@ from typing import Any
 import jax
 import numpy as np
 
-from clutrr_jax.ops import threefry
 from clutrr_jax.training import distributed
 from generator.errors import InputError, at
+from generator.files import write_text
 
-DIGEST = "digest"  # among the arrays of a checkpoint
-NOTE = "files.sha256"  # among its files
-
-
-def _named(state: Any) -> dict[str, np.ndarray]:
-    """Every array of the state under the name of its place in it; random keys as their numbers."""
-    return {
-        jax.tree_util.keystr(path): distributed.gather(threefry.numbers(x))
-        for path, x in jax.tree_util.tree_leaves_with_path(state)
-    }
-
-
-def _digest(arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """Tells whether a byte was changed: [32]. The libraries below notice a missing file only."""
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
-        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
-    return np.frombuffer(digest.digest(), np.uint8)
-
-
-def _note(folder: Path) -> str:
-    """Tells whether a byte of a file was changed. Orbax is not to read what is damaged: where an
-    array fails, the reads of the others go on behind its back, and complain on stderr."""
-    files = sorted(f for f in folder.rglob("*") if f.is_file() and not f.name.startswith(NOTE))
-    return "".join(
-        f"{hashlib.sha256(f.read_bytes()).hexdigest()}  {f.relative_to(folder)}\n" for f in files
-    )
+DIGESTS = "files.sha256"  # file of a checkpoint with the digests of its other files
 
 
 class Checkpoints:
-    """The checkpoints of one run in one folder, by epoch."""
+    """Checkpoints of one run, by epoch.
+
+    A checkpoint is complete once its file `DIGESTS` is written. A checkpoint with a missing or
+    wrong digest is never used: the one before takes its place.
+    """
 
     def __init__(self, folder: Path):
-        # Orbax tells of every file it writes, and of damage, which is dealt with below.
+        """
+        Args:
+          folder: of the checkpoints. It is created if necessary.
+        """
+        # Orbax logs every file that it writes.
         logging.getLogger("absl").setLevel(logging.CRITICAL)
         self.folder = folder
-        if distributed.first():
+        if distributed.is_primary():
             folder.mkdir(parents=True, exist_ok=True)
 
     @cached_property
     def _manager(self) -> Any:
         from orbax.checkpoint import CheckpointManager, CheckpointManagerOptions, options
 
-        alone = options.MultiprocessingOptions(primary_host=0, active_processes={0})
         return CheckpointManager(
             self.folder.absolute(),
             options=CheckpointManagerOptions(
@@ -69,67 +49,72 @@ class Checkpoints:
                 enable_async_checkpointing=False,
                 cleanup_tmp_directories=True,
                 create=False,
-                multiprocessing_options=alone,
+                multiprocessing_options=options.MultiprocessingOptions(
+                    primary_host=0, active_processes={0}
+                ),
             ),
         )
 
     def save(self, epoch: int, state: Any) -> None:
-        """Writes the state after `epoch`; nothing is lost when killed meanwhile.
+        """Writes the state after an epoch. Collective. It may be killed at any moment.
 
         Raises:
-          InputError: it cannot be written; the one before is still there.
+          InputError: the checkpoint cannot be written; the one before is intact.
         """
-        arrays = _named(state)
-        if not distributed.first():
+        arrays = _named_arrays(state)
+        if not distributed.is_primary():
             return
         from orbax.checkpoint import args
 
+        folder = self.folder / str(epoch)
         try:
             for later in self._manager.all_steps():
-                if later >= epoch:  # a damaged one, or it would have been restored
+                if later >= epoch:  # damaged, or it would have been restored
                     self._manager.delete(later)
-            saved = args.StandardSave(arrays | {DIGEST: _digest(arrays)})
-            self._manager.save(epoch, args=saved)
-            note = self.folder / str(epoch) / NOTE
-            part = note.with_suffix(note.suffix + ".part")
-            part.write_text(_note(note.parent))
-            part.replace(note)
-        except Exception as error:  # whatever a full disk provokes in the libraries below
+            self._manager.save(epoch, args=args.StandardSave(arrays))
+            write_text(folder / DIGESTS, _digests(folder))
+        except Exception as error:  # Orbax raises many classes
             raise InputError(
-                f"{at(self.folder / str(epoch))}: cannot be written ({_first_line(error)}); the "
-                "same command goes on from the checkpoint before"
+                f"{at(folder)}: cannot be written ({_first_line(error)}); run the same command "
+                "again to resume from the checkpoint before"
             ) from None
 
     def restore(self, template: Any) -> tuple[int, Any] | None:
-        """Epoch and state of the newest checkpoint that can be read, or None where there is none.
+        """Returns the epoch and state of the newest intact checkpoint, or None. Collective.
 
         Args:
-          template: a state with the wanted structure, shapes and devices.
+          template: a state with the expected structure, shapes and shardings.
         Raises:
-          InputError: checkpoints are there but none can be used.
+          InputError: all checkpoints are damaged, or they belong to another configuration.
         """
-        epoch, saved = (self.newest() if distributed.first() else None) or (0, {})
-        epoch = int(distributed.from_first(np.array(epoch)))
+        epoch, saved = (self.newest() if distributed.is_primary() else None) or (0, {})
+        epoch = int(distributed.broadcast(np.array(epoch)))
         if not epoch:
             return None
-        arrays = _named(template)
-        if distributed.first() and {n: x.shape for n, x in saved.items()} != {
-            n: x.shape for n, x in arrays.items()
-        }:
+        expected = _named_arrays(template)
+        if not distributed.is_primary():
+            saved = expected
+        elif {n: x.shape for n, x in saved.items()} != {n: x.shape for n, x in expected.items()}:
             raise InputError(
                 f"{at(self.folder / str(epoch))}: a checkpoint of another configuration, "
                 "expected the same model, sizes and number of replicas"
             )
-        return epoch, _like(
-            template, distributed.from_first(saved if distributed.first() else arrays)
-        )
+        saved = distributed.broadcast(saved)
+
+        def restore_leaf(path: Any, leaf: jax.Array) -> jax.Array:
+            array = distributed.put(saved[jax.tree_util.keystr(path)], leaf.sharding)
+            is_key = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+            return jax.random.wrap_key_data(array) if is_key else array
+
+        return epoch, jax.tree_util.tree_map_with_path(restore_leaf, template)
 
     def newest(self) -> tuple[int, dict[str, np.ndarray]] | None:
-        """Epoch and arrays, by name, of the newest checkpoint that can be read, or None where
-        there is none.
+        """Returns the epoch and the arrays of the newest intact checkpoint, or None.
+
+        Names of arrays are those of `jax.tree_util.keystr`.
 
         Raises:
-          InputError: checkpoints are there but none can be read.
+          InputError: all checkpoints are damaged.
         """
         if not any(self.folder.iterdir()):
             return None
@@ -137,37 +122,41 @@ class Checkpoints:
 
         problem = ""
         for epoch in sorted(self._manager.all_steps(), reverse=True):
-            note = self.folder / str(epoch) / NOTE  # not there if the run was killed in between
+            folder = self.folder / str(epoch)
+            if not (folder / DIGESTS).exists():  # the run was killed before the end of `save`
+                continue
             try:
-                if note.exists() and note.read_text(errors="replace") != _note(note.parent):
-                    problem = problem or "it is not what was written"
-                    continue
-                saved = self._manager.restore(epoch, args=args.StandardRestore())
-            except Exception as error:  # whatever a damaged file provokes in the libraries below
+                # Checked first: if Orbax fails, it prints errors of other files as well.
+                if (folder / DIGESTS).read_text(errors="replace") == _digests(folder):
+                    return epoch, self._manager.restore(epoch, args=args.StandardRestore())
+                problem = problem or "a file differs from its digest"
+            except Exception as error:  # Orbax raises many classes
                 problem = problem or _first_line(error)
-                continue
-            digest = saved.pop(DIGEST, None)
-            if digest is not None and not np.array_equal(digest, _digest(saved)):
-                problem = problem or "it is not what was written"
-                continue
-            return epoch, saved
         if problem:
             raise InputError(
-                f"{at(self.folder)}: no checkpoint can be read ({problem}); "
-                "remove the folder to train anew"
+                f"{at(self.folder)}: no checkpoint can be read ({problem}); remove the folder to "
+                "train from the start"
             )
         return None
 
 
+def _named_arrays(state: Any) -> dict[str, np.ndarray]:
+    """Returns the whole arrays of a state by path. Random keys become their key data."""
+    arrays = {}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(state):
+        if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            leaf = jax.random.key_data(leaf)
+        arrays[jax.tree_util.keystr(path)] = distributed.gather(leaf)
+    return arrays
+
+
+def _digests(folder: Path) -> str:
+    """Returns the digests of all files except `DIGESTS`, in the format of `sha256sum`."""
+    files = sorted(f for f in folder.rglob("*") if f.is_file() and not f.name.endswith(DIGESTS))
+    return "".join(
+        f"{hashlib.sha256(f.read_bytes()).hexdigest()}  {f.relative_to(folder)}\n" for f in files
+    )
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).strip() or repr(error)).splitlines()[0][:200]
-
-
-def _like(template: Any, saved: dict[str, np.ndarray]) -> Any:
-    """The saved arrays in the structure and on the devices of the template."""
-
-    def restore(path: Any, leaf: jax.Array) -> jax.Array:
-        array = distributed.place(saved[jax.tree_util.keystr(path)], leaf.sharding)
-        return threefry.like(leaf, array)
-
-    return jax.tree_util.tree_map_with_path(restore, template)

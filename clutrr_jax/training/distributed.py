@@ -1,221 +1,138 @@
-"""Several processes, one on each host, that run one program: they start together, agree on what
-they do next, and end together.
+"""One program on several hosts, with one process per host.
 
-Every host runs the same commands on the devices of all. The first one writes all files. A host
-that has ended, for whatever reason, is noticed by the others within `SILENCE` seconds, and they end
-too, each with one line; the same command on all hosts goes on from the last checkpoint.
+Every host runs the same command on the devices of all hosts. The first one, the primary, writes all
+files. If a host ends early, JAX ends the other processes: at once, or after `HEARTBEAT_SECONDS`
+without a sign of life. The same command on all hosts resumes from the last checkpoint.
+
+Functions marked "collective" must be called by every host. With one process they do no
+communication.
 """
 
-import atexit
-import ctypes
 import hashlib
 import os
 import re
-import signal
 import sys
-import threading
 import time
 import traceback
 from typing import Any, NoReturn
 
 import jax
 import numpy as np
-from jax._src import distributed  # the store of the coordinator has no public name
 from jax.experimental import multihost_utils
 from jax.sharding import Sharding
 
 from generator.errors import InputError
 
-SILENCE = 30  # seconds, after which a host that says nothing is taken for dead
-CODE = os.EX_UNAVAILABLE  # 69: of a host that ended because another one had
-_count, _here = 1, 0  # hosts, and the number of this one
-_code = CODE  # with which it ends when another one has ended
-_over = threading.Event()  # this program has come to its end
-_LAST = "clutrr/last/"  # in the store: the last words of each host
-_held, _told = -1, 0  # the file that holds back, and how much of it was written
+HEARTBEAT_SECONDS = 30
+EXIT_BARRIER_SECONDS = 86_400  # the other hosts wait at their end while the primary writes reports
 
 
-def start(coordinator: str, count: int | None, number: int | None) -> None:
-    """Joins the other hosts; comes before anything else that JAX does.
+def initialize(coordinator: str, host_count: int | None, host_index: int | None) -> None:
+    """Connects the hosts. Must be called before any other JAX function.
 
     Args:
-      coordinator: HOST:PORT of the first host; or "auto", where Slurm, Cloud TPU, GKE or MPI tell
-        JAX all three.
-      count: of hosts.
-      number: of this one, from 0.
+      coordinator: HOST:PORT of the primary, or "auto" to detect all arguments through Slurm, Cloud
+        TPU, GKE or MPI.
+      host_count: number of hosts.
+      host_index: index of this host, 0 for the primary.
     Raises:
-      InputError: they do not come together.
+      InputError: the hosts cannot be connected.
     """
-    # A scheduler's SIGTERM is for `preemption`.
+    # SIGTERM is handled by `preemption` instead.
     jax.config.update("jax_enable_preemption_service", False)
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if coordinator != "auto":
         if not re.fullmatch(r".+:\d+", coordinator):
             raise InputError(f"--hosts={coordinator}: expected auto or HOST:PORT")
-        given = {"coordinator_address": coordinator, "num_processes": count, "process_id": number}
-        given["cluster_detection_method"] = "deactivate"
+        arguments = {
+            "coordinator_address": coordinator,
+            "num_processes": host_count,
+            "process_id": host_index,
+            "cluster_detection_method": "deactivate",
+        }
     try:
         jax.distributed.initialize(
-            **given, heartbeat_timeout_seconds=SILENCE, shutdown_timeout_seconds=86400
+            **arguments,
+            heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
+            shutdown_timeout_seconds=EXIT_BARRIER_SECONDS,
         )
     except (RuntimeError, ValueError, OSError) as error:
         reason = (str(error).splitlines() or [""])[0]
-        raise InputError(f"--hosts={coordinator}: the hosts did not meet ({reason})") from None
-    global _count, _here
-    _count, _here = jax.process_count(), jax.process_index()
-    _hold_back()
-    threading.Thread(target=_watch, daemon=True).start()
-    atexit.register(_part)
+        raise InputError(f"--hosts={coordinator}: the hosts did not connect ({reason})") from None
 
 
-def several() -> bool:
-    """Whether there is more than this host."""
-    return _count > 1
+def is_primary() -> bool:
+    """Returns whether this host writes the files."""
+    return jax.process_index() == 0
 
 
-def first() -> bool:
-    """Whether this host is the one that writes."""
-    return _here == 0
-
-
-def any_of(flag: bool) -> bool:
-    """Whether it is so on any host. All of them must ask."""
-    if not several():
-        return flag
+def any_host(flag: bool) -> bool:
+    """Returns whether the flag is set on any host. Collective."""
     return bool(multihost_utils.process_allgather(np.array(flag)).any())
 
 
 def gather(array: Any) -> np.ndarray:
-    """An array that is spread over the devices of all hosts. All of them must ask."""
+    """Returns a whole array that may be sharded over the devices of all hosts. Collective."""
     if isinstance(array, jax.Array) and not array.is_fully_addressable:
         array = multihost_utils.process_allgather(array, tiled=True)
     return np.asarray(array)
 
 
-def from_first(tree: Any) -> Any:
-    """Arrays as the first host has them. All must ask, with the same shapes and types."""
-    return tree if not several() else multihost_utils.broadcast_one_to_all(tree)
+def broadcast(tree: Any) -> Any:
+    """Returns the arrays of the primary. Collective, with the same shapes and dtypes everywhere."""
+    return multihost_utils.broadcast_one_to_all(tree)
 
 
-def place(tree: Any, sharding: Sharding) -> Any:
-    """Arrays that every host has whole -> the devices of all hosts; each host copies to its own
-    devices what these are to hold. Random keys have to be there already."""
+def put(tree: Any, sharding: Sharding) -> Any:
+    """Moves arrays to the devices of all hosts. Every host passes the whole arrays."""
 
-    def put(x: Any) -> jax.Array:
+    def put_array(x: Any) -> jax.Array:
         if isinstance(x, jax.Array) and x.sharding == sharding:
             return x
-        if not several():
+        if jax.process_count() == 1:
             return jax.device_put(x, sharding)
         x = np.asarray(x)
         return jax.make_array_from_callback(x.shape, sharding, lambda index: x[index])
 
-    return jax.tree.map(put, tree)
+    return jax.tree.map(put_array, tree)
 
 
-def meet(name: str) -> None:
-    """Waits until all hosts are here: the others, while the first one writes."""
-    if several():
-        _store().wait_at_barrier(f"clutrr/{name}", 86_400_000)
+def barrier(name: str) -> None:
+    """Waits until all hosts have reached the barrier of that name. Collective."""
+    multihost_utils.sync_global_devices(name)
 
 
-def check(settings: dict[str, Any]) -> None:
-    """All hosts are to have the same settings.
+def assert_same(settings: dict[str, Any]) -> None:
+    """Checks that all hosts have the same settings. Collective.
 
     Raises:
-      InputError: they are not those of the first host.
+      InputError: on every host, if a setting differs.
     """
-    for name, value in sorted(settings.items()):
-        mine = np.frombuffer(hashlib.sha256(repr(value).encode()).digest(), np.uint8)
-        if not np.array_equal(from_first(mine), mine):
-            raise InputError(f'{name} is "{value}" on this host, expected what it is on the first')
+    for name, value in [("names of settings", sorted(settings)), *sorted(settings.items())]:
+        digest = np.frombuffer(hashlib.sha256(repr(value).encode()).digest(), np.uint8)
+        if any_host(not np.array_equal(broadcast(digest), digest)):
+            raise InputError(
+                f'{name} is "{value}" on host {jax.process_index()}, expected the same on all hosts'
+            )
 
 
-def leave(message: str) -> NoReturn:
-    """Ends this process with a mistake of the user's; the other hosts are told, and end too."""
+def exit_with_error(message: str) -> NoReturn:
+    """Prints a mistake of the user in one line and exits with code 2."""
     print(f"error: {message}", file=sys.stderr, flush=True)
-    if not several():
-        sys.exit(2)
-    _tell(message, 2)
+    _exit_now(2)
+    sys.exit(2)
 
 
-def fail(error: BaseException) -> None:
-    """After an error that may come of another host's end: this process ends, for that reason if
-    it is so; if not, the others are told. Does nothing where there are no others."""
-    if several():
-        if not isinstance(error, KeyboardInterrupt):
-            time.sleep(SILENCE + 5)
+def abort(error: BaseException) -> None:
+    """Prints a traceback and exits, if there are other hosts; else does nothing."""
+    if jax.distributed.is_initialized():
         traceback.print_exception(error)
-        _tell(f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}", 1)
+        _exit_now(1)
 
 
-def _store() -> Any:
-    """Of names and texts, which the first host keeps for all."""
-    return distributed.global_state.client
-
-
-def _tell(message: str, code: int) -> NoReturn:
-    """Leaves last words, and ends this process once the others have had time to read them."""
-    global _code
-    _code = code
-    _store().key_value_set(f"{_LAST}{_here}", message, allow_overwrite=True)
-    time.sleep(5)  # they look every second; with the first host the store is gone
-    os._exit(code)
-
-
-def _watch() -> None:
-    """Looks every second for another host's last words, and lets go what C++ has written."""
-    while not _over.wait(1):
-        try:
-            words = dict(_store().key_value_dir_get(_LAST))
-        except Exception:  # the first host has ended: `_aborted` tells
-            continue
-        for name, message in words.items():
-            if name != f"{_LAST}{_here}":
-                _end(f"host {name.removeprefix(_LAST)} has ended: {message}")
-        _let_go()
-
-
-def _end(reason: str) -> NoReturn:
-    """Ends this process since another host has ended, if that is not for what this one told."""
-    if _code == CODE:
-        again = "the same command on all hosts goes on from the last checkpoint"
-        print(f"\nerror: {reason}; {again}", file=sys.stderr, flush=True)
-    if first():
-        time.sleep(3)  # for the others to read the same
-    os._exit(_code)
-
-
-def _part() -> None:
-    """All hosts end together, and are not looked for any more."""
-    meet("end")
-    _over.set()
-    _let_go()
-
-
-def _hold_back() -> None:
-    """From now on what C++ writes to stderr goes to a file, and Python's own where it went: when a
-    host is lost C++ writes a page and aborts, of which `_aborted` makes one line."""
-    global _held
-    sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
-    _held = os.memfd_create("stderr")
-    os.dup2(_held, 2)
-    ctypes.CDLL(None).signal(signal.SIGABRT, _aborted)
-
-
-def _let_go() -> None:
-    """Writes to stderr what has been held back since the last time."""
-    global _told
-    text = os.pread(_held, os.fstat(_held).st_size - _told, _told)
-    _told += len(text)
-    sys.stderr.write(text.decode(errors="replace"))
-
-
-@ctypes.CFUNCTYPE(None, ctypes.c_int)
-def _aborted(_: int) -> None:
-    """The handler of SIGABRT, of C, since Python's own would come too late. The process ends when
-    it returns."""
-    text = os.pread(_held, os.fstat(_held).st_size, 0).decode(errors="replace")
-    if "distributed service detected fatal errors" in text:
-        silent = re.search(r"stopped sending heartbeats\):\s*(\d+)", text)
-        _end(f"host {silent[1] if silent else 0} has ended")
-    _let_go()
+def _exit_now(code: int) -> None:
+    """Exits without the barrier at the end of a process, at which the other hosts are not."""
+    if jax.distributed.is_initialized():
+        if is_primary():
+            time.sleep(2)  # the others lose their connection: they may have a message to print
+        os._exit(code)

@@ -63,14 +63,14 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
       folder: of the model.
     """
     finished = folder / "model.json"
-    if distributed.any_of(distributed.first() and finished.exists()):
+    if distributed.any_host(distributed.is_primary() and finished.exists()):
         return
-    if distributed.any_of(preemption.requested()):
+    if distributed.any_host(preemption.requested()):
         preemption.exit_resumable()
     spec, train = MODELS[name], train_settings(config, name)
     if spec.kind == "states":
         data = with_states(data, config[name])
-    if distributed.first():
+    if distributed.is_primary():
         folder.mkdir(parents=True, exist_ok=True)
     replicas = Replicas(train.replicas, config.seed, train.microbatches)
     with ExitStack() as stack:
@@ -91,7 +91,7 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
         stories = int(len(data.train) * (1 - dev_fraction)) * train.replicas
         state, seconds = train_model(name, trainer, stories, folder, config.tensorboard)
     _evaluate(trainer, state, data, folder)
-    if distributed.first():
+    if distributed.is_primary():
         summary = _summary(trainer, state, seconds, stories)
         with atomic_write(finished) as part:
             part.write_text(json.dumps(summary, indent=1) + "\n")
@@ -116,7 +116,7 @@ def train_model(
     checkpoints = Checkpoints(folder / "checkpoints")
     state = trainer.init()
     start, state = checkpoints.restore(state) or (0, state)
-    is_writer = distributed.first()
+    is_writer = distributed.is_primary()
     metrics_file = folder / "metrics.jsonl"
     history = _truncate_metrics(metrics_file, start) if is_writer else []
     scalars = Scalars(folder / "tensorboard", start + 1) if tensorboard and is_writer else None
@@ -145,8 +145,8 @@ def train_model(
         if scalars:
             scalars.write(line, train.learning_rate, speed)
         due = time.monotonic() - saved_at > 60 * train.checkpoint_minutes
-        stop = distributed.any_of(preemption.requested())
-        if epoch == train.epochs or stop or distributed.any_of(due and is_writer):
+        stop = distributed.any_host(preemption.requested())
+        if epoch == train.epochs or stop or distributed.any_host(due and is_writer):
             checkpoints.save(epoch, state)
             saved_at = time.monotonic()
         if stop:
@@ -218,10 +218,10 @@ def _evaluate(trainer: Trainer, state: TrainState, data: Prepared, folder: Path)
             own = ModelDef(spec, model.config, model.sizes, model.learn_entities)
         best, probability = trainer.predict(state.best_params, state.buffers, test, own)
         last, _ = trainer.predict(state.ema_params, state.buffers, test, own)
-        if distributed.first():
+        if distributed.is_primary():
             predictions = Predictions(best, last, probability)
             write_predictions(folder / prediction_file(variant), predictions, data.test)
-    if distributed.first():
+    if distributed.is_primary():
         first = replica_model(model, state)
         write_attention(folder, first, model.spec.kind, test)
         write_extracted(folder, first, model.spec.kind, data)

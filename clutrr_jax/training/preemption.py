@@ -1,4 +1,4 @@
-"""A scheduler that takes the machine back says so by SIGTERM: the run saves its state and ends."""
+"""Preemption: after SIGTERM from a scheduler, a run saves its state and exits."""
 
 import os
 import signal
@@ -6,22 +6,22 @@ import sys
 import threading
 from typing import NoReturn
 
-CODE = os.EX_TEMPFAIL  # 75: a scheduler may queue the same command again
+CODE = os.EX_TEMPFAIL  # 75: the scheduler may run the same command again
 
-_asked = threading.Event()
+_requested = threading.Event()
 
 
 def install_handler() -> None:
-    """From now on SIGTERM does not end the process; `asked` tells of it."""
-    signal.signal(signal.SIGTERM, lambda *_: _asked.set())
+    """Makes SIGTERM set a flag instead of ending the process."""
+    signal.signal(signal.SIGTERM, lambda *_: _requested.set())
 
 
 def requested() -> bool:
-    """Whether the process is to end soon."""
-    return _asked.is_set()
+    """Returns whether SIGTERM was received."""
+    return _requested.is_set()
 
 
 def exit_resumable() -> NoReturn:
-    """Ends the process, after all that matters has been saved."""
-    print("\nstopped by SIGTERM; the same command goes on from here", file=sys.stderr, flush=True)
+    """Exits with code 75. The state must have been saved."""
+    print("\nstopped by SIGTERM; run the same command to resume", file=sys.stderr, flush=True)
     raise SystemExit(CODE)

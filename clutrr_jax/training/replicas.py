@@ -80,7 +80,7 @@ class Replicas:
 
     def place(self, tree: Any, spec: PartitionSpec = REPLICA) -> Any:
         """Moves host arrays to the devices, split as `spec` says."""
-        return distributed.place(tree, NamedSharding(self.mesh, spec))
+        return distributed.put(tree, NamedSharding(self.mesh, spec))
 
     def gather(self, array: Any) -> np.ndarray:
         """First `count` rows of an array [R, ...], on every host."""

@@ -1,4 +1,4 @@
-"""The course of a training as TensorBoard event files, beside `metrics.jsonl`.
+"""Metrics of a training as TensorBoard event files, in addition to `metrics.jsonl`.
 
 pip install tensorboardX==2.6.5
 python launch.py --config=experiments/single.py --workdir=runs/first --config.tensorboard=True
@@ -12,11 +12,14 @@ from generator.errors import InputError
 
 
 class Scalars:
-    """Writes loss and dev accuracy of each replica, learning rate and train stories/s."""
+    """Writer of loss and dev accuracy of each replica, learning rate and train stories/s."""
 
     def __init__(self, folder: Path, first: int):
-        """A folder may hold the events of an earlier start: they count up to the epoch `first`.
-
+        """
+        Args:
+          folder: of the event files.
+          first: first epoch to be written; TensorBoard drops this and later epochs of earlier
+            files in the folder.
         Raises:
           InputError: tensorboardX is not installed.
         """
@@ -30,16 +33,16 @@ class Scalars:
         self.writer = SummaryWriter(str(folder), purge_step=first)
 
     def write(self, line: dict[str, Any], learning_rate: float, speed: float) -> None:
-        """One epoch.
+        """Writes the metrics of one epoch.
 
         Args:
-          line: that of `metrics.jsonl`.
-          learning_rate: of this epoch.
+          line: the line of `metrics.jsonl`.
+          learning_rate: in this epoch.
           speed: train stories per second, of all replicas together.
         """
         for name in ("loss", "dev_accuracy"):
             for replica, value in enumerate(line[name]):
-                if value is not None:  # the loss of a replica that has stopped
+                if value is not None:  # the loss of a diverged replica
                     self.writer.add_scalar(f"{name}/replica_{replica}", value, line["epoch"])
         self.writer.add_scalar("learning_rate", learning_rate, line["epoch"])
         self.writer.add_scalar("stories_per_second", speed, line["epoch"])

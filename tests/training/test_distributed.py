@@ -1,4 +1,4 @@
-"""Two processes as two hosts, which meet on 127.0.0.1, with one device each."""
+"""Two processes on 127.0.0.1 with one CPU device each behave as one process."""
 
 import csv
 import json
@@ -10,8 +10,11 @@ import sys
 import time
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
+
+from clutrr_jax.training import distributed
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = [
@@ -20,52 +23,53 @@ SETTINGS = [
     "--config.prover.train.replicas=3",
     "--config.train.checkpoint_minutes=0.0",
 ]
-LOST = 69  # the exit code of a host when another one has ended
 
 
 def launch(workdir: Path, settings: list[str]) -> subprocess.Popen:
-    """On one core, and so with one device."""
-    one = {min(os.sched_getaffinity(0))}
+    """Starts launch.py on one core, and so with one device."""
+    core = {min(os.sched_getaffinity(0))}
     return subprocess.Popen(
         [sys.executable, "launch.py", *SETTINGS, f"--workdir={workdir}", *settings],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, one),
+        preexec_fn=lambda: os.sched_setaffinity(0, core),
     )
 
 
 class Hosts:
-    """Two of them, the first with the run's folder, the other with none."""
+    """Two hosts; the second one has another workdir, which must stay unused."""
 
-    def __init__(self, workdir: Path, settings: list[str], of_other: tuple[str, ...] = ()):
+    def __init__(self, workdir: Path, settings: list[str], second: tuple[str, ...] = ()):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            meet = [f"--hosts=127.0.0.1:{free.getsockname()[1]}", "--host_count=2"]
+            hosts = [f"--hosts=127.0.0.1:{free.getsockname()[1]}", "--host_count=2"]
         self.metrics = workdir / "prover" / "metrics.jsonl"
-        self.hosts = [
-            launch(workdir, [*settings, *meet, "--host_number=0"]),
-            launch(workdir.parent / "none", [*settings, *meet, "--host_number=1", *of_other]),
+        self.processes = [
+            launch(workdir, [*settings, *hosts, "--host_number=0"]),
+            launch(workdir.parent / "unused", [*settings, *hosts, "--host_number=1", *second]),
         ]
 
-    def some_epochs_later(self) -> None:
-        now = lines(self.metrics)
-        seen = None
-        while seen is None or lines(self.metrics) < seen + 3:
-            assert all(host.poll() is None for host in self.hosts), self.end()
-            if seen is None and lines(self.metrics) != now:
-                seen = lines(self.metrics)
+    def wait_for_epochs(self) -> None:
+        """Waits for three more epochs after the first new one."""
+        before = epochs(self.metrics)
+        first = None
+        while first is None or epochs(self.metrics) < first + 3:
+            assert all(process.poll() is None for process in self.processes), self.end()
+            if first is None and epochs(self.metrics) != before:
+                first = epochs(self.metrics)
             time.sleep(0.05)
 
-    def end(self, within: float = 600) -> list[tuple[int, str]]:
-        """The exit code of each host, and what it said."""
-        said = [host.communicate(timeout=within)[0] for host in self.hosts]
-        return [(host.returncode, text) for host, text in zip(self.hosts, said, strict=True)]
+    def end(self, timeout: float = 600) -> list[tuple[int, str]]:
+        """Waits for the exit code and the output of each host."""
+        outputs = [process.communicate(timeout=timeout)[0] for process in self.processes]
+        codes = [process.returncode for process in self.processes]
+        return list(zip(codes, outputs, strict=True))
 
 
-def lines(file: Path) -> int:
-    return file.read_text().count("\n") if file.exists() else 0
+def epochs(metrics: Path) -> int:
+    return metrics.read_text().count("\n") if metrics.exists() else 0
 
 
 def losses(workdir: Path) -> np.ndarray:
@@ -73,64 +77,87 @@ def losses(workdir: Path) -> np.ndarray:
     return np.array([json.loads(line)["loss"] for line in text.splitlines()])
 
 
-def answers(workdir: Path) -> list[str]:
+def predictions(workdir: Path) -> list[str]:
     with (workdir / "prover" / "predictions.csv").open() as file:
         return [row["prediction"] for row in csv.DictReader(file)]
 
 
-@pytest.mark.parametrize("parts", [1, 2])
-def test_two_hosts_agree_with_one_process(small_folder, tmp_path, parts: int) -> None:
-    """Each with replicas of its own (one is added to fill them up), and each with a part of every
-    batch: but for the order of sums, the same. The first host alone writes."""
-    settings = [f"--config.data={small_folder}", f"--config.train.microbatches={parts}"]
+def test_one_process_does_not_communicate() -> None:
+    assert distributed.is_primary()
+    assert [distributed.any_host(flag) for flag in (False, True)] == [False, True]
+    array = np.arange(6.0).reshape(2, 3)
+    sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    np.testing.assert_array_equal(distributed.gather(distributed.put(array, sharding)), array)
+    np.testing.assert_array_equal(distributed.broadcast({"a": array})["a"], array)
+    distributed.assert_same({"seed": 1})
+    distributed.barrier("test")
+
+
+def test_an_error_is_one_line_and_exit_code_2(capsys) -> None:
+    with pytest.raises(SystemExit) as end:
+        distributed.exit_with_error("no such file")
+    assert end.value.code == 2 and capsys.readouterr().err == "error: no such file\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("microbatches", [1, 2])
+def test_two_hosts_agree_with_one_process(small_folder, tmp_path, microbatches: int) -> None:
+    """Each host trains its own replicas (one is added to fill them up), or a part of every batch.
+    Up to the order of sums the results are the same. Only the primary writes."""
+    settings = [f"--config.data={small_folder}", f"--config.train.microbatches={microbatches}"]
     settings += ["--config.prover.train.epochs=3"]
-    alone = launch(tmp_path / "one", settings)
-    said, _ = alone.communicate(timeout=600)
-    assert alone.returncode == 0, said
+    single = launch(tmp_path / "one", settings)
+    output, _ = single.communicate(timeout=600)
+    assert single.returncode == 0, output
     ends = Hosts(tmp_path / "two", settings).end()
     assert [code for code, _ in ends] == [0, 0], ends
-    assert answers(tmp_path / "two") == answers(tmp_path / "one")
+    assert predictions(tmp_path / "two") == predictions(tmp_path / "one")
     np.testing.assert_allclose(losses(tmp_path / "two"), losses(tmp_path / "one"), atol=1e-5)
-    assert not (tmp_path / "none").exists()
+    assert not (tmp_path / "unused").exists()
 
 
-def test_a_host_that_ends_is_noticed_and_the_job_goes_on(small_folder, tmp_path) -> None:
-    """Either of them killed, or one of them pre-empted: the other ends too, and the same command
-    goes on to the numbers of a job that was left alone."""
+@pytest.mark.slow
+def test_a_job_resumes_after_the_loss_of_a_host(small_folder, tmp_path) -> None:
+    """If either host is killed, the other one ends too. If one is preempted, both save the state
+    and exit with code 75. The same command resumes to the results of an uninterrupted job."""
     settings = [f"--config.data={small_folder}", "--config.train.microbatches=2"]
     settings += ["--config.prover.train.epochs=60"]
-    undisturbed = Hosts(tmp_path / "whole", settings).end()
-    assert [code for code, _ in undisturbed] == [0, 0], undisturbed
+    ends = Hosts(tmp_path / "whole", settings).end()
+    assert [code for code, _ in ends] == [0, 0], ends
 
     for killed in (1, 0):
         job = Hosts(tmp_path / "cut", settings)
-        job.some_epochs_later()
-        job.hosts[killed].kill()
-        ends = job.end(within=60)
-        code, said = ends[1 - killed]
-        assert (code, ends[killed][0]) == (LOST, -signal.SIGKILL), ends
-        assert said.splitlines()[-1] == (
-            f"error: host {killed} has ended; the same command on all hosts goes on from the last "
-            "checkpoint"
-        )
-        assert "Traceback" not in said and "stack trace" not in said
+        job.wait_for_epochs()
+        job.processes[killed].kill()
+        ends = job.end(timeout=90)
+        assert ends[killed][0] == -signal.SIGKILL and ends[1 - killed][0] != 0, ends
 
     job = Hosts(tmp_path / "cut", settings)
-    job.some_epochs_later()
-    job.hosts[1].terminate()
+    job.wait_for_epochs()
+    job.processes[1].terminate()
     ends = job.end()
     assert [code for code, _ in ends] == [75, 75], ends
 
     ends = Hosts(tmp_path / "cut", settings).end()
     assert [code for code, _ in ends] == [0, 0], ends
-    assert answers(tmp_path / "cut") == answers(tmp_path / "whole")
+    assert predictions(tmp_path / "cut") == predictions(tmp_path / "whole")
     np.testing.assert_array_equal(losses(tmp_path / "cut"), losses(tmp_path / "whole"))
 
 
-def test_hosts_with_other_settings_are_refused(small_folder, tmp_path) -> None:
-    settings = [f"--config.data={small_folder}"]
-    ends = Hosts(tmp_path / "run", settings, of_other=("--config.train.epochs=7",)).end()
-    assert [code for code, _ in ends] == [LOST, 2], ends
-    wrong = 'train.epochs is "7" on this host, expected what it is on the first'
-    assert ends[1][1].splitlines()[-1] == f"error: {wrong}"
-    assert f"error: host 1 has ended: {wrong}; the same command" in ends[0][1]
+@pytest.mark.slow
+def test_hosts_with_different_settings_are_refused(small_folder, tmp_path) -> None:
+    settings = [f"--config.data={small_folder}", "--config.train.epochs=6"]
+    ends = Hosts(tmp_path / "run", settings, second=("--config.train.epochs=7",)).end()
+    assert [code for code, _ in ends] == [2, 2], ends
+    for host, (_, output) in enumerate(ends):
+        assert output.splitlines()[-1] == (
+            f'error: train.epochs is "{6 + host}" on host {host}, expected the same on all hosts'
+        )
+
+
+@pytest.mark.slow
+def test_an_error_of_one_host_ends_the_other(small_folder, tmp_path) -> None:
+    missing = (f"--config.data={tmp_path / 'missing'}",)
+    ends = Hosts(tmp_path / "run", [f"--config.data={small_folder}"], second=missing).end(90)
+    assert ends[1][0] == 2 and ends[0][0] != 0, ends
+    assert ends[1][1].splitlines()[-1].startswith("error: ")

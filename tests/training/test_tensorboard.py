@@ -1,4 +1,4 @@
-"""Event files hold what metrics.jsonl holds, once, also after a second start."""
+"""TensorBoard events equal metrics.jsonl, also after a resume."""
 
 import struct
 import sys
@@ -12,15 +12,14 @@ from generator.errors import InputError
 
 
 def events(folder: Path) -> list[Event]:
-    """Of all files in the order of their writing: each is its length, a checksum, itself, another
-    checksum."""
+    """Reads all events of all files. A record is its length, a checksum, the event, a checksum."""
     found = []
     for path in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns):
-        content, place = path.read_bytes(), 0
-        while place < len(content):
-            (length,) = struct.unpack_from("<Q", content, place)
-            found.append(Event.FromString(content[place + 12 : place + 12 + length]))
-            place += length + 16
+        content, offset = path.read_bytes(), 0
+        while offset < len(content):
+            (length,) = struct.unpack_from("<Q", content, offset)
+            found.append(Event.FromString(content[offset + 12 : offset + 12 + length]))
+            offset += length + 16
     return found
 
 
@@ -40,16 +39,16 @@ def test_scalars_are_those_of_the_metrics(tmp_path: Path) -> None:
     }
 
 
-def test_a_second_start_takes_back_what_comes_after_its_checkpoint(tmp_path: Path) -> None:
+def test_a_resume_drops_the_epochs_after_its_checkpoint(tmp_path: Path) -> None:
     Scalars(tmp_path, first=4).close()
     starts = [e.step for e in events(tmp_path) if e.session_log.status == e.session_log.START]
     assert starts == [4]
 
 
-def test_without_the_package_it_is_one_line(tmp_path: Path, monkeypatch) -> None:
+def test_a_missing_package_is_one_line(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     with pytest.raises(
         InputError, match=r"^setting tensorboard: .*pip install tensorboardX=="
-    ) as e:
+    ) as error:
         Scalars(tmp_path / "events", first=1)
-    assert "\n" not in str(e.value) and not (tmp_path / "events").exists()
+    assert "\n" not in str(error.value) and not (tmp_path / "events").exists()
