@@ -12,6 +12,7 @@ from flax import nnx
 from ml_collections import ConfigDict
 
 from clutrr_jax.data.batching import Shape, pack, plan_shapes
+from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import Records
 from clutrr_jax.evaluation.baselines import given_rules, predict_with_rules, stated_facts
 from clutrr_jax.evaluation.extraction import (
@@ -29,10 +30,11 @@ from clutrr_jax.evaluation.extraction import (
 from clutrr_jax.evaluation.learned_rules import read_learned
 from clutrr_jax.evaluation.proofs import prove_extracted, prove_label
 from clutrr_jax.models import MODELS
+from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.rules import main as rules_main
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.steps import build
+from clutrr_jax.training.state import create_optimizer, create_state, replica_model
 from generator.errors import InputError
 from generator.kinship import (
     COMPOSE,
@@ -43,7 +45,6 @@ from generator.kinship import (
     RELATION_ID,
 )
 from generator.prover import Fact, rule_heads
-from tests.training.test_steps import TRAIN
 
 SPEC = MODELS["reader_prover"]
 CONFIG = ConfigDict(SPEC.config | {"embedding": 8, "hidden": 8, "pair": 8})
@@ -166,15 +167,28 @@ def test_the_gold_graph_and_the_16_rules_prove_the_label(small) -> None:
 
 
 @pytest.fixture(scope="module")
-def state(small):
-    replicas = Replicas(2)
-    train = ConfigDict(TRAIN)
-    return build(SPEC, CONFIG, train, small.sizes, small.train_stories, replicas).init()
+def few(small_folder) -> Prepared:
+    """20 test stories: few batch shapes to compile."""
+    return prepare(small_folder, max_stories=20)
+
+
+@pytest.fixture(scope="module")
+def trained(few):
+    """Definition and state of two replicas."""
+    definition = ModelDef(SPEC, CONFIG, few.sizes)
+    optimizer = create_optimizer(ConfigDict({"learning_rate": 1e-3, "grad_clip_norm": 5.0}))
+    return definition, create_state(definition, optimizer, Replicas(2))
+
+
+def first_replica(few, trained) -> nnx.Module:
+    first = model(few)
+    nnx.update(first, jax.tree.map(lambda a: a[0], trained[1].best_params))
+    return first
 
 
 def of_all(look, made: nnx.Module, stories) -> np.ndarray:
     """`look(model, batch)` of all test stories in one batch."""
-    shapes = plan_shapes("tokens", stories, 80)[0]
+    shapes = plan_shapes("tokens", stories, 20)[0]
     most = {f.name: max(getattr(s, f.name) for s in shapes) for f in fields(shapes[0])}
     shape, rows = Shape(**most), jnp.arange(len(stories.target))
     graph, state = nnx.split(made)
@@ -186,14 +200,13 @@ def of_all(look, made: nnx.Module, stories) -> np.ndarray:
     return np.asarray(run(state, stories))
 
 
-def test_the_file_holds_what_the_first_replica_extracts(small, state, tmp_path: Path) -> None:
-    write_extracted(tmp_path, SPEC, CONFIG, small, state)
-    found = read_extracted(tmp_path, small.test)
-    first = model(small)
-    nnx.update(first, jax.tree.map(lambda a: a[0], state.best_params))
-    read = of_all(lambda m, batch: m.read(batch), first, small.test_stories)
+def test_the_file_holds_what_the_first_replica_extracts(few, trained, tmp_path: Path) -> None:
+    first = first_replica(few, trained)
+    write_extracted(tmp_path, replica_model(*trained), SPEC.kind, few)
+    found = read_extracted(tmp_path, few.test)
+    read = of_all(lambda m, batch: m.read(batch), first, few.test_stories)
     for story, of_story in enumerate(read):
-        size = np.diff(small.test.node_start)[story]
+        size = np.diff(few.test.node_start)[story]
         expected = of_story[:size, :size]
         np.testing.assert_allclose(found.probability[story], expected.max(axis=-1), atol=1e-3)
         named = np.take_along_axis(expected, found.relation[story][..., None], axis=-1)[..., 0]
@@ -202,29 +215,28 @@ def test_the_file_holds_what_the_first_replica_extracts(small, state, tmp_path: 
     np.testing.assert_allclose(found.rules, first.reasoner.rules(), atol=1e-3)
     assert (tmp_path / FILE).stat().st_size < 100_000
     with pytest.raises(InputError, match="written for other stories"):
-        read_extracted(tmp_path, small.test.select(np.arange(79)))
+        read_extracted(tmp_path, few.test.select(np.arange(19)))
     whole = (tmp_path / FILE).read_bytes()
     for damaged in (b"PK", whole[: len(whole) // 2], b""):
         (tmp_path / FILE).write_bytes(damaged)
         with pytest.raises(InputError, match="damaged"):
-            read_extracted(tmp_path, small.test)
+            read_extracted(tmp_path, few.test)
     np.savez_compressed(tmp_path / FILE, relation=np.zeros(10_000_000, np.uint8))
     with pytest.raises(InputError, match="damaged"):
-        read_extracted(tmp_path, small.test)
+        read_extracted(tmp_path, few.test)
 
 
 def test_learned_rules_of_a_reader_prover_are_those_of_its_table(
-    small, state, tmp_path, capsys
+    few, trained, tmp_path, capsys
 ) -> None:
     folder = tmp_path / "reader_prover"
     folder.mkdir()
     (folder / "model.json").write_text(json.dumps({"replicas": 2}))
     settings = {"reader_prover.reasoner": "prover", "reader_prover.prover.scale": 45.0}
     (tmp_path / "config.json").write_text(json.dumps(settings))
-    Checkpoints(folder / "checkpoints").save(1, state)
+    Checkpoints(folder / "checkpoints").save(1, trained[1])
     found = read_learned(tmp_path, "reader_prover")
-    first = model(small)
-    nnx.update(first, jax.tree.map(lambda a: a[0], state.best_params))
+    first = first_replica(few, trained)
     np.testing.assert_allclose(found[0], first.reasoner.rules(), atol=1e-6)
     assert found.shape == (2, *RULES.shape)
     rules_main([str(tmp_path)])
@@ -236,30 +248,30 @@ def test_learned_rules_of_a_reader_prover_are_those_of_its_table(
             rules_main([str(tmp_path)])
 
 
-def test_a_model_without_extraction_writes_no_file(small, tmp_path: Path) -> None:
-    write_extracted(tmp_path, MODELS["mac"], None, small, None)
-    assert not list(tmp_path.iterdir()) and read_extracted(tmp_path, small.test) is None
+def test_a_model_without_extraction_writes_no_file(few, tmp_path: Path) -> None:
+    write_extracted(tmp_path, object(), "tokens", few)
+    assert not list(tmp_path.iterdir()) and read_extracted(tmp_path, few.test) is None
 
 
 def logits(made: nnx.Module, stories) -> np.ndarray:
     return of_all(lambda m, batch: m(batch), made, stories)
 
 
-def test_variants_replace_reading_or_reasoning(small) -> None:
+def test_variants_replace_reading_or_reasoning(few) -> None:
     """With gold graph and 16 rules: the symbolic prover. With the gold graph the text has no
     influence, with the 16 rules the learned rules have none."""
-    stories = small.test_stories
-    predicted = logits(model(small, "gold graph, 16 rules"), stories).argmax(axis=-1)
-    symbolic = predict_with_rules(small.test, given_rules()).best[0]
+    stories = few.test_stories
+    predicted = logits(model(few, "gold graph, 16 rules"), stories).argmax(axis=-1)
+    symbolic = predict_with_rules(few.test, given_rules()).best[0]
     np.testing.assert_array_equal(predicted, symbolic)
-    np.testing.assert_array_equal(predicted, small.test.target)
-    by_gold = logits(model(small, "gold graph"), stories)
+    np.testing.assert_array_equal(predicted, few.test.target)
+    by_gold = logits(model(few, "gold graph"), stories)
     garbled = stories._replace(tokens=jnp.where(stories.tokens > 40, 40, stories.tokens))
-    np.testing.assert_allclose(logits(model(small, "gold graph"), garbled), by_gold, atol=1e-6)
-    other = model(small, "16 rules")
+    np.testing.assert_allclose(logits(model(few, "gold graph"), garbled), by_gold, atol=1e-6)
+    other = model(few, "16 rules")
     by_rules = logits(other, stories)
     other.reasoner.table = nnx.Param(jnp.zeros_like(other.reasoner.table[...]))
     np.testing.assert_array_equal(logits(other, stories), by_rules)
-    own = logits(model(small), stories)
-    for different in (by_gold, by_rules, logits(model(small), garbled)):
+    own = logits(model(few), stories)
+    for different in (by_gold, by_rules, logits(model(few), garbled)):
         assert np.abs(different - own).max() > 1e-4
