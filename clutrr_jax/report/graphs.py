@@ -73,11 +73,11 @@ def extracted_graphs(
 
     Returns:
       "extracted": for each story, five integers per fact: x, relation, y, index in FACT_KINDS, and
-        probability in per cent. Extracted facts come first, then stated facts that were not
+        probability in percent. Extracted facts come first, then stated facts that were not
         extracted, then other premises of the proof.
       "proofs": for each story, the steps of the most probable proof (see `encode_steps`), or None
         if the prediction does not follow.
-      "proofProbability": for each story, the probability of that proof in per cent, or None.
+      "proofProbability": for each story, the probability of that proof in percent, or None.
       The last two are None if the model has no rules.
     """
     heads = None if extraction.rules is None else rule_heads(extraction.rules)
@@ -103,7 +103,7 @@ def extracted_graphs(
 def _facts(
     relation: np.ndarray, probability: np.ndarray, verdict: np.ndarray, proof: Proof | None
 ) -> dict[Fact, tuple[int, int]]:
-    """Facts of one story -> (kind, probability in per cent).
+    """Facts of one story -> (kind, probability in percent).
 
     Args:
       relation: most probable relation of each ordered pair of people, [P, P].

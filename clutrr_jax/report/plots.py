@@ -7,20 +7,20 @@ import numpy as np
 
 from clutrr_jax.report.tables import column_names, count_replicas
 
-# The palette of Okabe and Ito, which is safe for colour-blind readers.
-COLOURS = (
+# The palette of Okabe and Ito, which is safe for color-blind readers.
+COLORS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8B6B2E",
 )  # fmt: skip
-MARKERS = "os^Dv<>PX"  # one more than the colours, so that pairs repeat only after 72 series
+MARKERS = "os^Dv<>PX"  # one more than the colors, so that pairs repeat only after 72 series
 LINE_STYLES = ("-", "--", "-.", ":")
 
 
 def line_style(index: int) -> dict[str, Any]:
-    """Matplotlib colour, marker and line style of the series with the given index."""
+    """Matplotlib color, marker and line style of the series with the given index."""
     return {
-        "color": COLOURS[index % len(COLOURS)],
+        "color": COLORS[index % len(COLORS)],
         "marker": MARKERS[index % len(MARKERS)],
-        "ls": LINE_STYLES[index // len(COLOURS) % len(LINE_STYLES)],
+        "ls": LINE_STYLES[index // len(COLORS) % len(LINE_STYLES)],
     }
 
 

@@ -1,6 +1,5 @@
-"""The page of a grid: what a browser makes of a table and of a figure of the papers."""
+"""The page of a grid in a browser, for a table and for a figure of the papers."""
 
-import csv
 import json
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -9,41 +8,37 @@ import numpy as np
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select
 
+from clutrr_jax.report.tables import format_fraction
 from experiments import figure5, table2, workshop_figure2
 from experiments.grid import definition, report
+from tests.report.conftest import EVIL, check_self_contained, find, select, table
 
-EVIL = "</script><script>document.title = 1</script><img src=x onerror=fail()>"
-FAILED, MISSING = 3, 5  # runs, by number
+pytestmark = pytest.mark.browser
+FAILED, MISSING = 3, 5  # indices of runs
 
 
-def finished(folder: Path, cell: definition.Cell, rng: np.random.Generator) -> None:
-    """What a report of the grid reads of a run, without training."""
-    tests = sorted({test for some in cell.reads.values() for test in some})
-    rows = [{"model": cell.model, "task": t, "replicas": 1, "count": 10, "ceiling": 0.95}
-            for t in tests]  # fmt: skip
-    (folder / cell.model).mkdir(parents=True)
-    with (folder / cell.model / "predictions.csv").open("w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(["task", "replica", "prediction", "target"])
-        for test in tests:
-            right = rng.random(10) < 0.7
-            table.writerows([test, 0, "son" if r else "aunt", "son"] for r in right)
+def write_run(folder: Path, cell: definition.Cell, rng: np.random.Generator) -> None:
+    """Writes the files of a run that the report of its grid reads, with random accuracies."""
+    tests = sorted({test for tests in cell.tests_by_cell.values() for test in tests})
+    rows = [{"model": cell.model, "task": test, "count": 10, "ceiling": 0.95,
+             "correct": [int(rng.binomial(10, 0.7))]} for test in tests]  # fmt: skip
+    folder.mkdir(parents=True)
     results = {"rows": rows, "device": "2 cores", "wall_seconds": 1.0}
     (folder / "results.json").write_text(json.dumps(results))
     (folder / "report.html").write_text("<!DOCTYPE html><title>one run</title>")
 
 
-def reported(experiment, models: str, workdir: Path, without: tuple[int, ...] = ()) -> Path:
-    """The folder of a grid; of the runs in `without` the first has failed, the rest are missing."""
+def write_grid(experiment, models: str, workdir: Path, without: tuple[int, ...] = ()) -> Path:
+    """Writes a grid and its report. The first run in `without` failed, the others were not run."""
     config = experiment.get_config()
-    config.update({"scale": "smoke", "models": models})
+    config.update({"scale": "laptop", "models": models})
+    config.train.replicas = 1
     cells, rng = definition.cells(config), np.random.default_rng(0)
-    for number, cell in enumerate(cells):
-        if number not in without:
-            finished(workdir / cell.name, cell, rng)
-        elif number == without[0]:
+    for index, cell in enumerate(cells):
+        if index not in without:
+            write_run(workdir / cell.name, cell, rng)
+        elif index == without[0]:
             (workdir / cell.name).mkdir(parents=True)
             (workdir / cell.name / report.ERROR).write_text(EVIL + "\n")
     report.write(config, cells, workdir)
@@ -53,194 +48,133 @@ def reported(experiment, models: str, workdir: Path, without: tuple[int, ...] = 
 @pytest.fixture(scope="module")
 def robustness(tmp_path_factory) -> Path:
     workdir = tmp_path_factory.mktemp("table2")
-    return reported(table2, "gat,bilstm_mean,gcn", workdir, (FAILED, MISSING))
+    return write_grid(table2, "gat,bilstm_mean,gcn", workdir, (FAILED, MISSING))
 
 
 @pytest.fixture(scope="module")
 def curves(tmp_path_factory) -> Path:
     models = "bilstm_2018,gnn_2018_mean"
-    return reported(workshop_figure2, models, tmp_path_factory.mktemp("figure2"))
+    return write_grid(workshop_figure2, models, tmp_path_factory.mktemp("figure2"))
 
 
-def results(workdir: Path) -> dict:
+def read_results(workdir: Path) -> dict:
     return json.loads((workdir / "results.json").read_text())
 
 
-@pytest.fixture
-def opened(browser):
-    """Opens the page of a grid; at the end the browser has complained of nothing."""
+def test_heat_maps_switch_between_measured_published_and_difference(open_page, robustness) -> None:
+    page = open_page(robustness)
+    assert not page.find_element(By.ID, "curves").is_displayed()  # noise types are not numbers
+    rows = read_results(robustness)["rows"]
+    row_of = {(row["model"], row["train"], row["test"]): row for row in rows}
 
-    def get(workdir: Path):
-        browser.get("about:blank")
-        browser.get((workdir / "report.html").as_uri())
-        return browser
-
-    yield get
-    assert browser.get_log("browser") == []
-
-
-def two(value: float) -> str:
-    return f"{value:.2f}".removeprefix("0")
-
-
-def heat(opened, model: str) -> list[list[str]]:
-    (table,) = opened.find_elements(By.XPATH, f"//div[@id='heat-body']/div[h3[.='{model}']]/table")
-    return [
-        [cell.text for cell in row.find_elements(By.TAG_NAME, "td")]
-        for row in table.find_elements(By.CSS_SELECTOR, "tbody tr")
-    ]
-
-
-def test_heat_maps_switch_between_measured_published_and_difference(opened, robustness) -> None:
-    page = opened(robustness)
-    assert not page.find_element(By.ID, "curves").is_displayed()  # kinds of noise are no curve
-    rows = results(robustness)["rows"]
-    of = {(row["train"], row["test"], row["model"]): row for row in rows}
-    kinds = table2.NOISE
-
-    def expected(model: str, text) -> list[list[str]]:
-        return [[text(of[train, test, model]) for test in kinds] for train in kinds]
-
-    def mean(which: str):
-        return lambda row: two(row[which]["mean"]) if row[which] else ""
-
-    def difference(row: dict) -> str:
+    def expected(row: dict, choice: str) -> str:
+        if choice != "difference":
+            return format_fraction(row[choice]["mean"]) if row[choice] else ""
         if "difference" not in row:
             return ""
         sign = "-" if row["difference"] < 0 else "+"
-        return sign + two(abs(row["difference"])) + ("*" if row["apart"] else "")
+        mark = "*" if row["intervals_disjoint"] else ""
+        return sign + format_fraction(abs(row["difference"])) + mark
 
-    shown = Select(page.find_element(By.ID, "shown"))
-    for model in ("gat", "bilstm_mean", "gcn"):
-        for choice, text in (
-            ("measured", mean("measured")),
-            ("published", mean("published")),
-            ("difference", difference),
-        ):
-            shown.select_by_visible_text(choice)
-            assert heat(page, model) == expected(model, text)
-    below = page.find_elements(By.CSS_SELECTOR, "#heat-body td.below")
-    assert len(below) == sum(row.get("difference", 0) < 0 for row in rows) > 0
-    assert all(cell.text.startswith("-") for cell in below)
+    for option in ("measured accuracy", "published accuracy", "difference"):
+        select(page, "shown", option)
+        assert table(page, "#heat-body") == [
+            [train, *(expected(row_of[model, train, t], option.split()[0]) for t in table2.NOISE)]
+            for model in ("gat", "bilstm_mean", "gcn")
+            for train in table2.NOISE
+        ]
+    negative = find(page, "#heat-body td.below")
+    assert len(negative) == sum(row.get("difference", 0) < 0 for row in rows) > 0
+    assert all(cell.text.startswith("-") for cell in negative)
 
 
-def test_runs_lead_to_their_reports_and_failures_are_told(opened, robustness) -> None:
-    page = opened(robustness)
-    links = page.find_elements(By.CSS_SELECTOR, "#runs-body a")
-    cells = results(robustness)["cells"]
+def test_claims_errors_and_links_to_finished_runs_are_shown(open_page, robustness) -> None:
+    page = open_page(robustness)
+    check_self_contained(robustness)
+    results = read_results(robustness)
+    (verdicts,) = results["claims"].values()
+    assert table(page, "#claims-body") == [
+        [verdict, claim] for verdict, claims in verdicts.items() for claim in claims
+    ]
+    links, cells = find(page, "#runs-body a"), results["cells"]
     assert [cell["state"] for cell in cells].count("finished") == len(links) == len(cells) - 2
     for link in links:
         assert Path(unquote(urlparse(link.get_attribute("href")).path)).is_file()
-    (failed,) = page.find_elements(By.CSS_SELECTOR, "#failed li")
+    (failed,) = find(page, "#failed li")
     assert failed.text == f"{cells[FAILED]['name']}: {EVIL}"
-    assert len(page.find_elements(By.CSS_SELECTOR, "#runs-body .wrong")) == 1
-    assert len(page.find_elements(By.CSS_SELECTOR, "#runs-body span.quiet")) == 1
+    assert len(find(page, "#runs-body .wrong")) == len(find(page, "#runs-body span.note")) == 1
     links[0].click()
     assert page.title == "one run"
 
 
-def test_the_table_has_an_average_where_all_of_its_cells_are_measured(opened, robustness) -> None:
-    page = opened(robustness)
-    rows = [
-        [cell.text for cell in row.find_elements(By.XPATH, "./*")]
-        for row in page.find_elements(By.CSS_SELECTOR, "#table-body tbody tr")
-    ]
-    last = {tuple(row[:2]): row[2:] for row in rows if row[0] == "average"}
+def test_the_table_has_averages_of_completely_measured_columns(open_page, robustness) -> None:
+    page = open_page(robustness)
+    rows = table(page, "#table-body")
+    shown = {row[1]: row[2:] for row in rows if row[0] == "average"}
+    results = read_results(robustness)
     measured = {
         (row["train"], row["test"]): row["measured"]["mean"]
-        for row in results(robustness)["rows"]
+        for row in results["rows"]
         if row["model"] == "bilstm_mean" and row["measured"]
     }
-    names = [cell["name"] for cell in results(robustness)["cells"]]
-    assert [names[n] for n in (FAILED, MISSING)] == ["supporting/gat/0", "supporting/gcn/0"]
-    for name, table in (("table 2", table2.TABLE_2), ("table 3", table2.TABLE_3)):
-        mean = np.mean([measured[key[:2]] for key in table if key[2] == "bilstm_mean"])
+    names = [cell["name"] for cell in results["cells"]]
+    assert [names[i] for i in (FAILED, MISSING)] == ["supporting/gat/0", "supporting/gcn/0"]
+    for name, published in (("table 2", table2.TABLE_2), ("table 3", table2.TABLE_3)):
+        mean = np.mean([measured[key[:2]] for key in published if key[2] == "bilstm_mean"])
         paper = table2.AVERAGES[name]
-        gat, text, gcn = (last["average", name][i : i + 3] for i in (0, 3, 6))
-        assert gat == ["", two(paper["gat"]), ""] and gcn == ["", "", ""]
-        assert text[:2] == [two(mean), two(paper["bilstm_mean"])] and text[2][0] in "+-"
+        gat, text, gcn = (shown[name][i : i + 3] for i in (0, 3, 6))
+        assert gat == ["", format_fraction(paper["gat"]), ""] and gcn == ["", "", ""]
+        assert text[:2] == [format_fraction(mean), format_fraction(paper["bilstm_mean"])]
+        assert text[2][0] in "+-"
 
 
-def test_claims_stand_with_their_verdicts(opened, robustness) -> None:
-    page = opened(robustness)
-    rows = page.find_elements(By.CSS_SELECTOR, "#claims-body tr")
-    (verdicts,) = results(robustness)["claims"].values()
-    assert [row.text for row in rows] == [
-        f"{verdict} {claim}" for verdict, some in verdicts.items() for claim in some
-    ]
-
-
-def test_curves_are_switched_in_all_panels(opened, curves) -> None:
-    page = opened(curves)
-    charts = page.find_elements(By.CSS_SELECTOR, "#charts .chart")
-    assert [chart.get_attribute("aria-label") for chart in charts] == [
+def test_charts_share_a_legend_and_show_details_of_points(open_page, curves) -> None:
+    page = open_page(curves)
+    assert [chart.get_attribute("aria-label") for chart in find(page, "#charts .chart")] == [
         f"train k: {panel}" for panel in (3, 4, 5, 6, "mean")
     ]
-    assert len(page.find_elements(By.CSS_SELECTOR, "#charts .mark")) == 2 * 2 * 4 * 5
+    assert len(find(page, "#charts .mark")) == 2 * 2 * 4 * 5
     button = page.find_element(By.XPATH, "//div[@id='legend']/button[.='bilstm_2018, published']")
-    hollow = "#charts g.c0 .hollow"
-    assert len(page.find_elements(By.CSS_SELECTOR, hollow)) == 4 * 5
+    assert len(find(page, "#charts g.c0 .hollow")) == 4 * 5
     button.click()
-    assert not page.find_elements(By.CSS_SELECTOR, hollow)
-    assert len(page.find_elements(By.CSS_SELECTOR, "#charts g.c0 .mark")) == 4 * 5
+    assert not find(page, "#charts g.c0 .hollow")
+    assert len(find(page, "#charts g.c0 .mark")) == 4 * 5
     button.send_keys(Keys.ENTER)
-    assert len(page.find_elements(By.CSS_SELECTOR, hollow)) == 4 * 5
+    assert len(find(page, "#charts g.c0 .hollow")) == 4 * 5
 
-
-def test_a_panel_tells_its_points(opened, curves) -> None:
-    page = opened(curves)
-    *_, last, mean = page.find_elements(By.CSS_SELECTOR, "#charts .chart")
-    found = results(curves)
-    (row,) = [
-        r for r in found["rows"] if (r["train k"], r["k"], r["model"]) == (6, 4, "bilstm_2018")
-    ]
-    for key in (Keys.ARROW_RIGHT, Keys.ARROW_RIGHT):
-        last.send_keys(key)
-    assert last.find_element(By.CLASS_NAME, "tip").text.splitlines()[:2] == [
-        "bilstm_2018, k = 4", f"measured {two(row['measured']['mean'])}",
-    ]  # fmt: skip
+    *_, last, mean = find(page, "#charts .chart")
+    measured = {
+        (row["train k"], row["k"]): row["measured"]["mean"]
+        for row in read_results(curves)["rows"]
+        if row["model"] == "bilstm_2018"
+    }
+    last.send_keys(Keys.ARROW_RIGHT)
+    last.send_keys(Keys.ARROW_RIGHT)
+    tip = last.find_element(By.CLASS_NAME, "tip")
+    first_lines = ["bilstm_2018, k = 4", f"measured {format_fraction(measured[6, 4])}"]
+    assert tip.text.splitlines()[:2] == first_lines
     mean.send_keys(Keys.ARROW_RIGHT)
-    of = [
-        r["measured"]["mean"] for r in found["rows"] if r["k"] == 3 and r["model"] == "bilstm_2018"
-    ]
-    told = mean.find_element(By.CLASS_NAME, "tip").text
-    assert f"measured {two(np.mean(of))}\npublished .43\n" in told and "interval" not in told
-    assert not last.find_element(By.CLASS_NAME, "tip").is_displayed()
+    average = format_fraction(np.mean([measured[panel, 3] for panel in (3, 4, 5, 6)]))
+    text = mean.find_element(By.CLASS_NAME, "tip").text
+    assert f"measured {average}\npublished .43\n" in text and "interval" not in text
+    assert not tip.is_displayed()
+
+
+PUBLISHED_2018 = ["bilstm_2018", "gnn_2018_mean", "gnn_2018_attention"]
 
 
 @pytest.mark.parametrize(
     ("experiment", "lines"),
     [
         (table2, []),
-        (workshop_figure2, ["bilstm_2018, published"]),
+        (workshop_figure2, [f"{model}, published" for model in PUBLISHED_2018]),
         (figure5, ["people, limited time", "CTP"]),
     ],
 )
-def test_a_grid_without_a_finished_run_opens(opened, experiment, lines, tmp_path: Path) -> None:
-    """With the figures of others alone."""
-    page = opened(reported(experiment, "", tmp_path, tuple(range(1000))))
-    assert len(page.find_elements(By.CSS_SELECTOR, "#failed li")) == 1
-    assert not page.find_elements(By.CSS_SELECTOR, "#runs-body a")
-    assert not page.find_elements(By.CSS_SELECTOR, "#charts .mark:not(.hollow)")
-    legend = page.find_elements(By.CSS_SELECTOR, "#legend button")
-    assert [button.text for button in legend] == lines
-
-
-@pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.parametrize("name", ["robustness", "curves"])
-def test_the_page_fits(opened, request, name: str, width: int) -> None:
-    page = opened(request.getfixturevalue(name))
-    page.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
-    )
-    too_wide = "const page = document.documentElement; return page.scrollWidth - page.clientWidth"
-    assert page.execute_script(too_wide) == 0
-    page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
-def test_nothing_is_markup_and_nothing_is_fetched(robustness) -> None:
-    text = (robustness / "report.html").read_text()
-    assert text.count("<script") == text.count("</script>") == 2 and "<img" not in text
-    assert "http://" not in text.replace("http://www.w3.org/2000/svg", "") and "https:" not in text
-    assert "default-src 'none'" in text
+def test_a_grid_without_finished_runs_shows_published_values(
+    open_page, experiment, lines, tmp_path: Path
+) -> None:
+    page = open_page(write_grid(experiment, "", tmp_path, tuple(range(1000))))
+    assert len(find(page, "#failed li")) == 1 and not find(page, "#runs-body a")
+    assert not find(page, "#charts .mark:not(.hollow)")
+    assert [button.text for button in find(page, "#legend button")] == lines

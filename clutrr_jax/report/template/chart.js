@@ -1,6 +1,6 @@
 // Charts of accuracies, and a legend whose buttons show and hide their lines.
 //
-// key: name and style of a line, { label, style (class of its colour), path (classes of its stroke),
+// key: name and style of a line, { label, style (class of its color), path (classes of its stroke),
 //   shape (of its markers, or null), hollow, on (whether it is shown) }.
 // point: { value, low, high, details }: low and high bound the band around the line, or are null;
 //   details are the lines of text of the tooltip.
@@ -10,7 +10,7 @@ const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "down", "plu
 // Colour and marker of the series with the given index.
 const seriesStyle = (i) =>
   ({ style: `c${i % 8}`, path: "line", shape: SHAPES[(i + Math.floor(i / 8)) % 8] });
-// A thin grey line without markers, for baselines and ceilings.
+// A thin gray line without markers, for baselines and ceilings.
 const plainKey = (label, i, on) =>
   ({ label, style: "plain", path: `line thin dash${i % 4}`, shape: null, on });
 

@@ -2,13 +2,13 @@
 // proof of the prediction from it.
 
 const EXTRACTORS = MODELS.filter((model) => DATA.models[model].extracted);
-// Prefixes of the relation, so that the kinds of facts differ not only in colour.
+// Prefixes of the relation, so that the kinds of facts differ not only in color.
 const PREFIXES = { right: "✓ ", follows: "∴ ", wrong: "✗ ", unjudged: "", missing: "missing: " };
 const EXTRACTED_LEGEND = "Second graph: facts that the model extracts from the text, with a "
   + "probability above .5. ✓: stated. ∴, thin: not stated, but implied by the stated facts. ✗, bold: "
   + "wrong. Missing, dashed: stated, but not extracted.";
 
-// The numbers of a story are five per fact: x, relation, y, kind, probability in per cent.
+// The numbers of a story are five per fact: x, relation, y, kind, probability in percent.
 function extractedFacts(model, story) {
   const flat = DATA.models[model].extracted[story];
   return range(flat.length / 5).map((i) => {

@@ -4,11 +4,11 @@
 function layout(story, facts) {
   const count = peopleCount(story);
   const generation = new Array(count).fill(null);
-  const neighbours = range(count).map(() => []);
+  const neighbors = range(count).map(() => []);
   for (const { x, y, relation: r } of facts) {
     const down = r === UNSTATED ? 0 : DATA.generations[r];
-    neighbours[x].push([y, down]);
-    neighbours[y].push([x, -down]);
+    neighbors[x].push([y, down]);
+    neighbors[y].push([x, -down]);
   }
   const order = [];
   for (const first of [STORIES.query[story][0], ...range(count)]) {
@@ -18,7 +18,7 @@ function layout(story, facts) {
     while (queue.length) {
       const person = queue.shift();
       order.push(person);
-      for (const [next, down] of neighbours[person]) {
+      for (const [next, down] of neighbors[person]) {
         if (generation[next] !== null) continue;
         generation[next] = generation[person] + down;
         queue.push(next);
@@ -27,13 +27,13 @@ function layout(story, facts) {
   }
   const rows = unique(generation).map((level) => order.filter((p) => generation[p] === level));
 
-  // Columns for the given order of the rows: near the neighbours, at least 1 from others in the row.
+  // Columns for the given order of the rows: near the neighbors, at least 1 from others in the row.
   function columns() {
     const column = new Array(count).fill(0);
     for (const row of rows) row.forEach((p, i) => { column[p] = i; });
     for (let round = 0; round < 40; round++) {
       const pulled = column.map((x, p) => {
-        const near = neighbours[p].map(([next]) => column[next]);
+        const near = neighbors[p].map(([next]) => column[next]);
         return near.length ? x + 0.4 * (sum(near) / near.length - x) : x;
       });
       for (const row of rows) {
@@ -57,7 +57,7 @@ function layout(story, facts) {
     }));
   }
 
-  // Swaps neighbours in a row as long as this reduces the cost.
+  // Swaps neighbors in a row as long as this reduces the cost.
   let best = columns();
   for (let pass = 0, better = true; better && pass < 6; pass++) {
     better = false;

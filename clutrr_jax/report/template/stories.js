@@ -109,7 +109,7 @@ function storyDetails(story) {
     el("div", { class: "graphs" }, graph(story, facts, attentionOf(story, "facts")),
       ...EXTRACTORS.map((model) => extractedGraph(model, story, facts))),
     EXTRACTORS.length ? note(EXTRACTED_LEGEND) : "",
-    note("An arrow from X to Y is labelled with what Y is to X. Squares are men, circles are women; "
+    note("An arrow from X to Y is labeled with what Y is to X. Squares are men, circles are women; "
       + "each row is a generation. Dashed: noise. Dotted: query."),
     el("h3", {}, "Stated facts"), factList(story, facts),
     el("h3", {}, "Proof of the label"), labelProof(story, facts),

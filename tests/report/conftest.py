@@ -1,0 +1,132 @@
+"""A finished run without training, and pages in a browser."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webdriver import WebDriver
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import Select
+
+from clutrr_jax.data.prepare import prepare_run
+from clutrr_jax.data.records import Records, tasks
+from clutrr_jax.data.vocabulary import spans
+from clutrr_jax.evaluation.baselines import given_rules, stated_facts
+from clutrr_jax.evaluation.extraction import FOLLOWS, WRONG, judge_facts
+from clutrr_jax.evaluation.predictions import Predictions, write_predictions
+from clutrr_jax.report.write import write_report
+
+EVIL = "</script><script>document.title = 1</script><img src=x onerror=fail()>"
+MODELS = {"gat": 3, "bilstm_mean": 1}  # name -> number of replicas
+
+
+def write_graphs(folder: Path, test: Records) -> None:
+    """Writes extracted graphs without errors, except for the first story of k = 3: one fact is
+    missing, one is extracted for its inverse, and one is wrong."""
+    stated = [stated_facts(test.select(np.array([story])))[0] for story in range(len(test))]
+    relation = [facts.argmax(axis=-1) for facts in stated]
+    probability = [facts.any(axis=-1).astype(float) for facts in stated]
+    story = dict(tasks(test))["1.3"][0]
+    edges = slice(test.edge_start[story], test.edge_start[story + 1])
+    (a, b, *_), (c, d, *_) = test.senders[edges], test.receivers[edges]
+    verdicts = judge_facts(test)[story]
+    for x, y, p in ((a, c, 0.4), (c, a, 0.7), (d, b, 0.6)):
+        probability[story][x, y] = p
+    relation[story][c, a] = (verdicts[c, a] == FOLLOWS).argmax()
+    relation[story][d, b] = (verdicts[d, b] == WRONG).argmax()
+    rules = np.zeros((22, 22, 22), np.float16)
+    rules[tuple(given_rules().T)] = 1
+    np.savez(
+        folder / "extracted.npz",
+        relation=np.concatenate([r.ravel() for r in relation]).astype(np.uint8),
+        chance=np.concatenate([p.ravel() for p in probability]).astype(np.float16),
+        rules=rules,
+    )
+
+
+@pytest.fixture(scope="session")
+def run_folder(small_folder, tmp_path_factory) -> Path:
+    """A run with random predictions, two thirds of which are correct.
+
+    The GAT has attention over facts and a diverged replica; the BiLSTM has attention over words and
+    extracted graphs. In each test file the name of the first person is markup.
+    """
+    folder = tmp_path_factory.mktemp("page")
+    shutil.copytree(small_folder, folder / "data")
+    for path in (folder / "data").glob("*_test.csv"):
+        text = path.read_text()
+        name = re.search(r"\[(\w+)\]", text)[1]
+        path.write_text(re.sub(rf"\b{name}\b", EVIL, text))
+    data = prepare_run("", {}, folder / "data")
+    test, rng = data.test, np.random.default_rng(0)
+    words = sum(len(spans(story)) for story in test.stories)
+    for model, replicas in MODELS.items():
+        shape = (replicas, len(test))
+        best = np.where(rng.random(shape) < 0.7, test.target, rng.integers(22, size=shape))
+        predictions = Predictions(best, best, np.ones(shape))
+        write_predictions(folder / model / "predictions.csv", predictions, test)
+        summary = {"replicas": replicas, "seconds": 1.0, "parameters": 9, "epochs": 1,
+                   "diverged_epochs": [0, 0, 7][:replicas], "dev_accuracy": [1],
+                   "stories_per_second": 9}  # fmt: skip
+        (folder / model / "model.json").write_text(json.dumps(summary))
+        over, size = ("facts", len(test.relations)) if model == "gat" else ("words", words)
+        np.savez(folder / model / "attention.npz", over=over, weights=rng.random(size))
+    write_graphs(folder / "bilstm_mean", test)
+    config = {"name": "<b>test</b>", "data": "", "generate": {}}
+    write_report(list(MODELS), config, data, folder, "2 cores", {"jax": "0.1"})
+    return folder
+
+
+@pytest.fixture(scope="session")
+def test_records(run_folder) -> Records:
+    return prepare_run("", {}, run_folder / "data").test
+
+
+@pytest.fixture
+def open_page(browser) -> Callable[[Path], WebDriver]:
+    """Opens the report of a folder, which must fit into a wide and a narrow window.
+
+    At the end of the test the browser must not have logged an error.
+    """
+
+    def get(folder: Path) -> WebDriver:
+        browser.get("about:blank")
+        browser.get((folder / "report.html").as_uri())
+        for width in (400, 1280):
+            size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+            too_wide = "const d = document.documentElement; return d.scrollWidth - d.clientWidth"
+            assert browser.execute_script(too_wide) == 0
+        return browser
+
+    yield get
+    assert browser.get_log("browser") == []
+
+
+def find(node: WebDriver | WebElement, selector: str) -> list[WebElement]:
+    return node.find_elements(By.CSS_SELECTOR, selector)
+
+
+def table(page: WebDriver, selector: str) -> list[list[str]]:
+    """Texts of the cells in the body of a table."""
+    script = ("return [...document.querySelectorAll(arguments[0] + ' tbody tr')]"
+              ".map(row => [...row.cells].map(cell => cell.textContent))")  # fmt: skip
+    return page.execute_script(script, selector)
+
+
+def select(page: WebDriver, id: str, text: str) -> None:
+    Select(page.find_element(By.ID, id)).select_by_visible_text(text)
+
+
+def check_self_contained(folder: Path) -> None:
+    """Asserts that no text of a page is markup, and that the page makes no network request."""
+    text = (folder / "report.html").read_text()
+    assert text.count("<script") == text.count("</script>") == 2
+    assert "<img" not in text and "<b>" not in text
+    assert "default-src 'none'" in text and "https:" not in text
+    assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
