@@ -91,8 +91,13 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
         stories = int(len(data.train) * (1 - dev_fraction)) * train.replicas
         state, seconds = train_model(name, trainer, stories, folder, config.tensorboard)
     _evaluate(trainer, state, data, folder)
+    of_replicas = {
+        "best_epochs": trainer.replicas.gather(state.best_epoch).tolist(),
+        "diverged_epochs": trainer.replicas.gather(state.diverged_epoch).tolist(),
+        "dev_accuracy": trainer.replicas.gather(state.best_accuracy).round(4).tolist(),
+    }
     if distributed.is_primary():
-        summary = _summary(trainer, state, seconds, stories)
+        summary = _summary(trainer, state, seconds, stories) | of_replicas
         with atomic_write(finished) as part:
             part.write_text(json.dumps(summary, indent=1) + "\n")
 
@@ -138,10 +143,11 @@ def train_model(
             line["waited"] = round(resampled.waited, 4)  # seconds, for the stories
         history.append(line)
         speed = stories / line["seconds"]
+        diverged = trainer.replicas.gather(state.diverged_epoch)
         if is_writer:
             with metrics_file.open("a") as file:
                 file.write(json.dumps(line) + "\n")
-            _report(name, bar, line, speed, trainer.replicas.gather(state.diverged_epoch))
+            _report(name, bar, line, speed, diverged)
         if scalars:
             scalars.write(line, train.learning_rate, speed)
         due = time.monotonic() - saved_at > 60 * train.checkpoint_minutes
@@ -231,14 +237,10 @@ def _summary(
     trainer: Trainer, state: TrainState, seconds: list[float], stories: int
 ) -> dict[str, Any]:
     """Contents of `model.json`."""
-    gather = trainer.replicas.gather
     return {
         "parameters": parameter_count(state.params),
         "epochs": trainer.train.epochs,
         "replicas": trainer.train.replicas,
-        "best_epochs": gather(state.best_epoch).tolist(),
-        "diverged_epochs": gather(state.diverged_epoch).tolist(),
-        "dev_accuracy": gather(state.best_accuracy).round(4).tolist(),
         "seconds": round(sum(seconds), 2),
         # Of the median epoch, as the first one is mostly compilation.
         "stories_per_second": round(stories / float(np.median(seconds))),
