@@ -1,248 +1,221 @@
-"""Any file loads, or ends with one line that names it: over 20,000 damaged files, the same in every
-run. A case that fails is told by its kind and number; `case(kind, number, ...)` makes it again."""
+"""Every file loads, or is refused with one line that names it.
+
+The cases are the same in every run; `case(kind, index, files)` rebuilds one.
+"""
 
 import csv
 import gzip
 import io
 import json
 import random
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from tokenizers.implementations import BertWordPieceTokenizer
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.prepare import prepare
 from clutrr_jax.data.story_ids import story_ids
 from clutrr_jax.evaluation.attention import read_attention
-from clutrr_jax.evaluation.baselines import given_rules, predict_with_rules
+from clutrr_jax.evaluation.baselines import baselines
 from clutrr_jax.evaluation.extraction import read_extracted
-from clutrr_jax.evaluation.predictions import Predictions, write_predictions
 from clutrr_jax.language_models.prompts import question
 from clutrr_jax.language_models.submissions import read_submissions
 from clutrr_jax.models.pretrained.folder import read_config, read_tensors
 from clutrr_jax.models.pretrained.tokenizer import load_tokenizer
 from clutrr_jax.report.results import RESULTS, SUMMARY
-from clutrr_jax.training.loop import _keep_epochs
-from experiments.grid.measured import answers
+from clutrr_jax.run import check_or_write_config
+from clutrr_jax.training.loop import _truncate_metrics
+from experiments.grid.measured import results_by_test
 from generator.audit import Seen, audit
 from generator.config import Config
 from generator.errors import InputError
 from generator.files import read_json
 from generator.hold_out import split_bank
+from generator.kinship import NUM_RELATIONS, RELATIONS
 from generator.paraphrases.importer import cut, read_stories
 from generator.paraphrases.load import read_bank
 from generator.paraphrases.templates import synthetic_templates
 from generator.tables import data_sets
-from generator.text import Bank, clause_name
-from generator.write import _progress
-from launch import claim
-from tests.fuzz import (
-    csv_bytes,
-    damaged_bytes,
-    damaged_json,
-    damaged_rows,
-    edited,
-    json_bytes,
-    lied_zip,
-    loads,
-    parquet_bytes,
-    zip_bytes,
-)
-from tests.tiny_bert import CONFIG, random_tensors, write_weights
+from generator.text import clause_name
+from tests import fuzz, tiny_bert
 
-BLOCK = 250  # cases of one test
 COLUMNS = ("id", "story", "query", "target", "clean_story", "f_comb", "task_name", "story_edges",
            "edge_types", "query_edge", "genders", "task_split")  # fmt: skip
+BERT = tiny_bert.CONFIG | {"vocab_size": 6, "hidden_size": 4, "intermediate_size": 4,
+                           "num_hidden_layers": 1, "max_position_embeddings": 8}  # fmt: skip
+VOCABULARY = {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "[MASK]": 3, "a": 4, "##b": 5}
+TOKENIZER = {"version": "1.0", "added_tokens": [], "normalizer": {"type": "Lowercase"},
+             "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": VOCABULARY,
+                       "continuing_subword_prefix": "##", "max_input_chars_per_word": 9},
+             "pre_tokenizer": {"type": "Whitespace"}}  # fmt: skip
+CONFIG = {"data": "x.zip", "seed": 0, "train.epochs": 3, "models": "gat", "generate.test": "1.2"}
+RUN = {"rows": [{"model": "gat", "task": "1.5", "correct": [1, 2], "count": 2, "ceiling": 1.0}],
+       "device": "cpu", "wall_seconds": 1.0}  # fmt: skip
+REPORT = {"data": {"name": "x", "fingerprint": "0"}, "device": "cpu", "versions": {"jax": "1"},
+          "models": {"gat": {}}, "config": {"name": "x", "data": "", "generate": {}}}  # fmt: skip
+MODEL = {"parameters": 9, "epochs": 2, "replicas": 1, "best_epochs": [1], "diverged_epochs": [0],
+         "dev_accuracy": [1.0], "seconds": 2.5, "stories_per_second": 100}  # fmt: skip
+PREDICTIONS = [["id", "prediction", "replica"]]
+PREDICTIONS += [[f"1.5/{row}", "It is an aunt.", replica] for replica in "01" for row in (1, 2)]
+JSON_PREDICTIONS = [{"id": f"1.5/{row}", "prediction": "Answer: aunt"} for row in (1, 2)]
+EPOCHS = [{"epoch": e, "seconds": 1.0, "loss": [0.1], "dev_accuracy": [1]} for e in (1, 2, 3)]
+BANK = {clause_name(key): list(pool) for key, pool in synthetic_templates().items()}
 
 
-class Whole(NamedTuple):
-    """What is damaged: a table of four stories, and files of other kinds about them."""
+class Files(NamedTuple):
+    """Undamaged files."""
 
     folder: Path
-    rows: list[list[str]]
-    test: Any  # its test records
-    ids: list[str]
+    rows: list[list[str]]  # two train and two test stories
+    test: Any  # the test records
 
 
 @pytest.fixture(scope="module")
-def whole(small_folder, tmp_path_factory) -> Whole:
+def files(small_folder, tmp_path_factory) -> Files:
     rows = [list(COLUMNS)]
     for name in ("1.2,5.3_train.csv", "1.5_test.csv"):
         with (small_folder / name).open(newline="") as file:
-            some = list(csv.DictReader(file))[-2:]
-        rows += [[row[column] for column in COLUMNS] for row in some]
-    folder = tmp_path_factory.mktemp("whole")
-    (folder / "all.csv").write_bytes(csv_bytes(rows))
+            rows += [[row[column] for column in COLUMNS] for row in list(csv.DictReader(file))[-2:]]
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "all.csv").write_bytes(fuzz.csv_bytes(rows))
     test = load(folder / "all.csv").test
-    vocabulary = ["[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b"]
-    (folder / "vocab.txt").write_text("\n".join(vocabulary))
-    config = CONFIG | {"vocab_size": 6, "hidden_size": 4, "intermediate_size": 4,
-                       "max_position_embeddings": 8, "num_hidden_layers": 1}  # fmt: skip
-    (folder / "config.json").write_text(json.dumps(config))
-    write_weights(folder, random_tensors(config))
-    said = np.array([test.target, test.target])
-    write_predictions(folder / "predictions.csv", Predictions(said, said, said * 0.01), test)
-    np.savez_compressed(
-        folder / "attention.npz", over="facts", weights=np.ones(len(test.relations))
-    )
-    pairs = int((np.diff(test.node_start) ** 2).sum())
-    np.savez_compressed(
-        folder / "extracted.npz",
-        relation=np.ones(pairs, np.uint8),
-        chance=np.ones(pairs, np.float16),
-        rules=np.zeros((22, 22, 22), np.float16),
-    )
-    return Whole(folder, rows, test, story_ids(folder / "all.csv", test))
+    assert test is not None
+    tiny_bert.write_weights(folder, tiny_bert.random_tensors(BERT))
+    return Files(folder, rows, test)
 
 
-def table(rng: random.Random, whole: Whole) -> bytes:
-    rows = damaged_rows(rng, whole.rows) if rng.random() < 0.85 else whole.rows
-    return csv_bytes(rows)
+# Files with a random fault.
+
+Make = Callable[[random.Random, Files], bytes]
 
 
-def archive(rng: random.Random, whole: Whole) -> bytes:
-    train, test = csv_bytes(whole.rows[:3]), table(rng, whole)
-    if rng.random() < 0.1:
-        test = gzip.compress(test, 1)
-    data = zip_bytes(rng, {"d/1.2_train.csv": train, "d/1.5_test.csv": test, "d/x.txt": b"x"})
-    return lied_zip(rng, data) if rng.random() < 0.5 else data
+def table(rng: random.Random, files: Files) -> bytes:
+    return fuzz.csv_bytes(fuzz.damaged_rows(rng, files.rows))
 
 
-def parquet(rng: random.Random, whole: Whole) -> bytes:
-    rows = damaged_rows(rng, whole.rows) if rng.random() < 0.5 else whole.rows
-    return parquet_bytes(rng, rows if rows else [["story"]])
-
-
-def objects(value: Any) -> Callable[[random.Random, Whole], bytes]:
-    """JSON like the value."""
-    return lambda rng, whole: json_bytes(damaged_json(rng, value))
-
-
-def predictions(rng: random.Random, whole: Whole) -> bytes:
-    rows = [["id", "prediction", "replica"]]
-    rows += [[name, "It is an aunt.", str(r)] for r in (0, 1) for name in whole.ids]
-    return csv_bytes(damaged_rows(rng, rows))
-
-
-def json_lines(rng: random.Random, whole: Whole) -> bytes:
-    rows: list[Any] = [{"id": name, "prediction": "Answer: aunt", "replica": 0}
-                       for name in whole.ids]  # fmt: skip
-    rows = damaged_json(rng, rows)
-    return b"\n".join(map(json_bytes, rows if isinstance(rows, list) else [rows]))
-
-
-def run_predictions(rng: random.Random, whole: Whole) -> bytes:
-    with (whole.folder / "predictions.csv").open(newline="") as file:
-        return csv_bytes(damaged_rows(rng, list(csv.reader(file))))
-
-
-def file(name: str) -> Callable[[random.Random, Whole], bytes]:
-    """Of another kind, only its bytes to be damaged."""
-    return lambda rng, whole: (whole.folder / name).read_bytes()
-
-
-def safetensors(rng: random.Random, whole: Whole) -> bytes:
-    data = (whole.folder / "model.safetensors").read_bytes()
-    if rng.random() < 0.2:
-        return data
-    size = int.from_bytes(data[:8], "little")
-    header = json_bytes(damaged_json(rng, json.loads(data[8 : 8 + size])))
-    said = rng.choice((0, 7, 2**63, 2**64 - 1)) if rng.random() < 0.1 else len(header)
-    return said.to_bytes(8, "little") + header + data[8 + size :]
-
-
-def vocabulary(rng: random.Random, whole: Whole) -> bytes:
-    text = (whole.folder / "vocab.txt").read_text()
-    return edited(rng, text).encode(errors="surrogatepass")
-
-
-def attention(rng: random.Random, whole: Whole) -> bytes:
-    size = len(whole.test.relations)
-    weights = rng.choice((
-        np.ones(size), np.ones(size + 1), np.ones((size, 1)), np.ones(size, np.int8), np.array("x"),
-        np.full(size, np.nan), -np.ones(size), np.ones(size, complex), np.zeros(size, "S3"),
-        np.zeros(size, "V2"), np.array([{}], object),
-    ))  # fmt: skip
+def archive(rng: random.Random, files: Files) -> bytes:
     stream = io.BytesIO()
-    over = np.array(rng.choice(("facts", "facts", "words", "x", b"facts", 3)))
-    np.savez(stream, over=over, weights=weights) if rng.random() < 0.3 else np.savez(
-        stream, weights=np.ones(size), over="facts"
-    )
-    return lied_zip(rng, stream.getvalue()) if rng.random() < 0.4 else stream.getvalue()
+    with zipfile.ZipFile(stream, "w", rng.choice((0, 8, 8, 8, 12))) as archive:
+        archive.writestr("d/1.2_train.csv", fuzz.csv_bytes(files.rows[:3]))
+        archive.writestr("d/1.5_test.csv", table(rng, files))
+    content = stream.getvalue()
+    return fuzz.zip_with_wrong_header(rng, content) if rng.random() < 0.5 else content
 
 
-def extracted(rng: random.Random, whole: Whole) -> bytes:
-    content = (whole.folder / "extracted.npz").read_bytes()
-    with np.load(io.BytesIO(content)) as file:
-        arrays = dict(file)
-    name = rng.choice(list(arrays))
-    array = arrays[name]
-    arrays[name] = rng.choice((
-        array, array[:-1], array[None], array.astype(float), array + array.dtype.type(200), -array,
-        np.full(array.shape, np.nan, np.float16), array.astype("S3"), np.array([{}], object),
+def parquet(rng: random.Random, files: Files) -> bytes:
+    return fuzz.parquet_bytes(rng, fuzz.damaged_rows(rng, files.rows) or [["story"]])
+
+
+def json_like(value: Any) -> Make:
+    return lambda rng, files: fuzz.json_bytes(fuzz.damaged_json(rng, value))
+
+
+def lines_like(values: list) -> Make:
+    def make(rng: random.Random, files: Files) -> bytes:
+        lines = fuzz.damaged_json(rng, values)
+        return b"\n".join(map(fuzz.json_bytes, lines if isinstance(lines, list) else [lines]))
+
+    return make
+
+
+def rows_like(rows: fuzz.Rows) -> Make:
+    return lambda rng, files: fuzz.csv_bytes(fuzz.damaged_rows(rng, rows))
+
+
+def run_predictions(rng: random.Random, files: Files) -> bytes:
+    header = ["replica", "task", "row", "target", "prediction", "probability", "last_prediction"]
+    targets = [RELATIONS[target] for target in files.test.target]
+    rows = [
+        [replica, "1.5", str(row), target, "aunt", "0.5", "aunt"]
+        for replica in "01"
+        for row, target in enumerate(targets, 1)
+    ]
+    return rows_like([header, *rows])(rng, files)
+
+
+def safetensors(rng: random.Random, files: Files) -> bytes:
+    content = (files.folder / "model.safetensors").read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = fuzz.json_bytes(fuzz.damaged_json(rng, json.loads(content[8 : 8 + size])))
+    stated = rng.choice((0, 7, 2**63, 2**64 - 1)) if rng.random() < 0.1 else len(header)
+    return stated.to_bytes(8, "little") + header + content[8 + size :]
+
+
+def vocabulary(rng: random.Random, files: Files) -> bytes:
+    return fuzz.edited(rng, "\n".join(VOCABULARY)).encode(errors="replace")
+
+
+def arrays(rng: random.Random, values: dict[str, np.ndarray]) -> bytes:
+    """An .npz file with one array changed or missing."""
+    name = rng.choice(list(values))
+    array = values[name]
+    values[name] = rng.choice((
+        array, array, array[:-1] if array.ndim else array, array[None], array.astype("S3"),
+        np.full(array.shape, np.nan, np.float16), np.array([{}], object), np.array("x"),
+        np.zeros(array.shape, "V2"), np.full(array.shape, 200).astype(array.dtype),
     ))  # fmt: skip
     if rng.random() < 0.1:
-        del arrays[name]
+        del values[name]
     stream = io.BytesIO()
-    np.savez_compressed(stream, **arrays)
-    return lied_zip(rng, stream.getvalue()) if rng.random() < 0.4 else stream.getvalue()
+    np.savez_compressed(stream, **values)
+    content = stream.getvalue()
+    return fuzz.zip_with_wrong_header(rng, content) if rng.random() < 0.4 else content
 
 
-def epochs(rng: random.Random, whole: Whole) -> bytes:
-    lines = [{"epoch": e, "seconds": 1.0, "loss": [0.1], "dev_accuracy": [1]} for e in (1, 2, 3)]
-    lines = damaged_json(rng, lines)
-    return b"\n".join(map(json_bytes, lines if isinstance(lines, list) else [lines]))
+def attention(rng: random.Random, files: Files) -> bytes:
+    over = np.array(rng.choice(("facts", "words")))
+    return arrays(rng, {"over": over, "weights": np.ones(len(files.test.relations))})
 
 
-def bank(rng: random.Random, whole: Whole) -> bytes:
-    texts = {clause_name(key): list(pool) for key, pool in synthetic_templates().items()}
-    return json_bytes(damaged_json(rng, rng.choice((texts, {"name": "x", "templates": texts}))))
+def extracted(rng: random.Random, files: Files) -> bytes:
+    pairs = int((np.diff(files.test.node_start) ** 2).sum())
+    rules = np.zeros((NUM_RELATIONS,) * 3, np.float16)
+    chance = np.ones(pairs, np.float16)
+    return arrays(rng, {"relation": np.ones(pairs, np.uint8), "chance": chance, "rules": rules})
 
 
-def read_data(path: Path, whole: Whole) -> None:
+# Readers.
+
+Read = Callable[[Path, Files], Any]
+
+
+def read_data(path: Path, files: Files) -> None:
     data = load(path)
     if data.test is not None:
-        story_ids(path, data.test)
+        story_ids(data.test)
 
 
-def read_whole_data(path: Path, whole: Whole) -> None:
-    """And all that is done with data before a model sees them."""
+def read_prepared(path: Path, files: Files) -> None:
+    """All preprocessing before a model."""
     data = prepare(path)
-    predict_with_rules(data.test, given_rules())
+    baselines(data.train, data.test)
     for story in range(len(data.test)):
         question(data.test, story)
 
 
-def read_audit(path: Path, whole: Whole) -> None:
+def read_audit(path: Path, files: Files) -> None:
     for tables in data_sets([path]).values():
         for one in tables:
             audit(one, Seen())
 
 
-def read_import(path: Path, whole: Whole) -> None:
+def read_import(path: Path, files: Files) -> None:
     cut([story for part in read_stories([path]).values() for story in part])
 
 
-def read_split_bank(path: Path, whole: Whole) -> None:
-    found: Bank = read_bank(path)
-    config = Config(train=(), test=(), hold_out=("paraphrases",))
+def read_split_bank(path: Path, files: Files) -> None:
+    bank = read_bank(path)
     try:
-        split_bank(found, config)
-    except InputError as error:  # of what is missing in it, not of the file
-        assert found.name in str(error)
+        split_bank(bank, Config(train=(), test=(), hold_out=("paraphrases",)))
+    except InputError as error:  # a clause is missing: the message names the bank, not the file
+        assert bank.name in str(error)
 
 
-def read_weights(path: Path, whole: Whole) -> None:
-    config = json.loads((whole.folder / "config.json").read_text())
-    shapes = {name: tensor.shape for name, tensor in random_tensors(config).items()}
-    assert all(x.dtype == np.float32 for x in read_tensors(path.parent, shapes).values())
-
-
-def read_settings(path: Path, whole: Whole) -> None:
+def read_settings(path: Path, files: Files) -> None:
     values = read_json(path)
     try:
         Config.from_json(values)
@@ -250,121 +223,69 @@ def read_settings(path: Path, whole: Whole) -> None:
         raise InputError(f"{path}: {error}") from None
 
 
-def read_journal(path: Path, whole: Whole) -> None:
-    part = path.with_suffix(".part")
-    part.write_bytes(b"x" * 40)
-    assert all(end <= 40 for end in _progress(part, path))
+def read_answers(path: Path, files: Files) -> None:
+    read_submissions([path], story_ids(files.test), files.test)
 
 
-RESULT_ROWS = [{"model": "gat", "task": "1.5", "replicas": 2, "count": 2, "ceiling": 1.0}]
-RUN = {"rows": RESULT_ROWS, "device": "cpu", "wall_seconds": 1.0}
-POINT = {"model": "gat", "task": "1.5", "k": 5, "accuracy": 1.0, "stderr": None, "low": 0.5,
-         "high": 1.0, "count": 2, "replicas": 1, "ceiling": 1.0, "accuracy_last": 1.0,
-         "stderr_last": 0.1}  # fmt: skip
-REPORT = {"data": {"name": "x", "train_rows": 2, "test_rows": 2, "fingerprint": "0"},
-          "rows": [POINT], "device": "cpu", "wall_seconds": 1, "models": {"gat": {"replicas": 1}},
-          "config": {"name": "x", "generate": {}}}  # fmt: skip
-MODEL = {"parameters": 9, "epochs": 2, "replicas": 1, "best_epochs": [1], "diverged_epochs": [0],
-         "dev_accuracy": [1.0], "seconds": 2.5, "stories_per_second": 100}  # fmt: skip
-IDENTITY = {"data": "x.zip", "seed": 0, "train.epochs": 3, "models": "gat", "generate.test": "1.2"}
-VOCABULARY = {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "[MASK]": 3, "a": 4, "##b": 5}
-TOKENIZER = json.loads(BertWordPieceTokenizer(VOCABULARY).to_str())
+def read_weights(path: Path, files: Files) -> None:
+    shapes = {name: tensor.shape for name, tensor in tiny_bert.random_tensors(BERT).items()}
+    assert read_tensors(path.parent, shapes).keys() == shapes.keys()
 
 
-def bert_config(rng: random.Random, whole: Whole) -> bytes:
-    return json_bytes(damaged_json(rng, json.loads((whole.folder / "config.json").read_text())))
-
-
-def journal(rng: random.Random, whole: Whole) -> bytes:
-    return edited(rng, "10\n30\n40\n").encode(errors="surrogatepass")
-
-
-def read_answers(path: Path, whole: Whole) -> None:
-    read_submissions([path], whole.ids, whole.test)
-
-
-def read_tokenizer(path: Path, whole: Whole) -> None:
+def read_tokenizer(path: Path, files: Files) -> None:
     load_tokenizer(path.parent, 6)
 
 
-def read_run(path: Path, whole: Whole) -> None:
-    place = path.parent / "gat"
-    place.mkdir(exist_ok=True)
-    if path.name == "results.json":
-        (place / "predictions.csv").write_bytes((whole.folder / "predictions.csv").read_bytes())
-        answers(path.parent, "gat")
-    else:
-        (place / "predictions.csv").write_bytes(path.read_bytes())
-        (path.parent / "results.json").write_text(json.dumps(RUN))
-        answers(path.parent, "gat")
+# Kind -> file name, how to damage it, how to read it, number of cases.
+KINDS: dict[str, tuple[str, Make, Read, int]] = {
+    "csv": ("x.csv", table, read_data, 300),
+    "gzip": ("x.csv.gz", lambda r, f: gzip.compress(table(r, f), 1), read_data, 100),
+    "zip": ("x.zip", archive, read_data, 300),
+    "parquet": ("x.parquet", parquet, read_data, 200),
+    "prepared": ("x.csv", table, read_prepared, 30),
+    "audited": ("x.csv", table, read_audit, 150),
+    "imported": ("x.csv", table, read_import, 100),
+    "bank": ("bank.json", json_like(BANK), read_split_bank, 100),
+    "settings": ("x.json", json_like(Config().to_json()), read_settings, 75),
+    "predictions": ("x.csv", rows_like(PREDICTIONS), read_answers, 100),
+    "json lines": ("x.jsonl", lines_like(JSON_PREDICTIONS), read_answers, 100),
+    "run predictions": ("predictions.csv", run_predictions, read_answers, 75),
+    "config": ("config.json", json_like(CONFIG), lambda p, f: check_or_write_config(p, CONFIG), 50),
+    "run": ("results.json", json_like(RUN), lambda p, f: results_by_test(p.parent, "gat"), 75),
+    "report": ("results.json", json_like(REPORT), lambda p, f: read_json(p, RESULTS), 50),
+    "summary": ("model.json", json_like(MODEL), lambda p, f: read_json(p, SUMMARY), 30),
+    "metrics": ("metrics.jsonl", lines_like(EPOCHS), lambda p, f: _truncate_metrics(p, 2), 50),
+    "attention": ("attention.npz", attention, lambda p, f: read_attention(p.parent, f.test), 75),
+    "extracted": ("extracted.npz", extracted, lambda p, f: read_extracted(p.parent, f.test), 50),
+    "bert config": ("config.json", json_like(BERT), lambda p, f: read_config(p.parent), 50),
+    "safetensors": ("model.safetensors", safetensors, read_weights, 75),
+    "tokenizer": ("tokenizer.json", json_like(TOKENIZER), read_tokenizer, 50),
+    "vocabulary": ("vocab.txt", vocabulary, read_tokenizer, 30),
+}
 
 
-class Kind(NamedTuple):
-    """A kind of file: its name, how one is made, how it is read, and how many are tried."""
-
-    name: str
-    make: Callable[[random.Random, Whole], bytes]
-    read: Callable[[Path, Whole], Any]
-    cases: int
+def case(kind: str, index: int, files: Files) -> bytes:
+    rng = random.Random(f"{kind} {index}")
+    content = KINDS[kind][1](rng, files)
+    return fuzz.damaged_bytes(rng, content) if rng.random() < 0.4 else content
 
 
-KINDS = {
-    "csv": Kind("x.csv", table, read_data, 3000),
-    "gzip": Kind("x.csv.gz", lambda r, w: gzip.compress(table(r, w), 1), read_data, 1000),
-    "zip": Kind("x.zip", archive, read_data, 3000),
-    "parquet": Kind("x.parquet", parquet, read_data, 1500),
-    "prepared": Kind("x.csv", table, read_whole_data, 250),
-    "audited csv": Kind("x.csv", table, read_audit, 1500),
-    "audited zip": Kind("x.zip", archive, read_audit, 1000),
-    "audited parquet": Kind("x.parquet", parquet, read_audit, 500),
-    "imported": Kind("x.csv", table, read_import, 1000),
-    "bank": Kind("bank.json", bank, read_split_bank, 1500),
-    "settings": Kind("x.json", objects(Config().to_json()), read_settings, 750),
-    "predictions": Kind("x.csv", predictions, read_answers, 1000),
-    "json lines": Kind("x.jsonl", json_lines, read_answers, 1000),
-    "run predictions": Kind("predictions.csv", run_predictions, read_answers, 750),
-    "config": Kind("config.json", objects(IDENTITY), lambda p, w: claim(p, IDENTITY), 500),
-    "run results": Kind("results.json", objects(RUN), read_run, 750),
-    "run answers": Kind("predictions.csv", run_predictions, read_run, 750),
-    "report": Kind("results.json", objects(REPORT), lambda p, w: read_json(p, RESULTS), 500),
-    "summary": Kind("model.json", objects(MODEL), lambda p, w: read_json(p, SUMMARY), 250),
-    "metrics": Kind("metrics.jsonl", epochs, lambda p, w: _keep_epochs(p, 3), 500),
-    "journal": Kind("x.journal", journal, read_journal, 250),
-    "attention": Kind("attention.npz", attention,
-                      lambda p, w: read_attention(p.parent, w.test), 750),
-    "extracted": Kind("extracted.npz", extracted,
-                      lambda p, w: read_extracted(p.parent, w.test), 500),
-    "bert config": Kind("config.json", bert_config, lambda p, w: read_config(p.parent), 500),
-    "safetensors": Kind("model.safetensors", safetensors, read_weights, 750),
-    "tokenizer": Kind("tokenizer.json", objects(TOKENIZER), read_tokenizer, 500),
-    "vocabulary": Kind("vocab.txt", vocabulary, read_tokenizer, 250),
-}  # fmt: skip
-
-
-def case(kind: str, number: int, whole: Whole) -> bytes:
-    """The damaged file of that kind and number."""
-    rng = random.Random(f"{kind} {number}")
-    content = KINDS[kind].make(rng, whole)
-    return damaged_bytes(rng, content) if rng.random() < 0.4 else content
-
-
-@pytest.mark.filterwarnings("ignore:Duplicate name")  # of entries in an archive
-@pytest.mark.parametrize(
-    ("kind", "first"),
-    [(kind, first) for kind in KINDS for first in range(0, KINDS[kind].cases, BLOCK)],
-)
-def test_any_file_loads_or_is_named(kind: str, first: int, whole: Whole, tmp_path: Path) -> None:
-    path = tmp_path / KINDS[kind].name
+@pytest.mark.parametrize("factor", [1, pytest.param(9, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_file_loads_or_is_refused(kind, factor, files, tmp_path: Path) -> None:
+    name, _, read, cases = KINDS[kind]
+    path = tmp_path / name
     outcomes = set()
-    for number in range(first, first + BLOCK):
-        path.write_bytes(case(kind, number, whole))
+    for index in range(factor * cases):
+        path.write_bytes(case(kind, index, files))
         try:
-            outcomes.add(loads(lambda path: KINDS[kind].read(path, whole), path))
+            error = fuzz.error_of(lambda path: read(path, files), path)
         except BaseException as error:
-            error.add_note(f'replay: case("{kind}", {number}, whole), left in {path}')
+            error.add_note(f'replay: case("{kind}", {index}, files), kept as {path}')
             raise
-    assert outcomes == {True, False}, "the cases are all good or all bad: they try nothing"
+        outcomes.add(error != "")
+    assert outcomes == {True, False}, "the cases are all valid or all invalid"
 
 
-def test_there_are_enough_of_them() -> None:
-    assert sum(kind.cases for kind in KINDS.values()) >= 20_000
+def test_the_number_of_cases() -> None:
+    assert sum(cases for *_, cases in KINDS.values()) >= 2000
