@@ -53,7 +53,7 @@ def check_steps(numbers: list[int], width: int, steps: list, query: list, letter
 
 
 def test_proofs_are_valid(content) -> None:
-    """Where the graph has no errors, exactly the predictions that are the label have a proof."""
+    """Predictions from a graph without errors have a proof if and only if they are the label."""
     stories, model = content["stories"], content["models"]["bilstm_mean"]
     for story, (query, target, prediction, steps) in enumerate(
         zip(stories["query"], stories["target"], model["predictions"][0], model["proofs"],

@@ -35,7 +35,9 @@ function showCurves() {
   if (!ONE_NOISE_TYPE) $("curves-h").textContent = "Accuracy by test";
   const columns = DATA.tests.map(({ name, label, noise, k }) =>
     ({ tick: ONE_NOISE_TYPE ? k : name, label, group: noise }));
-  const title = ONE_NOISE_TYPE ? "clause length k" : "test T.K: noise type T, clause length K";
+  const types = Object.entries(DATA.noiseTypes).map(([type, name]) => `${type} ${name}`);
+  const title = ONE_NOISE_TYPE ? "clause length k"
+    : `test T.K: clause length K, noise type T (${types.join(", ")})`;
   const lines = curveLines();
   const draw = chart($("chart"), { columns, lines, title });
   legend($("legend"), lines.map((line) => line.key), [draw]);

@@ -32,10 +32,10 @@ function details(row) {
   return lines;
 }
 
-// Averages have no interval; the area below them is filled.
+// Averages have no interval.
 const pointOf = (row) => row?.measured && {
-  value: row.measured.mean, low: row.measured.low ?? 0,
-  high: row.measured.high ?? row.measured.mean, details: details(row),
+  value: row.measured.mean, low: row.measured.low ?? null, high: row.measured.high ?? null,
+  details: details(row),
 };
 const pointWithoutBand = (value, lines) => ({ value, low: null, high: null, details: lines });
 
@@ -44,6 +44,8 @@ function showCurves() {
     $("curves").hidden = $("curves-link").hidden = true;
     return;
   }
+  $("curves-legend").textContent = `Test accuracy against ${X}, with one chart for each value of `
+    + `“${PANEL}”.`;
   const references = values("name", DATA.references);
   const keys = [
     ...NAMES.map((label, i) => ({ label, ...seriesStyle(i), on: true })),
