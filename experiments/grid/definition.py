@@ -210,7 +210,7 @@ def _check_decided_settings(config: ConfigDict) -> None:
     decided = {name for training in grid.trainings for name in training.settings}
     decided |= {"generate.seed"} | (set(SMOKE_ROWS) if config.scale == "smoke" else set())
     if grid.generator_settings:
-        unused = config.generate.keys() - set(grid.generator_settings)
+        unused = set(config.generate) - set(grid.generator_settings)
         decided |= {f"generate.{name}" for name in unused}
     default = grid_config(config.name, grid)
     for name in sorted(decided):
