@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from clutrr_jax.evaluation.predictions import Predictions, read_predictions
 from clutrr_jax.language_models.answers import to_relation
 from generator.errors import InputError, at
 
-UNMAPPED = -1
+UNMAPPED, _MISSING = -1, -2
 EXPECTED = "id, prediction and, for several replicas, replica"
 
 
@@ -57,14 +57,22 @@ def _read(path: Path, story_of: dict[str, int], ids: list[str], test: Records) -
     if not text.strip():
         raise InputError(f"{at(path)}: empty file, expected {EXPECTED}")
     if path.suffix == ".jsonl":
-        rows = _json_lines(path, text)
+        rows: Iterable[tuple[int, dict[str, Any]]] = _json_lines(path, text)
     elif path.suffix != ".csv":
         raise InputError(f"{at(path)}: expected a .csv or .jsonl file")
     elif text.startswith("replica,task,row,"):
         return read_predictions(path, test)
     else:
         rows = _csv(path, text)
-    answers: dict[int, dict[int, int]] = {}  # replica -> story -> relation
+    best = _best(path, rows, story_of, ids)
+    return Predictions(best, best, np.ones(best.shape))
+
+
+def _best(
+    path: Path, rows: Iterable[tuple[int, dict[str, Any]]], story_of: dict[str, int], ids: list[str]
+) -> np.ndarray:
+    """Relation ids [R, S] of all replicas, from numbered rows in any order."""
+    best: dict[int, np.ndarray] = {}
     for number, row in rows:
         name, replica = str(row["id"]), str(row.get("replica", 0))
         if name not in story_of:
@@ -75,24 +83,23 @@ def _read(path: Path, story_of: dict[str, int], ids: list[str], test: Records) -
             raise InputError(
                 f"{at(path, number)}: replica {replica[:60]!r}, expected an integer >= 0"
             )
-        of_replica = answers.setdefault(int(replica), {})
-        if story_of[name] in of_replica:
+        relations = best.setdefault(int(replica), np.full(len(ids), _MISSING))
+        if relations[story_of[name]] != _MISSING:
             raise InputError(
                 f"{at(path, number)}: second prediction for {name!r}, expected one"
                 + (" for each replica" if "replica" in row else "")
             )
         relation = to_relation(row["prediction"])
-        of_replica[story_of[name]] = UNMAPPED if relation is None else relation
-    for replica_number in sorted(answers):
-        missing = [s for s in range(len(test)) if s not in answers[replica_number]]
-        if missing:
-            whose = f" by replica {replica_number}" if len(answers) > 1 else ""
+        relations[story_of[name]] = UNMAPPED if relation is None else relation
+    for index in sorted(best):
+        missing = np.flatnonzero(best[index] == _MISSING)
+        if len(missing):
+            by_replica = f" by replica {index}" if len(best) > 1 else ""
             raise InputError(
-                f"{at(path)}: no prediction{whose} for {len(missing):,} of {len(test):,} test "
+                f"{at(path)}: no prediction{by_replica} for {len(missing):,} of {len(ids):,} test "
                 f"stories, such as {ids[missing[0]]!r}; expected one for each"
             )
-    best = np.array([[answers[r][s] for s in range(len(test))] for r in sorted(answers)])
-    return Predictions(best, best, np.ones(best.shape))
+    return np.stack([best[index] for index in sorted(best)])
 
 
 def _csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
@@ -119,9 +126,8 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
             reason = str(error).splitlines()[0]
-            raise InputError(f"{at(path, number)}: not JSON ({reason}), expected an object") from (
-                None
-            )
+            message = f"{at(path, number)}: not JSON ({reason}), expected an object"
+            raise InputError(message) from None
         if not isinstance(row, dict) or not isinstance(row.get("id"), str | int):
             raise InputError(f'{at(path, number)}: no "id", expected the keys {EXPECTED}')
         if not isinstance(row.get("replica", 0), str | int):
