@@ -11,25 +11,12 @@ from ml_collections import ConfigDict
 
 from experiments.grid.definition import Counts
 from generator.paraphrases.bank import bank
-from generator.paraphrases.statistics import PAPER, Statistics, statistics
-
-
-def named_counts(found: Statistics) -> dict[str, float]:
-    """Returns the statistics by row name."""
-    lengths = range(1, len(found.paraphrases) + 1)
-    return {
-        **{f"paraphrases, k = {k}": found.paraphrases[k - 1] for k in lengths},
-        "paraphrases, total": sum(found.paraphrases),
-        **{f"clauses, k = {k}": found.clauses[k - 1] for k in lengths},
-        "unique words": found.words,
-        "Jaccard overlap, unigrams": found.unigrams,
-        "Jaccard overlap, bigrams": found.bigrams,
-    }
+from generator.paraphrases.statistics import PAPER, statistics
 
 
 def rows() -> list[tuple[str, float, float]]:
     """Returns (name, measured, published) for each row of the table."""
-    measured, published = named_counts(statistics(bank())), named_counts(PAPER)
+    measured, published = statistics(bank()).rows(), PAPER.rows()
     return [(name, value, published[name]) for name, value in measured.items()]
 
 

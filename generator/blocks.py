@@ -8,6 +8,7 @@ Rejected stories (held out, ambiguous or duplicate) are resampled with the same 
 the relations stay uniform.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,100 +59,95 @@ def block(
       InputError: the settings allow no such stories, or too few.
     """
     rng = _rng(config, split, task, index, *([epoch] if epoch else []))
-    source = _Source(config, split, task, expressible, rng)
-    plan = _plan(source, index)
-    return plan.arrange(_fill(source, plan)), rng
+    graph = kinship_graph(config.shape, _FAMILIES, rng)
+    plan = _plan(config, split, task, graph, index, rng)
+
+    def sample(relation: np.ndarray) -> Stories:
+        return candidates(config, split, task, graph, expressible, relation, rng)
+
+    stories, num_candidates = _fill(plan, sample, rng)
+    if len(stories) < len(plan.wanted):
+        advice = f"at most {len(stories) * plan.num_blocks} rows"
+        if not len(stories):
+            advice = _longest_clause(config, split, task, graph, rng)
+        raise InputError(
+            f"task {task}: found {len(stories)} of {len(plan.wanted)} {split} stories among "
+            f"{num_candidates} random ones; choose {advice}, larger families, or hold out less"
+        )
+    return plan.arrange(stories), rng
 
 
 def check(config: Config, split: str, task: Task) -> None:
     """Raises InputError if the stories of a task are likely impossible; samples few stories."""
-    source = _Source(config, split, task, _ALL_PREDICATES, _rng(config, split, task, 0))
-    plan = _plan(source, 0)
+    rng = _rng(config, split, task, 0)
+    graph = kinship_graph(config.shape, _FAMILIES, rng)
+    plan = _plan(config, split, task, graph, 0, rng)
     relation = np.repeat(np.unique(plan.relation[plan.wanted]), _CHECK_SAMPLES)
-    if not len(source.sample(relation)):
+    if not len(candidates(config, split, task, graph, _ALL_PREDICATES, relation, rng)):
         block(config, split, task, 0)
 
 
-class _Source:
-    """Random candidate stories of a task, and the families that they are about."""
-
-    def __init__(
-        self,
-        config: Config,
-        split: str,
-        task: Task,
-        expressible: np.ndarray,
-        rng: np.random.Generator,
-    ) -> None:
-        self.config, self.split, self.task = config, split, task
-        self.expressible, self.rng = expressible, rng
-        self.graph: KinshipGraph = kinship_graph(config.shape, _FAMILIES, rng)
-
-    def sample(self, relation: np.ndarray, task: Task | None = None) -> Stories:
-        """Returns at most one story for each target relation [B]; the others were rejected."""
-        return candidates(
-            self.config, self.split, task or self.task, self.graph, self.expressible, relation,
-            self.rng,
-        )  # fmt: skip
-
-    def target_relations(self) -> np.ndarray:
-        """Returns the relations that a story can have as its target."""
-        return RELATION_OF[self.graph.provable_predicates()].ravel()
-
-    def longest_clause(self) -> int | None:
-        """Returns the largest K' < K for which there are stories, or None."""
-        relation = np.repeat(self.target_relations(), 64)
-        for k in range(self.task.k - 1, 1, -1):
-            if len(self.sample(relation, Task(self.task.noise, k))):
-                return k
-        return None
+def _longest_clause(
+    config: Config, split: str, task: Task, graph: KinshipGraph, rng: np.random.Generator
+) -> str:
+    relation = np.repeat(_target_relations(graph), 64)
+    for k in range(task.k - 1, 1, -1):
+        shorter = Task(task.noise, k)
+        if len(candidates(config, split, shorter, graph, _ALL_PREDICATES, relation, rng)):
+            return f"clauses of at most {k} facts"
+    return "another kind of noise"
 
 
-@dataclass(kw_only=True)
+def _target_relations(graph: KinshipGraph) -> np.ndarray:
+    return RELATION_OF[graph.provable_predicates()].ravel()
+
+
+@dataclass
 class _Plan:
-    """The stories that a block is to have. A kind is a target relation or a clause."""
+    """The stories that a block is to have.
 
-    wanted: np.ndarray  # [rows] kind of each row; changed by `replace`
+    A kind is a target relation, or a clause if `codes` is given. If `unique_index` is given, each
+    clause may occur once in all blocks together; the code of a clause determines its block.
+    """
+
+    wanted: np.ndarray  # [rows] kind of each row; `_fill` replaces impossible ones
     relation: np.ndarray  # [kinds] target relation
     max_failures: int = _MAX_FAILURES
-    num_blocks: int = 1  # blocks of the whole file
+    codes: np.ndarray | None = None  # [kinds] clause codes, sorted
+    unique_index: int | None = None  # index of this block
+    num_blocks: int = 1
 
     def kind_of(self, stories: Stories) -> np.ndarray:
-        """Returns the kind of each story, [B]."""
-        return stories.target
-
-    def deduplicate(self, stories: Stories) -> Stories:
-        """Returns the stories that differ from all earlier ones."""
-        return _unique(stories)
-
-    def is_over_budget(self, num_candidates: int) -> bool:
-        """Returns True if so many candidates are enough to give up."""
-        return False
+        if self.codes is None:
+            return stories.target
+        return np.searchsorted(self.codes, clause_code(stories.relations[0]))
 
     def select(self, stories: Stories) -> Stories:
         """Returns the first distinct stories, at most as many of each kind as wanted."""
-        stories = self.deduplicate(stories)
+        rows = self._distinct(stories)
         limit = np.bincount(self.wanted, minlength=len(self.relation))
-        kind = self.kind_of(stories)
+        kind = self.kind_of(stories)[rows]
         order = np.argsort(kind, kind="stable")
         ranked = kind[order]
         rank = np.arange(len(kind)) - np.searchsorted(ranked, ranked)
-        return stories.select(np.sort(order[rank < limit[ranked]]))
+        return stories.select(rows[np.sort(order[rank < limit[ranked]])])
+
+    def _distinct(self, stories: Stories) -> np.ndarray:
+        """Rows of stories whose facts and names, or whose clause, are not in an earlier story."""
+        if self.unique_index is None:
+            values = [stories.name, stories.gender, *stories.relations, *stories.nodes]
+            columns = np.concatenate(values, axis=1).astype(np.int16)
+            rows = np.ascontiguousarray(columns).view(f"V{columns.shape[1] * 2}").ravel()
+            return np.sort(np.unique(rows, return_index=True)[1])
+        code = clause_code(stories.relations[0])
+        own = np.flatnonzero(code % np.uint64(self.num_blocks) == self.unique_index)
+        return own[np.sort(np.unique(code[own], return_index=True)[1])]
 
     def missing(self, stories: Stories) -> np.ndarray:
         """Returns the number of stories that are still needed, [kinds]."""
         kinds = len(self.relation)
         found = np.bincount(self.kind_of(stories), minlength=kinds)
         return np.bincount(self.wanted, minlength=kinds) - found
-
-    def replace(
-        self, kinds: np.ndarray, others: np.ndarray, stories: Stories, rng: np.random.Generator
-    ) -> None:
-        """Replaces the missing rows of some kinds by rows of random other kinds."""
-        found = np.bincount(self.kind_of(stories), minlength=len(self.relation))
-        for kind in kinds:
-            rows = np.flatnonzero(self.wanted == kind)[found[kind] :]
-            self.wanted[rows] = rng.choice(others, len(rows))
 
     def arrange(self, stories: Stories) -> Stories:
         """Returns the stories in an order such that each row has the kind that it wants."""
@@ -162,40 +158,16 @@ class _Plan:
         return stories.select(place)
 
 
-@dataclass(kw_only=True)
-class _ClausePlan(_Plan):
-    """A block with given clauses; the kinds are clauses."""
-
-    codes: np.ndarray  # [kinds] clause codes, sorted
-    max_failures: int = _MAX_FAILURES_CLAUSES
-
-    def kind_of(self, stories: Stories) -> np.ndarray:
-        return np.searchsorted(self.codes, clause_code(stories.relations[0]))
-
-
-@dataclass(kw_only=True)
-class _UniqueClausePlan(_Plan):
-    """A block without repeated clauses; the kinds are relations.
-
-    Each clause belongs to one block, determined by its code, so blocks have no clause in common.
-    """
-
-    index: int  # of this block
-    max_failures: int = _MAX_FAILURES_UNIQUE
-
-    def deduplicate(self, stories: Stories) -> Stories:
-        code = clause_code(stories.relations[0])
-        own = np.flatnonzero(code % np.uint64(self.num_blocks) == self.index)
-        return stories.select(own[np.sort(np.unique(code[own], return_index=True)[1])])
-
-    def is_over_budget(self, num_candidates: int) -> bool:
-        return num_candidates > _CANDIDATES_PER_ROW * len(self.wanted)
-
-
-def _plan(source: _Source, index: int) -> _Plan:
+def _plan(
+    config: Config,
+    split: str,
+    task: Task,
+    graph: KinshipGraph,
+    index: int,
+    rng: np.random.Generator,
+) -> _Plan:
     """Returns the plan of block `index`."""
-    config, split, task, rng = source.config, source.split, source.task, source.rng
-    targets = source.target_relations()
+    targets = _target_relations(graph)
     if not len(targets):
         raise InputError(
             f"task {task}: no facts can be derived in these families; increase --max-levels, "
@@ -204,101 +176,75 @@ def _plan(source: _Source, index: int) -> _Plan:
     all_relations = np.arange(NUM_RELATIONS)
     unique = config.unique_test_clauses and split == "test"
     if not (unique or config.equal_clauses):
-        wanted = targets[rng.integers(0, len(targets), BLOCK)]
-        return _Plan(wanted=wanted, relation=all_relations)
+        return _Plan(targets[rng.integers(0, len(targets), BLOCK)], all_relations)
     rows = config.rows(split, task)
     if is_listable(config, task.k):
-        clauses = _listed_clauses(source, rows, unique)
+        clauses = allowed_clauses(config, split, task.k)
+        if len(clauses) < (rows if unique else 1):
+            raise InputError(
+                f"task {task}: there are {len(clauses)} clauses of {task.k} facts for {split} "
+                f"stories, expected {rows if unique else 1} or more; choose fewer rows, another "
+                "clause length, larger families, or hold out less"
+            )
         if rows > len(clauses) // 4:
             order = _rng(config, split, task).permutation(len(clauses))
             wanted = order[np.arange(index * BLOCK, (index + 1) * BLOCK) % len(clauses)]
             codes = clause_code(clauses[:, :-1])
-            return _ClausePlan(wanted=wanted, relation=clauses[:, -1], codes=codes)
+            return _Plan(wanted, clauses[:, -1], _MAX_FAILURES_CLAUSES, codes)
     # There are many more clauses than rows: use each clause at most once.
-    size = min(BLOCK, rows - index * BLOCK)
-    if size <= 0:
-        raise InputError(
-            f"task {task}: block {index} is empty; {split} has only {rows} rows with different "
-            "clauses"
-        )
-    wanted = targets[rng.integers(0, len(targets), size)]
-    return _UniqueClausePlan(
-        wanted=wanted, relation=all_relations, num_blocks=-(-rows // BLOCK), index=index
+    wanted = targets[rng.integers(0, len(targets), min(BLOCK, rows - index * BLOCK))]
+    return _Plan(
+        wanted,
+        all_relations,
+        _MAX_FAILURES_UNIQUE,
+        unique_index=index,
+        num_blocks=-(-rows // BLOCK),
     )
 
 
-def _listed_clauses(source: _Source, rows: int, unique: bool) -> np.ndarray:
-    """Returns `allowed_clauses`; raises InputError if there are too few for the rows of a split."""
-    config, split, task = source.config, source.split, source.task
-    clauses = allowed_clauses(config, split, task.k)
-    if not len(clauses):
-        raise InputError(
-            f"task {task}: there is no clause of {task.k} facts for {split} stories; choose a "
-            "smaller clause length, larger families, or hold out less"
-        )
-    if unique and rows > len(clauses):
-        raise InputError(
-            f"task {task}: {rows} {split} rows with different clauses requested, but there are "
-            f"only {len(clauses)} such clauses; request {len(clauses)} rows or fewer"
-        )
-    return clauses
+def _fill(
+    plan: _Plan, sample: Callable[[np.ndarray], Stories], rng: np.random.Generator
+) -> tuple[Stories, int]:
+    """Samples candidates until no stories are missing, or all relations have been given up.
 
+    A relation is given up after too many consecutive rejections; others take its place.
 
-def _fill(source: _Source, plan: _Plan) -> Stories:
-    """Samples candidates until nothing is missing from the plan.
+    Args:
+      plan: the wanted stories.
+      sample: returns at most one story for each target relation [B].
+      rng: random generator for replacements.
 
-    Relations with too many consecutive rejections are given up in favor of others.
+    Returns:
+      The stories, and the number of candidates.
     """
     tried, accepted, failures = (np.zeros(NUM_RELATIONS, np.int64) for _ in range(3))
+    max_candidates = np.inf
+    if plan.unique_index is not None:
+        max_candidates = _CANDIDATES_PER_ROW * len(plan.wanted)
     relations = np.arange(NUM_RELATIONS)
-    stories = source.sample(relations[:0])
-    while (missing := plan.missing(stories)).any():
+    stories = sample(relations[:0])
+    while (missing := plan.missing(stories)).any() and tried.sum() <= max_candidates:
         needed = np.bincount(plan.relation, missing, NUM_RELATIONS)
         exhausted = failures >= plan.max_failures
-        if plan.is_over_budget(tried.sum()):
-            raise _too_few(source, plan, stories, tried.sum())
         if (exhausted & (needed > 0)).any():
             others = np.flatnonzero((~exhausted & (accepted > 0))[plan.relation])
             if not len(others):
-                raise _too_few(source, plan, stories, tried.sum())
-            hopeless = np.flatnonzero((missing > 0) & exhausted[plan.relation])
-            plan.replace(hopeless, others, stories, source.rng)
+                break
+            for kind in np.flatnonzero((missing > 0) & exhausted[plan.relation]):
+                rows = np.flatnonzero(plan.wanted == kind)[-missing[kind] :]
+                plan.wanted[rows] = rng.choice(others, len(rows))
             continue
         # Extrapolate from the acceptance rate so far.
         count = np.minimum(needed * (tried + 2) / (accepted + 1) + 4, _MAX_SAMPLES)
         count = np.where(needed > 0, count, 0).astype(np.int64)
-        new = source.sample(np.repeat(relations, count))
-        stories = plan.select(Stories.join([stories, new]))
+        stories = plan.select(Stories.join([stories, sample(np.repeat(relations, count))]))
         gained = np.bincount(stories.target, minlength=NUM_RELATIONS) - accepted
         tried += count
         accepted += gained
         failures = np.where(gained > 0, 0, failures + count)
-    return stories
-
-
-def _too_few(source: _Source, plan: _Plan, stories: Stories, num_candidates: int) -> InputError:
-    if len(stories):
-        advice = f"at most {len(stories) * plan.num_blocks} rows"
-    elif k := source.longest_clause():
-        advice = f"clauses of at most {k} facts"
-    else:
-        advice = "another kind of noise"
-    return InputError(
-        f"task {source.task}: found {len(stories)} of {len(plan.wanted)} {source.split} stories "
-        f"among {num_candidates} random ones; choose {advice}, larger families, or hold out less"
-    )
+    return stories, int(tried.sum())
 
 
 def _rng(config: Config, split: str, task: Task, *index: int) -> np.random.Generator:
     key = (SPLITS.index(split), task.noise, task.k, *index)
     return np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=key))
-
-
-def _unique(stories: Stories) -> Stories:
-    """Removes stories with the same facts about the same names as an earlier one."""
-    columns = np.concatenate(
-        [stories.name, stories.gender, *stories.relations, *stories.nodes], axis=1
-    ).astype(np.int16)
-    rows = np.ascontiguousarray(columns).view(f"V{columns.shape[1] * 2}").ravel()
-    first = np.unique(rows, return_index=True)[1]
-    return stories if len(first) == len(stories) else stories.select(np.sort(first))

@@ -6,16 +6,6 @@ The shapes follow the released data (figure 4):
   irrelevant    a walk from a person of the path (except the last) to new people
   disconnected  a walk over new people only
 Each new person occurs once in a story, so noise never shortens the path between the query pair.
-
-All three functions take
-  graph        the families
-  expressible  bool [11], the predicates that noise facts may have (a detour ignores it: it has only
-               predicates that paths have too)
-  chains       the paths of B stories
-  taken        bool [B, n], the family members that occur in each story; updated in place
-  length       number of facts per walk
-  rng          random generator
-and return the facts of one walk per story, [B, length]; -1 in rows where no walk was found.
 """
 
 import numpy as np
@@ -26,88 +16,86 @@ from generator.closure import KinshipGraph
 _ATTEMPTS = 20
 
 
-def supporting(
-    graph: KinshipGraph,
-    expressible: np.ndarray,
-    chains: Chains,
-    taken: np.ndarray,
-    length: int,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Samples a detour per story; see the module docstring."""
-    n = graph.families.n
-    noise = np.full((len(chains.facts), length), -1)
-    todo = np.arange(len(noise))
-    for _ in range(_ATTEMPTS):
-        fact = chains.facts[todo, rng.integers(0, chains.facts.shape[1], len(todo))]
-        provable = graph.is_provable(fact)
-        detour = chain(graph, np.where(provable, fact, graph.target[0]), length, rng)
-        new = graph.end[detour.facts[:, :-1]] % n
-        repeated = (new[:, :, None] == new[:, None, :]).sum(axis=(1, 2)) > new.shape[1]
-        good = provable & detour.complete & ~repeated
-        good &= ~taken[todo[:, None], new].any(axis=1)
-        noise[todo[good]] = detour.facts[good]
-        taken[todo[good, None], new[good]] = True
-        todo = todo[~good]
-    return noise
+class NoiseSampler:
+    """Samples walks for B stories; later walks avoid the people of earlier ones.
 
+    All methods take the number of facts per walk and return facts [B, length]; -1 in rows where no
+    walk was found.
 
-def irrelevant(
-    graph: KinshipGraph,
-    expressible: np.ndarray,
-    chains: Chains,
-    taken: np.ndarray,
-    length: int,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Samples a dangling walk per story; see the module docstring."""
-    row = np.arange(len(taken))
-    fact = chains.facts[row, rng.integers(0, chains.facts.shape[1], len(row))]
-    return _walk(graph, expressible, graph.start[fact], taken, length, rng)
+    Args:
+      graph: the families.
+      chains: the paths of the stories.
+      expressible: bool [11], the predicates that noise facts may have. (Detours ignore this: they
+        only have predicates that paths have too.)
+      rng: random generator.
+    """
 
+    def __init__(
+        self,
+        graph: KinshipGraph,
+        chains: Chains,
+        expressible: np.ndarray,
+        rng: np.random.Generator,
+    ) -> None:
+        self.graph, self.chains, self.expressible, self.rng = graph, chains, expressible, rng
+        self.n = graph.families.n
+        self.row = np.arange(len(chains.facts))
+        path = chains.people(graph) % self.n
+        self.taken = np.zeros((len(path), self.n), bool)  # family members in the story
+        self.taken[self.row[:, None], path] = True
 
-def disconnected(
-    graph: KinshipGraph,
-    expressible: np.ndarray,
-    chains: Chains,
-    taken: np.ndarray,
-    length: int,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Samples a disconnected walk per story; see the module docstring."""
-    n = graph.families.n
-    family = graph.start[chains.facts[:, 0]] // n
-    exists = graph.families.exists.reshape(-1, n)[family]
-    person, found = choose(exists & ~taken, rng)
-    taken[np.flatnonzero(found), person[found]] = True
-    noise = _walk(graph, expressible, family * n + person, taken, length, rng)
-    noise[~found] = -1
-    return noise
+    def supporting(self, length: int) -> np.ndarray:
+        graph, n = self.graph, self.n
+        noise = np.full((len(self.row), length), -1)
+        todo = self.row
+        for _ in range(_ATTEMPTS):
+            fact = self._path_fact(todo)
+            provable = graph.is_provable(fact)
+            goal = np.where(provable, fact, graph.target[0])
+            detour = chain(graph, goal, length, self.rng)
+            new = graph.end[detour.facts[:, :-1]] % n
+            repeated = (new[:, :, None] == new[:, None, :]).sum(axis=(1, 2)) > new.shape[1]
+            good = provable & detour.complete & ~repeated
+            good &= ~self.taken[todo[:, None], new].any(axis=1)
+            noise[todo[good]] = detour.facts[good]
+            self.taken[todo[good, None], new[good]] = True
+            todo = todo[~good]
+        return noise
 
+    def irrelevant(self, length: int) -> np.ndarray:
+        return self._walk(self.graph.start[self._path_fact(self.row)], length)
 
-def _walk(
-    graph: KinshipGraph,
-    expressible: np.ndarray,
-    start: np.ndarray,
-    taken: np.ndarray,
-    length: int,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Samples random walks from `start` [B] to new people, [B, length]; -1 where impossible."""
-    n = graph.families.n
-    row = np.arange(len(start))
-    found = np.ones(len(start), bool)
-    noise = np.empty((len(start), length), np.int64)
-    for step in range(length):
-        degree = graph.start_offset[start + 1] - graph.start_offset[start]
-        fact = graph.start_offset[start, None] + np.arange(degree.max(initial=1))
-        valid = fact < graph.start_offset[start + 1, None]
-        fact = np.where(valid, fact, 0)
-        valid &= expressible[graph.predicate[fact]] & ~taken[row[:, None], graph.end[fact] % n]
-        column, has_next = choose(valid, rng)
-        found &= has_next
-        noise[:, step] = fact[row, column]
-        start = graph.end[noise[:, step]]
-        taken[row, start % n] = True
-    noise[~found] = -1
-    return noise
+    def disconnected(self, length: int) -> np.ndarray:
+        n = self.n
+        family = self.graph.start[self.chains.facts[:, 0]] // n
+        exists = self.graph.families.exists.reshape(-1, n)[family]
+        person, found = choose(exists & ~self.taken, self.rng)
+        self.taken[np.flatnonzero(found), person[found]] = True
+        noise = self._walk(family * n + person, length)
+        noise[~found] = -1
+        return noise
+
+    def _path_fact(self, row: np.ndarray) -> np.ndarray:
+        """Samples a fact of the path of each of the given stories."""
+        facts = self.chains.facts
+        return facts[row, self.rng.integers(0, facts.shape[1], len(row))]
+
+    def _walk(self, start: np.ndarray, length: int) -> np.ndarray:
+        """Samples walks from `start` [B] to new people."""
+        graph, row, n = self.graph, self.row, self.n
+        found = np.ones(len(row), bool)
+        noise = np.empty((len(row), length), np.int64)
+        for step in range(length):
+            degree = graph.start_offset[start + 1] - graph.start_offset[start]
+            fact = graph.start_offset[start, None] + np.arange(degree.max(initial=1))
+            valid = fact < graph.start_offset[start + 1, None]
+            fact = np.where(valid, fact, 0)
+            valid &= self.expressible[graph.predicate[fact]]
+            valid &= ~self.taken[row[:, None], graph.end[fact] % n]
+            column, has_next = choose(valid, self.rng)
+            found &= has_next
+            noise[:, step] = fact[row, column]
+            start = graph.end[noise[:, step]]
+            self.taken[row, start % n] = True
+        noise[~found] = -1
+        return noise

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from generator import noise
 from generator.clause import Chains, chain, held_out
 from generator.closure import KinshipGraph
 from generator.config import (
@@ -25,14 +24,10 @@ from generator.config import (
 )
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF
 from generator.names import NAMES
+from generator.noise import NoiseSampler
 from generator.prover import derivable
 
 _NUM_NAMES = len(NAMES[0])
-_NOISE = (
-    (SUPPORTING, noise.supporting, "supporting_length"),
-    (IRRELEVANT, noise.irrelevant, "irrelevant_length"),
-    (DISCONNECTED, noise.disconnected, "disconnected_length"),
-)
 
 
 @dataclass(frozen=True)
@@ -117,28 +112,29 @@ def candidates(
       At most B stories in the order of `relation`.
     """
     families = graph.families
-    n = families.n
     target = graph.sample_target(PREDICATE_OF[relation], rng)
     chains = chain(graph, target, task.k, rng)
-    bits = rng.integers(0, 2, (len(target), n), np.int8)
+    bits = rng.integers(0, 2, (len(target), families.n), np.int8)
     # Flip all genders of a story if that of the second person in the query is wrong.
     bits ^= families.gender_of(bits, graph.end[target][:, None]) != GENDER_OF[relation][:, None]
-    path = chains.people(graph)
-    relations = RELATION_OF[graph.predicate[chains.facts], families.gender_of(bits, path[:, 1:])]
+    gender = families.gender_of(bits, graph.end[chains.facts])
+    relations = RELATION_OF[graph.predicate[chains.facts], gender]
 
     keep = chains.complete.copy()
     if config.holds_out_clauses(task.k):
         test_only = held_out(relations, config.clause_fraction, config.seed)
         keep &= test_only == (split == "test")
     chains = Chains(*(a[keep] for a in chains))
-    target, bits, path = target[keep], bits[keep], path[keep]
+    target, bits = target[keep], bits[keep]
 
-    taken = np.zeros((len(path), n), bool)
-    taken[np.arange(len(path))[:, None], path % n] = True
+    noise = NoiseSampler(graph, chains, expressible, rng)
     walks = [chains.facts]
-    for kind, sample, length in _NOISE:
-        if task.noise in (kind, ALL_NOISE):
-            walks.append(sample(graph, expressible, chains, taken, getattr(config, length), rng))
+    if task.noise in (SUPPORTING, ALL_NOISE):
+        walks.append(noise.supporting(config.supporting_length))
+    if task.noise in (IRRELEVANT, ALL_NOISE):
+        walks.append(noise.irrelevant(config.irrelevant_length))
+    if task.noise in (DISCONNECTED, ALL_NOISE):
+        walks.append(noise.disconnected(config.disconnected_length))
     stories = _assemble(task, graph, target, chains, walks, bits, rng)
     stories = stories.select(np.all([walk[:, 0] >= 0 for walk in walks], axis=0))
     return stories.select(is_unambiguous(stories)) if config.ambiguous == "drop" else stories

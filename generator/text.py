@@ -109,17 +109,17 @@ class TemplatePools:
     def __init__(self, bank: Bank) -> None:
         self.name = bank.name
         self.texts: list[str] = []  # by template index
-        self.start: list[int] = []  # by pool: index of the first template
-        self.size: list[int] = []  # by pool
+        sizes: list[int] = []
         # Pool id by number of facts - 1, gender, and the relations of the next three facts (only as
         # many as the pool states are used); -1 if there is no pool.
         self.pool = np.full((MAX_PARAPHRASE_FACTS, 2, *[NUM_RELATIONS] * MAX_PARAPHRASE_FACTS), -1)
         for (gender, relations), pool in bank.templates.items():
             if pool and len(relations) <= MAX_PARAPHRASE_FACTS:
-                self.pool[len(relations) - 1, gender][relations] = len(self.start)
-                self.start.append(len(self.texts))
-                self.size.append(len(pool))
+                self.pool[len(relations) - 1, gender][relations] = len(sizes)
+                sizes.append(len(pool))
                 self.texts += pool
+        self.size = np.array(sizes)  # [pools]
+        self.start = np.cumsum(self.size) - self.size  # [pools] index of the first template
 
     def sample(
         self, gender: np.ndarray, relations: np.ndarray, limit: np.ndarray, random: np.ndarray
@@ -147,8 +147,7 @@ class TemplatePools:
             )
         choice = (options > (random[:, 0] * options[-1]).astype(int)).argmax(axis=0)  # [P]
         pool = pools[choice, np.arange(len(gender))]
-        size = np.array(self.size)[pool]
-        return choice + 1, np.array(self.start)[pool] + (random[:, 1] * size).astype(int)
+        return choice + 1, self.start[pool] + (random[:, 1] * self.size[pool]).astype(int)
 
 
 class ChosenTemplates(NamedTuple):

@@ -32,6 +32,17 @@ class Statistics(NamedTuple):
     unigrams: float  # mean Jaccard overlap
     bigrams: float
 
+    def rows(self) -> dict[str, float]:
+        """Returns the rows of table 1 by name."""
+        return {
+            **{f"paraphrases, k = {k}": n for k, n in enumerate(self.paraphrases, 1)},
+            "paraphrases, total": sum(self.paraphrases),
+            **{f"clauses, k = {k}": n for k, n in enumerate(self.clauses, 1)},
+            "unique words": self.words,
+            "Jaccard overlap, unigrams": self.unigrams,
+            "Jaccard overlap, bigrams": self.bigrams,
+        }
+
 
 PAPER = Statistics((1868, 1890, 2258), (20, 58, 236), 3797, 0.201, 0.0385)
 
@@ -76,27 +87,18 @@ def statistics(bank: Bank) -> Statistics:
 
 def table(banks: Sequence[Bank]) -> str:
     """Returns table 1 as text, with a column per bank and one for the paper."""
-    columns = [*map(statistics, banks), PAPER]
+    columns = [found.rows() for found in (*map(statistics, banks), PAPER)]
     header = ["", *(bank.name for bank in banks), "paper"]
-    rows = [
-        *(
-            [f"paraphrases, k = {k}", *(f"{s.paraphrases[i]:,}" for s in columns)]
-            for i, k in enumerate(_LENGTHS)
-        ),
-        ["paraphrases, total", *(f"{sum(s.paraphrases):,}" for s in columns)],
-        *(
-            [f"clauses, k = {k}", *(f"{s.clauses[i]:,}" for s in columns)]
-            for i, k in enumerate(_LENGTHS)
-        ),
-        ["unique words", *(f"{s.words:,}" for s in columns)],
-        ["Jaccard overlap, unigrams", *(f"{s.unigrams:.3f}" for s in columns)],
-        ["Jaccard overlap, bigrams", *(f"{s.bigrams:.4f}" for s in columns)],
-    ]
+    lines = [[name, *(_format(column[name]) for column in columns)] for name in columns[0]]
     width = max(12, *(len(name) + 2 for name in header[1:]))
     return "\n".join(
         f"{first:27}" + "".join(f"{cell:>{width}}" for cell in cells)
-        for first, *cells in (header, *rows)
+        for first, *cells in (header, *lines)
     )
+
+
+def _format(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:#.3g}"
 
 
 def main(argv: list[str]) -> int:

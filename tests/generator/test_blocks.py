@@ -63,9 +63,9 @@ def test_unique_test_clauses_do_not_repeat(task, rows):
 
 def test_error_for_more_rows_than_clauses():
     config = Config(unique_test_clauses=True)
-    with pytest.raises(InputError, match=r"task 1\.2: 100 .* 62 rows or fewer"):
+    with pytest.raises(InputError, match=r"task 1\.2: there are 62 .* expected 100 or more"):
         block(config, "test", Task(1, 2), 0)
-    with pytest.raises(InputError, match=r"task 1\.3: 100 .* rows or fewer"):
+    with pytest.raises(InputError, match=r"task 1\.3: there are \d+ .* expected 100"):
         block(config, "test", Task(1, 3), 0)
     few = replace(config, test_rows=30 * BLOCK, max_levels=2)
     with pytest.raises(InputError, match=r"task 1\.6: .* of 1024 .*; choose at most \d+ rows"):
@@ -73,7 +73,7 @@ def test_error_for_more_rows_than_clauses():
     with pytest.raises(InputError, match=r"task 1\.20: .*; choose clauses of at most \d+ facts"):
         block(few, "test", Task(1, 20), 0)
     none = replace(config, min_child=1, max_child=1)
-    with pytest.raises(InputError, match=r"task 1\.6: there is no clause of 6 facts"):
+    with pytest.raises(InputError, match=r"task 1\.6: there are 0 clauses of 6 facts"):
         block(none, "test", Task(1, 6), 0)
 
 
