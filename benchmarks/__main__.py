@@ -1,6 +1,7 @@
 """Speed measurements.
 
     python -m benchmarks models      training and test speed of the models, against matmul peak
+    python -m benchmarks ops         hand-written kernels against their references
     python -m benchmarks generator   speed of the story generator
     python -m benchmarks reading     time from a data file to padded batches
 
@@ -12,7 +13,7 @@ from importlib import import_module
 
 from generator.errors import InputError
 
-BENCHMARKS = ("models", "generator", "reading")
+BENCHMARKS = ("models", "ops", "generator", "reading")
 
 
 def main(argv: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""Numbers among the settings that make no sense are told before anything is done."""
+"""Validation of settings before a run starts."""
 
 import pytest
 from flax import nnx
@@ -13,7 +13,7 @@ from generator.errors import InputError
 SIZES = Sizes(entities=20, tokens=40)
 
 
-def test_the_settings_of_the_files_are_right() -> None:
+def test_default_settings_are_valid() -> None:
     check(base("single", ""), list(MODELS))
 
 
@@ -25,25 +25,17 @@ def test_the_settings_of_the_files_are_right() -> None:
         ("train.replicas", 0, "train.replicas 0: expected 1 or more"),
         ("train.epochs", 0, "train.epochs 0: expected 1 or more"),
         ("train.batch", -5, "train.batch -5: expected 1 or more"),
-        (
-            "train.dev_fraction",
-            20.0,
-            "train.dev_fraction 20.0: expected a share, 0 or more and below 1",
-        ),
-        ("train.dev_fraction", -0.1, "train.dev_fraction -0.1: expected a share"),
-        ("train.ema_decay", 1.0, "train.ema_decay 1.0: expected a share"),
-        (
-            "train.shuffle_sentences",
-            1.5,
-            "train.shuffle_sentences 1.5: expected a share from 0 to 1",
-        ),
-        ("train.learning_rate", float("nan"), "train.learning_rate nan: expected more than 0"),
-        ("train.grad_clip_norm", 0.0, "train.grad_clip_norm 0.0: expected more than 0"),
+        ("train.dev_fraction", 20.0, "train.dev_fraction 20.0: expected at least 0 and below 1"),
+        ("train.dev_fraction", -0.1, "train.dev_fraction -0.1: expected at least 0"),
+        ("train.ema_decay", 1.0, "train.ema_decay 1.0: expected at least 0 and below 1"),
+        ("train.shuffle_sentences", 1.5, "train.shuffle_sentences 1.5: expected 0 to 1"),
+        ("train.learning_rate", float("nan"), "train.learning_rate nan: expected a finite number"),
+        ("train.grad_clip_norm", 0.0, "train.grad_clip_norm 0.0: expected a finite number above"),
         ("train.curriculum", -1, "train.curriculum -1: expected 0 or more"),
         ("gat.train.epochs", 0, "train.epochs 0: expected 1 or more"),
-        ("gat.dropout", 30.0, "gat.dropout 30.0: expected a share"),
+        ("gat.dropout", 30.0, "gat.dropout 30.0: expected at least 0"),
         ("gat.heads", 0, "gat.heads 0: expected 1 or more"),
-        ("mac.dropout_mac", 1.0, "mac.dropout_mac 1.0: expected a share"),
+        ("mac.dropout_mac", 1.0, "mac.dropout_mac 1.0: expected at least 0"),
         ("rn.shortest_sentence", 0, "rn.shortest_sentence 0: expected 1 or more"),
         (
             "mac.matmul_dtype",
@@ -53,7 +45,7 @@ def test_the_settings_of_the_files_are_right() -> None:
         ("reader_prover.prover.rounds", 0, "reader_prover.prover.rounds 0: expected 1 or more"),
     ],
 )
-def test_a_number_out_of_range_is_told(setting: str, value: object, expected: str) -> None:
+def test_number_out_of_range_is_refused(setting: str, value: object, expected: str) -> None:
     config = base("single", "")
     config.update_from_flattened_dict({setting: value})
     with pytest.raises(InputError) as error:
@@ -61,13 +53,13 @@ def test_a_number_out_of_range_is_told(setting: str, value: object, expected: st
     assert str(error.value).startswith(expected)
 
 
-def test_only_the_models_of_the_run_count() -> None:
+def test_only_the_models_of_the_run_are_checked() -> None:
     config = base("single", "")
     config.gat.heads = 0
     check(config, ["gcn"])
 
 
-def test_a_number_that_is_none_in_the_file_may_be_none(monkeypatch) -> None:
+def test_integer_with_default_zero_may_be_zero(monkeypatch) -> None:
     own = MODELS["gat"]._replace(config={"hops": 0, "width": 3})
     monkeypatch.setitem(MODELS, "own", own)
     config = base("single", "")
@@ -77,7 +69,7 @@ def test_a_number_that_is_none_in_the_file_may_be_none(monkeypatch) -> None:
         check(config, ["own"])
 
 
-def test_a_model_has_its_own_number_or_that_of_the_run() -> None:
+def test_train_settings_of_a_model_override_those_of_the_run() -> None:
     config = base("single", "")
     config.train.epochs, config.gcn.train.epochs = 7, 9
     assert train_settings(config, "gat").epochs == 7
@@ -99,7 +91,7 @@ def test_a_model_has_its_own_number_or_that_of_the_run() -> None:
         ("reader_prover", {"reasoner": "gat"}, 'reasoner "gat": expected one of prover, rules'),
     ],
 )
-def test_a_model_refuses_what_it_cannot_be(model: str, changes: dict, expected: str) -> None:
+def test_model_refuses_invalid_settings(model: str, changes: dict, expected: str) -> None:
     spec = MODELS[model]
     with pytest.raises(InputError) as error:
         spec.model(ConfigDict(spec.config | changes), SIZES, rngs=nnx.Rngs(0))

@@ -1,0 +1,49 @@
+"""Small models and train settings for the tests."""
+
+import jax
+import numpy as np
+from ml_collections import ConfigDict
+
+from clutrr_jax.models import MODELS
+from clutrr_jax.training.replicas import Replicas
+from clutrr_jax.training.state import TrainState
+from clutrr_jax.training.trainer import Trainer
+
+TRAIN = {
+    "epochs": 3,
+    "batch": 32,
+    "microbatches": 1,
+    "learning_rate": 1e-3,
+    "grad_clip_norm": 5.0,
+    "ema_decay": 0.999,
+    "shuffle_sentences": 0.5,
+    "curriculum": 0,
+    "entities": "redrawn",
+    "dev_fraction": 0.2,
+}
+SMALL = {
+    "gat": {"node": 16, "heads": 2, "edge": 8, "readout": 16, "rounds": 1},
+    "bilstm_mean": {"embedding": 8, "hidden": 8, "readout": 16, "layers": 1},
+}
+
+
+def make_trainer(name: str, data, replicas: Replicas, **settings) -> Trainer:
+    """Trainer of a small model of the registry."""
+    spec = MODELS[name]
+    config = ConfigDict(spec.config | SMALL.get(name, {}))
+    settings = ConfigDict(TRAIN | settings)
+    return Trainer(spec, config, settings, data.sizes, data.train_stories, replicas)
+
+
+def train(name: str, data, replicas: Replicas, epochs: int) -> tuple[Trainer, TrainState]:
+    """Trains a small model for some epochs."""
+    trainer = make_trainer(name, data, replicas)
+    state = trainer.init()
+    for epoch in range(1, epochs + 1):
+        state, _ = trainer.epoch(state, epoch)
+    return trainer, state
+
+
+def leaves(tree) -> list[np.ndarray]:
+    """Arrays of a tree, on the host."""
+    return [np.asarray(x) for x in jax.tree.leaves(tree)]
