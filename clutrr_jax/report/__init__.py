@@ -5,7 +5,7 @@
 - `plots`: `curve.png`, accuracy against clause length.
 - `page`: assembles one self-contained HTML file from `template/` and a JSON object; also used for
   the page of a grid, whose JSON object is built in `experiments.grid.report`.
-- `run_page`: the JSON object of `report.html`; `extracted_graphs`: its part on models that extract
-  a graph from the text.
+- `run_page`: the JSON object of `report.html`; `graphs`: its part on proofs and on graphs that
+  models extract from the text.
 - `write`: writes all four files of a run. `python -m clutrr_jax.report RUN` calls it.
 """

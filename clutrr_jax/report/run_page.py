@@ -26,18 +26,9 @@ from generator.kinship import PREDICATE_OF, PREDICATES, RELATION_OF, RELATIONS
 
 # Generations from X down to Y if Y is the predicate of X.
 GENERATIONS = {
-    "child": 1,
-    "inv-child": -1,
-    "SO": 0,
-    "sibling": 0,
-    "grand": 2,
-    "inv-grand": -2,
-    "in-law": 1,
-    "inv-in-law": -1,
-    "un": 1,
-    "inv-un": -1,
-    "sibling-in-law": 0,
-}
+    "child": 1, "inv-child": -1, "SO": 0, "sibling": 0, "grand": 2, "inv-grand": -2,
+    "in-law": 1, "inv-in-law": -1, "un": 1, "inv-un": -1, "sibling-in-law": 0,
+}  # fmt: skip
 
 
 def content(results: dict[str, Any], outputs: dict[str, Outputs], test: Records) -> dict[str, Any]:
