@@ -67,9 +67,8 @@ def block(
 
     stories, num_candidates = _fill(plan, sample, rng)
     if len(stories) < len(plan.wanted):
-        advice = f"at most {len(stories) * plan.num_blocks} rows"
-        if not len(stories):
-            advice = _longest_clause(config, split, task, graph, rng)
+        max_rows = len(stories) * plan.num_blocks
+        advice = f"at most {max_rows} rows" if max_rows else "shorter clauses, another noise type"
         raise InputError(
             f"task {task}: found {len(stories)} of {len(plan.wanted)} {split} stories among "
             f"{num_candidates} random ones; choose {advice}, larger families, or hold out less"
@@ -85,17 +84,6 @@ def check(config: Config, split: str, task: Task) -> None:
     relation = np.repeat(np.unique(plan.relation[plan.wanted]), _CHECK_SAMPLES)
     if not len(candidates(config, split, task, graph, _ALL_PREDICATES, relation, rng)):
         block(config, split, task, 0)
-
-
-def _longest_clause(
-    config: Config, split: str, task: Task, graph: KinshipGraph, rng: np.random.Generator
-) -> str:
-    relation = np.repeat(_target_relations(graph), 64)
-    for k in range(task.k - 1, 1, -1):
-        shorter = Task(task.noise, k)
-        if len(candidates(config, split, shorter, graph, _ALL_PREDICATES, relation, rng)):
-            return f"clauses of at most {k} facts"
-    return "another kind of noise"
 
 
 def _target_relations(graph: KinshipGraph) -> np.ndarray:

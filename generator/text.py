@@ -118,7 +118,7 @@ class TemplatePools:
                 self.pool[len(relations) - 1, gender][relations] = len(sizes)
                 sizes.append(len(pool))
                 self.texts += pool
-        self.size = np.array(sizes)  # [pools]
+        self.size = np.array(sizes, np.int64)  # [pools]
         self.start = np.cumsum(self.size) - self.size  # [pools] index of the first template
 
     def sample(

@@ -70,7 +70,7 @@ def test_error_for_more_rows_than_clauses():
     few = replace(config, test_rows=30 * BLOCK, max_levels=2)
     with pytest.raises(InputError, match=r"task 1\.6: .* of 1024 .*; choose at most \d+ rows"):
         block(few, "test", Task(1, 6), 0)
-    with pytest.raises(InputError, match=r"task 1\.20: .*; choose clauses of at most \d+ facts"):
+    with pytest.raises(InputError, match=r"task 1\.20: .*; choose shorter clauses"):
         block(few, "test", Task(1, 20), 0)
     none = replace(config, min_child=1, max_child=1)
     with pytest.raises(InputError, match=r"task 1\.6: there are 0 clauses of 6 facts"):
