@@ -94,9 +94,9 @@ def _best(
     for index in sorted(best):
         missing = np.flatnonzero(best[index] == _MISSING)
         if len(missing):
-            by_replica = f" by replica {index}" if len(best) > 1 else ""
+            of_replica = f" of replica {index}" if len(best) > 1 else ""
             raise InputError(
-                f"{at(path)}: no prediction{by_replica} for {len(missing):,} of {len(ids):,} test "
+                f"{at(path)}: no prediction{of_replica} for {len(missing):,} of {len(ids):,} test "
                 f"stories, such as {ids[missing[0]]!r}; expected one for each"
             )
     return np.stack([best[index] for index in sorted(best)])
