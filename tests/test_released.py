@@ -1,12 +1,14 @@
-"""The six released data sets, where they are at hand: see `releases` in conftest.py."""
+"""The six released data sets, if the environment variable CLUTRR_RELEASES names their folder."""
 
 import numpy as np
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import tasks
 from clutrr_jax.evaluation.baselines import ceilings
+from generator.kinship import PREDICATE_OF
+from generator.prover import derivable
 
-# Rows of the train file and of each test, as counted in the released files.
+# Number of rows of the train file and of each test.
 SIZES = {
     "data_06b8f2a1": (10154, {"1.3": 101, "2.2": 38, "2.3": 107, "3.3": 101, "4.3": 100}),
     "data_089907f8": (10094, {"1.2": 38, "1.3": 105, "1.4": 190, "1.5": 174, "1.6": 107,
@@ -19,7 +21,7 @@ SIZES = {
 }  # fmt: skip
 
 
-def test_every_row_is_read(releases) -> None:
+def test_all_rows_are_read(releases) -> None:
     for path in releases:
         data = load(path)
         assert data.train is not None and data.test is not None
@@ -27,9 +29,8 @@ def test_every_row_is_read(releases) -> None:
         assert sizes == SIZES[data.name]
 
 
-def test_ambiguous_rows_are_found(releases) -> None:
-    """Rows with two readings: 14 of the 1.3 test of data_089907f8, 12 of 77 in db9b8f04/1.4, none
-    in data_7c5b0e70."""
+def test_the_ceilings_show_the_ambiguous_rows(releases) -> None:
+    """Rows with two implied relations."""
 
     def ambiguous(name: str, task: str) -> int:
         test = load(next(p for p in releases if name in p.name)).test
@@ -42,11 +43,8 @@ def test_ambiguous_rows_are_found(releases) -> None:
         assert ambiguous("7c5b0e70", task) == 0
 
 
-def test_labels_are_derivable(releases) -> None:
+def test_all_labels_are_derivable(releases) -> None:
     """The 16 rules derive the label of every test row from its stated facts."""
-    from generator.kinship import PREDICATE_OF
-    from generator.prover import derivable
-
     for path in releases:
         test = load(path).test
         assert test is not None

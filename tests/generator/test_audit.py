@@ -34,19 +34,19 @@ def findings(path):
 
 
 def rewrite(source, target, change):
-    """Copies a CSV file with the rows changed by `change(number, row)`."""
+    """Copies a CSV file; `change(index, row)` changes its rows in place."""
     with open(source, newline="") as file:
         reader = csv.DictReader(file)
         rows = list(reader)
-    for number, row in enumerate(rows):
-        change(number, row)
+    for index, row in enumerate(rows):
+        change(index, row)
     with open(target, "w", newline="") as file:
         writer = csv.DictWriter(file, reader.fieldnames)
         writer.writeheader()
         writer.writerows(rows)
 
 
-def test_generated_data_are_faultless(data, capsys):
+def test_generated_data_have_no_faults(data, capsys):
     for name, found in findings(data).items():
         assert found.unique == found.rows > 0, name
         assert found.ceiling == found.rows
@@ -69,22 +69,22 @@ def test_ambiguous_labels_lower_the_ceiling(tmp_path):
 
 
 def test_each_fault_is_found(data, tmp_path, capsys):
-    def spoil(number, row):
-        if number == 0:
+    def change(index, row):
+        if index == 0:
             row["target"] = "son" if row["target"] != "son" else "uncle"
-        elif number == 1:  # right predicate, wrong gender
+        elif index == 1:  # right predicate, wrong gender
             pair = {"son": "daughter", "aunt": "uncle", "grandson": "granddaughter"}
             pair |= {"mother": "father", "brother": "sister", "niece": "nephew"}
             pair |= {"grandmother": "grandfather", "son-in-law": "daughter-in-law"}
             pair |= {"father-in-law": "mother-in-law"}
             pair |= {b: a for a, b in pair.items()}
             row["target"] = pair[row["target"]]
-        elif number in (2, 3):
+        elif index in (2, 3):
             row["story"] = "[Nobody] is here."
-        elif number == 4:
+        elif index == 4:
             row["f_comb"] = "son-son"
 
-    rewrite(data / "1.7_test.csv", tmp_path / "1.7_test.csv", spoil)
+    rewrite(data / "1.7_test.csv", tmp_path / "1.7_test.csv", change)
     found = findings(tmp_path)["1.7_test.csv"]
     assert (found.wrong, found.unique, found.duplicates, found.unnamed) == (2, 38, 1, 2)
     assert found.disagreeing == 1
@@ -94,7 +94,7 @@ def test_each_fault_is_found(data, tmp_path, capsys):
     assert "WRONG: row 1: " in out and "2 wrong labels" in out
 
 
-def test_leaks_from_train_are_found(data, tmp_path):
+def test_overlap_with_train_is_found(data, tmp_path):
     shutil.copy(data / "1.2,1.3_train.csv", tmp_path / "1.2,1.3_train.csv")
     shutil.copy(data / "1.2,1.3_train.csv", tmp_path / "1.2,1.3_test.csv")
     found = findings(tmp_path)["1.2,1.3_test.csv"]
@@ -103,7 +103,7 @@ def test_leaks_from_train_are_found(data, tmp_path):
     assert found.shared_sentences == found.sentences > 0
 
 
-def test_forms_of_files_give_the_same_findings(data, tmp_path):
+def test_all_formats_give_the_same_findings(data, tmp_path):
     whole = findings(data)
     with zipfile.ZipFile(tmp_path / "set.zip", "w") as archive:
         for path in data.iterdir():
@@ -132,7 +132,7 @@ def test_bad_input_ends_with_one_line_and_code_2(data, tmp_path, capsys):
 
 
 @pytest.mark.skipif(not RELEASES, reason="CLUTRR_RELEASES is not set")
-def test_what_is_known_of_the_releases():
+def test_the_audit_of_the_releases():
     found = {
         (path.stem, name): f
         for path in sorted(Path(RELEASES).glob("data_*.zip"))
