@@ -265,6 +265,8 @@ def _parse_relations(cell: str) -> tuple[int, ...]:
     if not _WORDS.fullmatch(cell.strip()):
         raise _CellError("edge_types", "expected a list of relations such as ['son', 'aunt']")
     words = [single or double for single, double in _WORD.findall(cell)]
+    if not words:
+        raise _CellError("edge_types", "no relations, expected those of the first edges")
     for word in words:
         if word not in _ID_OF:
             raise _CellError("edge_types", f'unknown relation "{word}", expected one of {_KNOWN}')

@@ -136,6 +136,7 @@ BAD_CELLS = [
     ("edge_types", "['son', 'boss']", 'unknown relation "boss"'),
     ("edge_types", "['son', 'son', 'son']", "3 relations for 2 story_edges"),
     ("edge_types", "son", "expected a list of relations"),
+    ("edge_types", "[]", "no relations"),
     ("edge_types", "__import__('os')", "expected a list of relations"),
     ("story_edges", "[(0, 1), (1, 9)]", "no person 9: the row has 3 people"),
     ("story_edges", "[]", "0 edges, expected 1 to 1,000"),
