@@ -71,7 +71,7 @@ def test_error_for_more_rows_than_clauses():
     with pytest.raises(InputError, match=r"task 1\.6: .* of 1024 .*; choose at most \d+ rows"):
         block(few, "test", Task(1, 6), 0)
     with pytest.raises(InputError, match=r"task 1\.20: .*; choose shorter clauses"):
-        block(few, "test", Task(1, 20), 0)
+        block(replace(few, test_rows=50), "test", Task(1, 20), 0)
     none = replace(config, min_child=1, max_child=1)
     with pytest.raises(InputError, match=r"task 1\.6: there are 0 clauses of 6 facts"):
         block(none, "test", Task(1, 6), 0)

@@ -56,8 +56,9 @@ def test_embedded_bank_is_at_least_as_diverse_as_the_paper():
 
 
 def test_table_has_a_column_per_bank_and_one_for_the_paper():
-    lines = table([Bank("one", {(0, (15,)): ("{0} {1}",)}), bank()]).splitlines()
-    assert lines[0].split() == ["one", "paraphrase", "paper"]
+    banks = [Bank(name, {(0, (15,)): ("{0} {1}",)}) for name in ("one", "two")]
+    lines = table(banks).splitlines()
+    assert lines[0].split() == ["one", "two", "paper"]
     assert len({len(line) for line in lines}) == 1
     assert lines[4].split()[-1] == "6,016"
 
