@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 from benchmarks import models
-from benchmarks.__main__ import main
+from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.flops import matmul_flops
 from benchmarks.reading import packing
 
@@ -34,7 +34,7 @@ def test_unknown_benchmark_is_a_one_line_error(capsys) -> None:
 def test_help_names_every_benchmark(capsys) -> None:
     assert main(["--help"]) == 0
     printed = capsys.readouterr().out
-    assert all(f"python -m benchmarks {name} " in printed for name in ("models", "generator"))
+    assert all(f"python -m benchmarks {name} " in printed for name in BENCHMARKS)
 
 
 def test_packing_includes_every_story(small_words) -> None:
