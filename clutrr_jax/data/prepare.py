@@ -32,18 +32,18 @@ class Prepared:
     test_stories: StoryArrays
     sizes: Sizes
     fingerprint: str  # hash of all arrays
-    fresh: Config | None = None  # generator settings, if each epoch has new train stories
+    resample: Config | None = None  # generator settings, if each epoch has new train stories
 
 
 def prepare(
-    path: str | Path, fresh: Config | None = None, max_stories: int | None = None
+    path: str | Path, resample: Config | None = None, max_stories: int | None = None
 ) -> Prepared:
     """Reads a data set that has a train and a test split.
 
     Args:
       path: the data set.
-      fresh: generator settings, if each epoch has new train stories. The vocabulary then contains
-        all words that these may have.
+      resample: generator settings, if each epoch has new train stories. The vocabulary then has
+        all words that these may contain.
       max_stories: size of a random sample of each split that has more stories.
     Raises:
       InputError: the data set cannot be read, or has no train or no test rows.
@@ -55,9 +55,9 @@ def prepare(
     assert data.train is not None and data.test is not None
     train, test = _sample(data.train, max_stories), _sample(data.test, max_stories)
     pool = entity_pool(train, test)
-    if fresh:
-        pool = max(pool, *(fresh.max_size(task)[0] for task in fresh.train))
-        vocabulary = Vocabulary(bank_words(fresh), pool)
+    if resample:
+        pool = max(pool, *(resample.max_size(task)[0] for task in resample.train))
+        vocabulary = Vocabulary(bank_words(resample), pool)
     else:
         vocabulary = build_vocabulary(train, pool)
     train_stories = build_arrays(train, vocabulary, seed=0)
@@ -80,7 +80,7 @@ def prepare(
             relation_words=tuple(tokens.get(name, -1) for name in RELATIONS),
         ),
         fingerprint=digest.hexdigest()[:16],
-        fresh=fresh,
+        resample=resample,
     )
 
 

@@ -1,7 +1,7 @@
-"""Story text -> token numbers, once, when a data set is loaded.
+"""Words of stories as token ids.
 
-Token numbers: 0 padding, 1 unknown word, then the pool of entity tokens, then the words of the
-train split in order of first appearance (case folded).
+Token ids: 0 is padding, 1 an unknown word; then follow the entity tokens, and then the words of the
+train split in order of first appearance, in lower case.
 """
 
 import re
@@ -19,73 +19,80 @@ _TOKEN = re.compile(r"\[[^\[\]]*\]|'(?:s|t|d|m|ll|re|ve)\b|\w+|[^\w\s]")
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words of a train split. Word w is token `FIRST_ENTITY + entities + w`."""
+    """Words of a train split. Word w has token id `FIRST_ENTITY + entities + w`."""
 
     words: tuple[str, ...]
-    entities: int  # size of the pool of entity tokens
+    entities: int  # number of entity tokens
 
     @property
     def num_tokens(self) -> int:
         return FIRST_ENTITY + self.entities + len(self.words)
 
-    def numbers(self) -> "Numbers":
-        """The token of each word."""
+    def token_ids(self) -> dict[str, int]:
+        """Returns the token id of each word."""
         first = FIRST_ENTITY + self.entities
-        return Numbers((word, first + w) for w, word in enumerate(self.words))
-
-
-class Numbers(dict[str, int]):
-    """The tokens of words in small letters, and so of any others, whatever their case."""
-
-    def __missing__(self, word: str) -> int:
-        self[word] = number = self.get(word.lower(), UNKNOWN)
-        return number
+        return {word: first + w for w, word in enumerate(self.words)}
 
 
 def build_vocabulary(train: Records, entities: int) -> Vocabulary:
-    """The vocabulary of the train split alone, so that nothing is known of the tests' words."""
+    """Builds the vocabulary of a train split. Words of the tests only remain unknown."""
     return Vocabulary(words_of(train.stories), entities)
 
 
 def words_of(texts: Iterable[str]) -> tuple[str, ...]:
-    """All words of the texts, in order of first appearance; names in brackets are none."""
+    """Returns all words in order of first appearance, without names in brackets."""
     found: dict[str, None] = {}
     for text in texts:
         found.update(dict.fromkeys(_TOKEN.findall(text)))
     return tuple(dict.fromkeys(token.lower() for token in found if token[0] != "["))
 
 
-def tokens_of(text: str, number: Numbers, names: Mapping[str, int]) -> list[int]:
-    """The tokens of a text, given those of its words and of `[names]`."""
-    return [names[token] if token in names else number[token] for token in _TOKEN.findall(text)]
+def tokens_of(text: str, word_ids: Mapping[str, int], name_ids: Mapping[str, int]) -> list[int]:
+    """Returns the token ids of a text.
+
+    Args:
+      text: a story or a part of it.
+      word_ids: token ids of words in lower case. Other words are `UNKNOWN`.
+      name_ids: token ids of names, brackets included.
+    """
+    return [
+        name_ids[token] if token in name_ids else word_ids.get(token.lower(), UNKNOWN)
+        for token in _TOKEN.findall(text)
+    ]
 
 
 def spans(story: str) -> list[tuple[int, int]]:
-    """Where each token of a story starts and ends."""
+    """Returns start and end of each token in the text."""
     return [match.span() for match in _TOKEN.finditer(story)]
 
 
 def draw_entities(sizes: np.ndarray, pool: int, seed: int | Sequence[int]) -> np.ndarray:
-    """A number below `pool` for each person, drawn without replacement anew for each story. [N]
+    """Samples an entity id below `pool` for each person, without replacement within a story.
 
     Args:
-      sizes: [S] how many people each story has.
-      pool: how many numbers there are.
-      seed: of the draw.
+      sizes: [S] number of people of each story.
+      pool: number of entities.
+      seed: of the random numbers.
+    Returns:
+      int32 [N], N people of all stories.
     """
-    draws = np.random.default_rng(seed).random((len(sizes), pool)).argsort(axis=1)
-    return draws[np.arange(pool) < sizes[:, None]].astype(np.int32)
+    order = np.random.default_rng(seed).random((len(sizes), pool)).argsort(axis=1)
+    return order[np.arange(pool) < sizes[:, None]].astype(np.int32)
 
 
 def encode(
     records: Records, vocabulary: Vocabulary, entities: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Tokens of all stories, flat [M], and where each story starts [S + 1].
+    """Returns the token ids of all stories, flat [M], and the start of each story, [S + 1].
 
-    `[Name]` becomes the entity token that `entities` [N] gives the person; a name in brackets that
-    is none of the story's people is an unknown word.
+    `[Name]` becomes an entity token. A name in brackets that is no person of the story is unknown.
+
+    Args:
+      records: S stories with N people in all.
+      vocabulary: of the train split.
+      entities: [N] entity id of each person.
     """
-    number = vocabulary.numbers()
+    word_ids = vocabulary.token_ids()
     entity_tokens: Sequence[int] = (entities + FIRST_ENTITY).tolist()
     node_start = records.node_start.tolist()
     flat: list[int] = []
@@ -93,7 +100,7 @@ def encode(
     for s, story in enumerate(records.stories):
         people = slice(node_start[s], node_start[s + 1])
         bracketed = [f"[{name}]" for name in records.names[people]]
-        names = dict(zip(bracketed, entity_tokens[people], strict=True))
-        flat += tokens_of(story, number, names)
+        name_ids = dict(zip(bracketed, entity_tokens[people], strict=True))
+        flat += tokens_of(story, word_ids, name_ids)
         start.append(len(flat))
     return np.array(flat, np.int32), np.array(start)

@@ -18,7 +18,7 @@ import numpy as np
 from tqdm import tqdm
 
 from clutrr_jax.data.prepare import Prepared
-from clutrr_jax.data.streaming import Streaming
+from clutrr_jax.data.streaming import ResampledStories
 from clutrr_jax.evaluation.attention import write_attention
 from clutrr_jax.evaluation.extraction import write_extracted
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, write_predictions
@@ -75,10 +75,10 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
     replicas = Replicas(train.replicas, config.seed, train.microbatches)
     with ExitStack() as stack:
         resampled = None
-        if data.fresh:
+        if data.resample:
             size = microbatch_size(train, len(data.train))
-            resampled = Streaming(
-                spec.kind, data.fresh, data.train_stories, data.sizes.entities, size
+            resampled = ResampledStories(
+                spec.kind, data.resample, data.train_stories, data.sizes.entities, size
             )
             stack.enter_context(closing(resampled))
         try:

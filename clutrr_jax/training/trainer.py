@@ -12,7 +12,7 @@ from jax.sharding import PartitionSpec
 
 from clutrr_jax.data.arrays import Sizes, StoryArrays
 from clutrr_jax.data.batching import chunk, plan_shapes
-from clutrr_jax.data.streaming import Streaming
+from clutrr_jax.data.streaming import ResampledStories
 from clutrr_jax.evaluation.predict import by_story, classify, test_batches
 from clutrr_jax.models import Spec
 from clutrr_jax.models.functional import ModelDef
@@ -70,7 +70,7 @@ class Trainer:
         sizes: Sizes,
         stories: StoryArrays,
         replicas: Replicas,
-        resampled: Streaming | None = None,
+        resampled: ResampledStories | None = None,
     ):
         entities = one_of(train, "entities", *ENTITY_POLICIES, of="train.")
         size = microbatch_size(train, len(stories.target))

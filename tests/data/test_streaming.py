@@ -1,6 +1,5 @@
-"""StoryArrays drawn anew for every epoch, and the process that draws them."""
+"""Stories that are resampled for every epoch, and the process that samples them."""
 
-import os
 import re
 import subprocess
 import sys
@@ -19,13 +18,13 @@ from ml_collections import ConfigDict
 from clutrr_jax.data.arrays import StoryArrays, redraw_entities, reorder_sentences
 from clutrr_jax.data.batching import InputKind, chunk, pack
 from clutrr_jax.data.prepare import Prepared, prepare
-from clutrr_jax.data.resample import Epochs, Layout, bank_words
-from clutrr_jax.data.streaming import Streaming
+from clutrr_jax.data.resample import EpochSampler, Layout, bank_words
+from clutrr_jax.data.streaming import ResampledStories
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, PAD, Vocabulary
 from clutrr_jax.models import MODELS
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.steps import build
+from clutrr_jax.training.trainer import Trainer
 from experiments import workshop_table1
 from experiments.grid import definition
 from generator.clause import clause_code
@@ -35,7 +34,7 @@ from generator.errors import InputError
 from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank
 from generator.write import write_dataset
-from tests.training.test_steps import SMALL, TRAIN, leaves
+from tests.training.small import SMALL, TRAIN, leaves
 
 ROOT = Path(__file__).parents[2]
 CONFIG = Config(
@@ -47,28 +46,29 @@ BATCH = 32
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> Prepared:
-    folder = tmp_path_factory.mktemp("fresh")
+    folder = tmp_path_factory.mktemp("resampled")
     write_dataset(CONFIG, folder)
     return prepare(folder, CONFIG)
 
 
-def stream(kind: InputKind, data: Prepared) -> Streaming:
-    return Streaming(kind, CONFIG, data.train_stories, data.sizes.entities, BATCH)
+def resample(kind: InputKind, data: Prepared) -> ResampledStories:
+    return ResampledStories(kind, CONFIG, data.train_stories, data.sizes.entities, BATCH)
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def streaming(request, data) -> Iterator[tuple[InputKind, Streaming]]:
-    with closing(stream(request.param, data)) as opened:
-        yield request.param, opened
+def resampled(request, data) -> Iterator[tuple[InputKind, ResampledStories]]:
+    with closing(resample(request.param, data)) as stories_of:
+        yield request.param, stories_of
 
 
-def epochs(limits: list[int] | None, names: int = 99) -> Epochs:
-    """Those of `CONFIG`, with more room than is needed."""
-    return Epochs(CONFIG, 20, Layout(1000, 1000, 40_000, limits, names))
+def sampler(max_tokens: list[int] | None, max_names: int = 99) -> EpochSampler:
+    """Returns a sampler for `CONFIG` with more room than necessary."""
+    return EpochSampler(CONFIG, 20, Layout(1000, 1000, 40_000, max_tokens, max_names))
 
 
-def told(stories: StoryArrays, count: int) -> list[tuple]:
-    """What the first `count` stories say, whatever their entities; a person's token is -1 - i."""
+def contents(stories: StoryArrays, count: int) -> list[tuple]:
+    """Returns tokens, facts and query of the first `count` stories, independent of entity ids: the
+    token of person i is -1 - i."""
     s = StoryArrays(*(None if x is None else np.asarray(x) for x in stories))
     found = []
     for row in range(count):
@@ -86,29 +86,29 @@ def told(stories: StoryArrays, count: int) -> list[tuple]:
     return found
 
 
-def test_the_first_draw_is_what_the_files_hold(data) -> None:
-    ours = told(StoryArrays(**epochs([250] * 160)(0)), 160)
-    assert sorted(ours) == sorted(told(data.train_stories, 160))
+def test_epoch_0_is_in_the_files(data) -> None:
+    ours = contents(StoryArrays(**sampler([250] * 160)(0)), 160)
+    assert sorted(ours) == sorted(contents(data.train_stories, 160))
 
 
 def test_models_without_text_get_the_same_facts() -> None:
-    with_text, without = (told(StoryArrays(**epochs(x)(3)), 160) for x in ([250] * 160, None))
+    with_text, without = (contents(StoryArrays(**sampler(x)(3)), 160) for x in ([250] * 160, None))
     assert {s[0] for s in without} == {()}
     assert sorted(s[1:] for s in with_text) == sorted(s[1:] for s in without)
 
 
-def test_an_epoch_is_the_same_whatever_was_asked_before(data) -> None:
-    with closing(stream("tokens", data)) as one, closing(stream("tokens", data)) as other:
-        ours = [one(number) for number in (1, 2, 3, 4)]
-        theirs = {number: other(number) for number in (4, 2, 3, 1)}
-    for number, stories in enumerate(ours, start=1):
-        for a, b in zip(stories, theirs[number], strict=True):
+def test_an_epoch_does_not_depend_on_earlier_requests(data) -> None:
+    with closing(resample("tokens", data)) as one, closing(resample("tokens", data)) as other:
+        ours = [one(epoch) for epoch in (1, 2, 3)]
+        theirs = {epoch: other(epoch) for epoch in (3, 2, 1)}
+    for epoch, stories in enumerate(ours, start=1):
+        for a, b in zip(stories, theirs[epoch], strict=True):
             np.testing.assert_array_equal(a, b)
     for before, after in pairwise(ours):
-        assert len(set(told(before, 160)) & set(told(after, 160))) < 16
+        assert len(set(contents(before, 160)) & set(contents(after, 160))) < 16
 
 
-def test_nothing_that_is_held_out_is_drawn() -> None:
+def test_held_out_clauses_and_paraphrases_are_never_sampled() -> None:
     split = split_bank(load_bank(CONFIG), CONFIG)
     words = ["", "?", *["[]"] * 20, *bank_words(CONFIG)]
 
@@ -120,9 +120,9 @@ def test_nothing_that_is_held_out_is_drawn() -> None:
     held = set().union(*(s for s in map(sentences, split.test.pools.texts) if len(s) == 1))
     tests_only = clause_code(allowed_clauses(CONFIG, "test", 3)[:, :3])
     assert len(held) > 400 and len(tests_only) > 10
-    make, seen, clauses = epochs([250] * 160), set(), set()
-    for number in range(1, 6):
-        for story in told(StoryArrays(**make(number)), 160):
+    sample, seen, clauses = sampler([250] * 160), set(), set()
+    for epoch in range(1, 6):
+        for story in contents(StoryArrays(**sample(epoch)), 160):
             seen |= sentences(" ".join("[]" if t < 0 else words[t] for t in story[0]))
             if story[6] == 3:
                 clauses.add(story[2][:3])
@@ -131,15 +131,15 @@ def test_nothing_that_is_held_out_is_drawn() -> None:
     assert not np.isin(clause_code(np.array(sorted(clauses))), tests_only).any()
 
 
-def test_every_story_stands_in_one_batch_that_has_room_for_it(streaming, data) -> None:
-    kind, stream = streaming
-    assert sorted(np.concatenate(stream.rows).tolist()) == list(range(160))
-    for number in (1, 2, 7):
-        stories = stream(number)
+def test_every_story_fits_into_its_batch(resampled, data) -> None:
+    kind, stories_of = resampled
+    assert sorted(np.concatenate(stories_of.rows).tolist()) == list(range(160))
+    for epoch in (1, 7):
+        stories = stories_of(epoch)
         assert len(stories.target) == 161
-        expected = told(stories, 160)
-        for shape, rows in zip(stream.shapes, stream.rows, strict=True):
-            # The largest stories in one batch, too.
+        expected = contents(stories, 160)
+        for shape, rows in zip(stories_of.shapes, stories_of.rows, strict=True):
+            # Also with the largest stories in one batch.
             by_size = rows[np.argsort(-np.asarray(stories.n_node)[rows], kind="stable")]
             for some in [*chunk(rows, BATCH), *chunk(by_size, BATCH)]:
                 batch = pack(stories, some, shape)
@@ -158,35 +158,35 @@ def test_every_story_stands_in_one_batch_that_has_room_for_it(streaming, data) -
                     assert np.asarray(batch.n_node)[-1] >= 1
 
 
-def test_padding_never_gets_into_a_story(data) -> None:
-    with closing(stream("tokens", data)) as opened:
-        stories = jax.tree.map(jax.numpy.asarray, opened(1))
+def test_padding_stays_out_of_the_stories(data) -> None:
+    with closing(resample("tokens", data)) as stories_of:
+        stories = jax.tree.map(jax.numpy.asarray, stories_of(1))
     ends = data.sizes.sentence_ends
     moved = reorder_sentences(stories, ends, 1.0, jax.random.key(0))
     renamed = redraw_entities(moved, data.sizes.entities, jax.random.key(1))
-    before, after = told(stories, 160), told(renamed, 160)
+    before, after = contents(stories, 160), contents(renamed, 160)
     assert [sorted(s[0]) for s in before] == [sorted(s[0]) for s in after]
     assert np.mean([a[0] != b[0] for a, b in zip(before, after, strict=True)]) > 0.5
     assert [s[1:] for s in before] == [s[1:] for s in after]
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", ["gat", pytest.param("bilstm_mean", marks=pytest.mark.slow)])
 def test_resuming_equals_no_interruption(name: str, data, tmp_path) -> None:
     spec, checkpoints = MODELS[name], Checkpoints(tmp_path / "c")
     config, settings = ConfigDict(spec.config | SMALL[name]), ConfigDict(TRAIN)
 
     def train(first: int) -> tuple[list[np.ndarray], list]:
-        """The state after epoch 3, and the metrics of the epochs."""
-        with closing(stream(spec.kind, data)) as fresh:
-            programs = build(
-                spec, config, settings, data.sizes, data.train_stories, Replicas(2), fresh
+        """Returns the state after epoch 3 and the metrics of the epochs."""
+        with closing(resample(spec.kind, data)) as stories_of:
+            trainer = Trainer(
+                spec, config, settings, data.sizes, data.train_stories, Replicas(2), stories_of
             )
-            state, history = programs.init(), []
+            state, history = trainer.init(), []
             if first > 1:
                 epoch, state = checkpoints.restore(state)
                 assert epoch == first - 1
             for epoch in range(first, 4):
-                state, metrics = programs.epoch(state, epoch)
+                state, metrics = trainer.epoch(state, epoch)
                 history.append([np.asarray(x) for x in metrics])
                 if first == epoch == 1:
                     checkpoints.save(1, state)
@@ -200,92 +200,97 @@ def test_resuming_equals_no_interruption(name: str, data, tmp_path) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_story_that_is_too_long_is_told_in_other_words() -> None:
-    free = epochs([250] * 160)
+def test_stories_that_are_too_long_are_paraphrased_again() -> None:
+    free = sampler([250] * 160)
     lengths = np.sort(free(0)["n_token"][:-1])
-    tight = epochs(np.minimum(lengths + 3, lengths[-8]).tolist())
-    for number in (1, 2, 3):
-        a, b = free(number), tight(number)
-        assert (np.sort(a["n_token"][:-1]) > tight.layout.limits).any()  # or nothing is tried
-        assert (b["n_token"][:-1] <= tight.layout.limits).all()
-        ours, theirs = (told(StoryArrays(**x), 160) for x in (a, b))
+    tight = sampler(np.minimum(lengths + 3, lengths[-8]).tolist())
+    for epoch in (1, 2, 3):
+        a, b = free(epoch), tight(epoch)
+        assert (np.sort(a["n_token"][:-1]) > tight.layout.max_tokens).any()
+        assert (b["n_token"][:-1] <= tight.layout.max_tokens).all()
+        ours, theirs = (contents(StoryArrays(**x), 160) for x in (a, b))
         assert sorted(s[1:] for s in ours) == sorted(s[1:] for s in theirs)
-        assert len(set(ours) & set(theirs)) > 60  # the others are as they were
+        assert len(set(ours) & set(theirs)) > 60  # the other stories are unchanged
 
 
-def test_a_story_of_too_many_names_is_told_in_other_words() -> None:
+def test_stories_with_too_many_names_are_paraphrased_again() -> None:
     def most_names(arrays: dict[str, np.ndarray]) -> int:
         is_name = (arrays["tokens"] >= FIRST_ENTITY) & (arrays["tokens"] < FIRST_ENTITY + 20)
         starts = zip(arrays["token_start"][:-1], arrays["n_token"][:-1], strict=True)
         return max(is_name[start : start + size].sum() for start, size in starts)
 
-    free = epochs([250] * 160)
-    most = most_names(free(1))
-    assert most_names(epochs([250] * 160, names=most)(1)) == most
-    assert most_names(epochs([250] * 160, names=most - 1)(1)) == most - 1
+    most = most_names(sampler([250] * 160)(1))
+    assert most_names(sampler([250] * 160, max_names=most)(1)) == most
+    assert most_names(sampler([250] * 160, max_names=most - 1)(1)) == most - 1
 
 
-def test_stories_that_never_fit_are_one_line() -> None:
+def test_stories_that_never_fit_are_one_line(monkeypatch) -> None:
+    monkeypatch.setattr("clutrr_jax.data.resample._MAX_ATTEMPTS", 5)
     with pytest.raises(InputError, match="epoch 1: 160 stories are longer, or name"):
-        epochs([3] * 160)(1)
+        sampler([3] * 160)(1)
 
 
-def test_a_process_that_has_ended_is_told_of(data) -> None:
-    with closing(stream("graph", data)) as opened:
-        opened(1)
-        opened._process.kill()
-        with pytest.raises(InputError, match=r"has ended \(exit code -9\); the same command goes"):
-            for number in range(2, 10):
-                opened(number)
+def test_a_killed_process_is_one_line(data) -> None:
+    with closing(resample("graph", data)) as stories_of:
+        stories_of(1)
+        stories_of._process.kill()
+        with pytest.raises(InputError, match=r"has ended \(exit code -9\); run the same command"):
+            for epoch in range(2, 10):
+                stories_of(epoch)
 
 
-def test_what_cannot_be_generated_is_told_of(data) -> None:
+def test_the_process_ends_with_its_connection(data) -> None:
+    with closing(resample("graph", data)) as stories_of:
+        stories_of(1)
+        stories_of._connection.close()
+        assert stories_of._process.wait(timeout=60) == 0
+
+
+def test_impossible_settings_are_one_line(data) -> None:
     config = replace(CONFIG, train=parse_tasks("1.25"), train_rows=160, max_levels=2)
     with (
-        closing(Streaming("graph", config, data.train_stories, 30, BATCH)) as opened,
-        pytest.raises(InputError, match=r"epoch 1: no stories can be generated: task 1\.25: 0 of"),
+        closing(ResampledStories("graph", config, data.train_stories, 30, BATCH)) as stories_of,
+        pytest.raises(InputError, match=r"epoch 1: no stories can be sampled: task 1\.25: found 0"),
     ):
-        opened(1)
+        stories_of(1)
 
 
-def test_the_process_needs_no_jax() -> None:
+def test_the_process_does_not_import_jax() -> None:
     program = (
-        "import sys, clutrr_jax.data.fresh\n"
+        "import sys, clutrr_jax.data.resample\n"
         "print(sorted({'jax', 'flax', 'absl'} & {name.split('.')[0] for name in sys.modules}))"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["signal.SIGKILL", "signal.SIGTERM", "signal.SIGINT"])
-def test_however_a_run_ends_its_process_ends(end: str, tmp_path) -> None:
+def test_the_process_ends_with_the_run(end: str, tmp_path) -> None:
     write_dataset(CONFIG, tmp_path)
     program = (
         "import os, signal\n"
-        "from test_streaming import CONFIG, prepare, stream\n"
+        "from tests.data.test_streaming import CONFIG, prepare, resample\n"
         f"data = prepare({str(tmp_path)!r}, CONFIG)\n"
-        "opened = stream('tokens', data)\n"
-        "opened(1)\n"
-        "print(opened._process.pid, flush=True)\n"
-        # What is started in the background may have been told to ignore Ctrl-C.
+        "stories_of = resample('tokens', data)\n"
+        "stories_of(1)\n"
+        "print(stories_of._process.pid, flush=True)\n"
+        # A background process may have inherited that Ctrl-C is ignored.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"os.kill(os.getpid(), {end})\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT / "tests", capture_output=True, text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])},
-    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode != 0 and done.stdout.strip(), done.stderr
     proc = Path("/proc") / done.stdout.strip()
     if not proc.parent.joinpath("self").exists():
-        pytest.skip("no /proc: it is not known which processes run")
+        pytest.skip("no /proc, which lists the processes")
     until = time.monotonic() + 60
     while proc.exists() and proc.joinpath("stat").read_text().split()[2] != "Z":
         assert time.monotonic() < until
         time.sleep(0.1)
 
 
-def test_a_grid_draws_anew_for_each_replica() -> None:
+def test_a_grid_resamples_for_each_replica() -> None:
     from experiments import figure5
 
     config = figure5.get_config()
@@ -295,11 +300,11 @@ def test_a_grid_draws_anew_for_each_replica() -> None:
     assert {cell.config.train.replicas for cell in found} == {1}
     config = workshop_table1.get_config()
     config.data = "generate"
-    with pytest.raises(InputError, match="workshop_table1 has a generator of its own"):
+    with pytest.raises(InputError, match="workshop_table1 has its own generator"):
         definition.cells(config)
 
 
-def test_vocabulary_of_the_bank(data) -> None:
+def test_the_vocabulary_is_that_of_the_bank(data) -> None:
     words = bank_words(CONFIG)
     assert data.sizes.tokens == Vocabulary(words, data.sizes.entities).num_tokens
     for story in data.train.stories:

@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from clutrr_jax.command import cache_folder
 from clutrr_jax.data.arrays import StoryArrays
-from clutrr_jax.data.batching import MAX_BUCKETS, best_lengths, chunk
+from clutrr_jax.data.batching import MAX_BUCKETS, bucket_bounds, chunk
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, UNKNOWN
@@ -127,7 +127,7 @@ def compute_states(encoder: Encoder, encoded: EncodedStories) -> np.ndarray:
     Stories of similar length share a batch, padded to one of `MAX_BUCKETS` lengths.
     """
     lengths = np.diff(encoded.start)
-    bounds = best_lengths(lengths, MAX_BUCKETS)
+    bounds = bucket_bounds(lengths, MAX_BUCKETS)
     bucket = np.searchsorted(bounds, lengths)
     states = np.zeros((len(encoded.ids), encoder.config.hidden_size), np.float16)
     with tqdm(total=len(lengths), desc="frozen states", unit="story", file=sys.stderr) as bar:
