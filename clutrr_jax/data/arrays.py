@@ -1,4 +1,4 @@
-"""`StoryArrays`: records as flat device arrays, from which jitted programs pack their batches."""
+"""Records as flat arrays on the device, from which jitted programs pack their batches."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,49 +11,50 @@ from clutrr_jax.data.records import NUM_EDGE_TYPES, Records
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, Vocabulary, draw_entities, encode
 from generator.kinship import NUM_RELATIONS
 
-ENTITY_POOL = 20  # a larger pool is taken only when a story has more people
+ENTITY_POOL = 20  # entities, unless a story has more people
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a model must know of the data before it sees any."""
+    """Sizes and special tokens of a data set, which a model needs at initialization."""
 
-    entities: int
-    tokens: int
+    entities: int  # size of the entity pool
+    tokens: int  # size of the vocabulary
     edge_types: int = NUM_EDGE_TYPES
     relations: int = NUM_RELATIONS
-    sentence_ends: tuple[int, ...] = ()  # the tokens that end a sentence
-    relation_words: tuple[int, ...] = (-1,) * NUM_RELATIONS  # the token of its name, -1 for none
-    states: int = 0  # dimension of the frozen states of the tokens, if there are any
+    sentence_ends: tuple[int, ...] = ()  # tokens that end a sentence
+    relation_words: tuple[int, ...] = (-1,) * NUM_RELATIONS  # token of each relation's name, or -1
+    states: int = 0  # dimension of frozen token states, 0 without them
 
 
 class StoryArrays(NamedTuple):
-    """S stories. Their N people, E facts and M tokens stand flat, each story's from its start."""
+    """S stories. The N people, E facts and M tokens of all stories are concatenated; those of a
+    story begin at its start index."""
 
     node_start: jax.Array  # [S]
     n_node: jax.Array  # [S]
-    entity: jax.Array  # [N] number in the pool of entities
+    entity: jax.Array  # [N] id in the entity pool
     edge_start: jax.Array  # [S]
     n_edge: jax.Array  # [S]
-    senders: jax.Array  # [E] counted within the story
-    receivers: jax.Array  # [E]
+    senders: jax.Array  # [E] position of the person within the story
+    receivers: jax.Array  # [E] position of the person within the story
     relation: jax.Array  # [E] edge type
     token_start: jax.Array  # [S]
     n_token: jax.Array  # [S]
     tokens: jax.Array  # [M]
-    query: jax.Array  # [S, 2] nodes, counted within the story
+    query: jax.Array  # [S, 2] position of the people within the story
     target: jax.Array  # [S]
     clause_length: jax.Array  # [S]
-    states: jax.Array | None = None  # [M, D] float16, what a frozen encoder makes of the tokens
+    states: jax.Array | None = None  # [M, D] float16 token states of a frozen encoder
 
 
 def entity_pool(*parts: Records) -> int:
-    """How many entity tokens are needed for the largest story."""
+    """Size of the entity pool: ENTITY_POOL, or the number of people of the largest story."""
     return max(ENTITY_POOL, *(int(np.diff(p.node_start).max()) for p in parts))
 
 
 def build_arrays(records: Records, vocabulary: Vocabulary, seed: int) -> StoryArrays:
-    """Records -> arrays ready for a model. `seed` draws the entities of each story."""
+    """Converts records to arrays. `seed` determines the entities of each story."""
     entities = draw_entities(np.diff(records.node_start), vocabulary.entities, seed)
     tokens, token_start = encode(records, vocabulary, entities)
 
@@ -83,46 +84,48 @@ def build_arrays(records: Records, vocabulary: Vocabulary, seed: int) -> StoryAr
 
 
 def _owner(start: jax.Array, total: int) -> jax.Array:
-    """The story of each of the `total` flat rows."""
+    """Story index of each of the `total` concatenated elements."""
     return jnp.searchsorted(start, jnp.arange(total), side="right") - 1
 
 
 def redraw_entities(stories: StoryArrays, pool: int, key: jax.Array) -> StoryArrays:
-    """The same stories with the entities of each drawn anew from the pool."""
-    drawn = jax.random.uniform(key, (len(stories.target), pool))
-    # Their argsort, [S, pool]: a sort takes a CPU ten times as long for rows as short as these.
-    numbers = jnp.arange(pool)
-    mine, other = drawn[:, :, None], drawn[:, None]
-    first = (other < mine) | ((other == mine) & (numbers < numbers[:, None]))
-    place = first.sum(axis=2)
-    order = (numbers[:, None] * (place[:, :, None] == numbers)).sum(axis=1)
-    number = stories.tokens - FIRST_ENTITY
-    token_owner = _owner(stories.token_start, len(number))
-    renamed = order[token_owner, jnp.clip(number, 0, pool - 1)] + FIRST_ENTITY
+    """Returns the stories with their entities permuted at random, for each story separately."""
+    order = _argsort(jax.random.uniform(key, (len(stories.target), pool)))
+    entity = stories.tokens - FIRST_ENTITY
+    owner = _owner(stories.token_start, len(entity))
+    renamed = order[owner, jnp.clip(entity, 0, pool - 1)] + FIRST_ENTITY
     return stories._replace(
         entity=order[_owner(stories.node_start, len(stories.entity)), stories.entity],
-        tokens=jnp.where((number >= 0) & (number < pool), renamed, stories.tokens),
+        tokens=jnp.where((entity >= 0) & (entity < pool), renamed, stories.tokens),
     )
 
 
+def _argsort(x: jax.Array) -> jax.Array:
+    """`jnp.argsort(x)` of short rows [S, n], which takes a CPU ten times as long for n = 20."""
+    index = jnp.arange(x.shape[1])
+    mine, other = x[:, :, None], x[:, None]
+    is_before = (other < mine) | ((other == mine) & (index < index[:, None]))
+    rank = is_before.sum(axis=2)
+    return (index[:, None] * (rank[:, :, None] == index)).sum(axis=1)
+
+
 def reorder_sentences(
-    stories: StoryArrays, ends: tuple[int, ...], share: float, key: jax.Array
+    stories: StoryArrays, ends: tuple[int, ...], fraction: float, key: jax.Array
 ) -> StoryArrays:
-    """The same stories, with the sentences of a share of them in a new order: what is true in a
-    story does not depend on which fact is told first.
+    """Returns the stories with the sentences of a random fraction of them in random order.
 
     Args:
-      stories: of which only the tokens change.
-      ends: the tokens that end a sentence.
-      share: of the stories, drawn anew.
+      stories: only their tokens change.
+      ends: tokens that end a sentence.
+      fraction: expected fraction of the stories that are reordered.
       key: of the random numbers.
     """
     total = len(stories.tokens)
     owner = _owner(stories.token_start, total)
     end = jnp.isin(stories.tokens, jnp.array(ends, jnp.int32))
-    end &= ~jnp.append(end[1:], False)  # of "?!" the last
+    end &= ~jnp.append(end[1:], False)  # only the last mark of "?!" ends it
     sentence = jnp.cumsum(end) - end
-    which, new_order = jax.random.split(key)
-    moved = jax.random.uniform(which, (len(stories.target),)) < share
-    place = jnp.where(moved[owner], jax.random.uniform(new_order, (total,))[sentence], 0.0)
-    return stories._replace(tokens=stories.tokens[jnp.lexsort((place, owner))])
+    story_key, order_key = jax.random.split(key)
+    reordered = jax.random.uniform(story_key, (len(stories.target),)) < fraction
+    rank = jnp.where(reordered[owner], jax.random.uniform(order_key, (total,))[sentence], 0.0)
+    return stories._replace(tokens=stories.tokens[jnp.lexsort((rank, owner))])

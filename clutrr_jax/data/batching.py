@@ -1,11 +1,10 @@
-"""The kinds of batch, packed from `StoryArrays` inside jitted programs, and the plan of shapes.
+"""Shapes of batches, and their packing from `StoryArrays` inside jitted programs.
 
-Rows are story numbers; the row -1 stands for no story: its graph is empty, its mask False.
+The rows of a batch are story indices. Row -1 is padding: its graph is empty, its mask is False.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -16,33 +15,35 @@ import numpy as np
 from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, PAD
 
-# Of "pairs" are graphs too, for models whose arrays are padded to the story with most people.
+# "pairs" batches are graph batches too, but of stories with similar numbers of people, for models
+# whose arrays are padded to the largest story. "states" batches are token batches with the states
+# of a frozen encoder.
 InputKind = Literal["graph", "pairs", "tokens", "states"]
 GRAPHS = ("graph", "pairs")
-MAX_BUCKETS = 4  # shapes of the batches of one kind: each is one more branch to compile
-TEST_BATCH = 128  # stories of a batch that is not trained on
+MAX_BUCKETS = 4  # most shapes of the batches of a data set; the program has a branch for each
+TEST_BATCH = 128  # stories of a batch in evaluation
 LENGTH_STEP = 4  # token lengths are rounded up to a multiple of this
 
 
 class TokenBatch(NamedTuple):
-    """B stories as token numbers, padded on the right to T."""
+    """B stories as token ids, padded on the right to T tokens."""
 
     tokens: jax.Array  # [B, T]
-    mask: jax.Array  # [B, T] True on tokens of the story
-    query: jax.Array  # [B, 2] entity numbers of the asked pair
-    mentions: jax.Array  # [B, 2, T] True where an asked person is mentioned
-    target: jax.Array  # [B]
-    row_mask: jax.Array  # [B] False for the row -1
-    people: jax.Array  # [B, P] entity numbers of the story's people; -1 for none
-    named: jax.Array  # [B, M] the tokens that name one of them, in order; T for none
-    facts: jax.Array  # [B, F, 3] what it states: first and second person, edge type; -1 for none
-    states: jax.Array | None = None  # [B, T, D] float32, of the kind "states": zero at padding
+    mask: jax.Array  # [B, T] False at padding
+    query: jax.Array  # [B, 2] entity ids of the query pair
+    mentions: jax.Array  # [B, 2, T] True at tokens that name a query person
+    target: jax.Array  # [B] relation
+    row_mask: jax.Array  # [B] False for row -1
+    people: jax.Array  # [B, P] entity ids of the people, -1 at padding
+    name_positions: jax.Array  # [B, M] positions of the tokens that name people, T at padding
+    # [B, F, 3] stated facts: positions in `people` of X and Y, and edge type; -1 at padding
+    facts: jax.Array
+    states: jax.Array | None = None  # [B, T, D] float32 frozen states, zero at padding
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Budget of one batch: stories; nodes and edges in all; and for each story people, facts,
-    tokens, and tokens that name people."""
+    """Budget of a batch. Nodes and edges are totals, the other sizes are per story."""
 
     stories: int
     nodes: int = 0
@@ -50,17 +51,17 @@ class Shape:
     people: int = 0
     facts: int = 0
     tokens: int = 0
-    names: int = 0
+    names: int = 0  # tokens that name people
 
 
 def plan_shapes(
     kind: InputKind, stories: StoryArrays, batch_size: int
 ) -> tuple[list[Shape], list[np.ndarray]]:
-    """The shapes that batches of these stories need, and the rows that go into each.
+    """Shapes of the batches of these stories, and the rows of each shape.
 
-    A graph batch has one shape, with room for the largest stories at once: any batch fits.
-    Batches of pairs come in up to four numbers of people, and the others in up to four lengths,
-    chosen so that the least padding is computed.
+    Graph batches have one shape, which fits any `batch_size` stories. For the other kinds, stories
+    are split into up to MAX_BUCKETS shapes by their number of people ("pairs") or tokens, such that
+    the padding is minimal.
     """
     if kind == "graph":
         return [_graph_shape(stories, slice(None), batch_size)], [np.arange(len(stories.target))]
@@ -68,7 +69,7 @@ def plan_shapes(
         lengths = np.asarray(stories.n_node) ** 2
     else:
         lengths = -(-np.asarray(stories.n_token) // LENGTH_STEP) * LENGTH_STEP
-    bounds = best_lengths(lengths, MAX_BUCKETS)
+    bounds = bucket_bounds(lengths, MAX_BUCKETS)
     bucket = np.searchsorted(bounds, lengths)
     buckets = [np.flatnonzero(bucket == b) for b in range(len(bounds))]
     if kind == "pairs":
@@ -80,7 +81,7 @@ def plan_shapes(
 
 
 def _token_shape(stories: StoryArrays, rows: np.ndarray, batch_size: int, tokens: int) -> Shape:
-    """Room for each of the rows."""
+    """Shape that fits any `batch_size` of the rows."""
     return Shape(
         stories=batch_size,
         tokens=tokens,
@@ -91,21 +92,22 @@ def _token_shape(stories: StoryArrays, rows: np.ndarray, batch_size: int, tokens
 
 
 def count_names(stories: StoryArrays) -> np.ndarray:
-    """How many tokens of each story name one of its people, [S]."""
+    """Number of tokens of each story that name one of its people, [S]."""
     n_node, n_token = np.asarray(stories.n_node), np.asarray(stories.n_token)
-    numbers = np.arange(len(n_node)) << 32
-    people = np.repeat(numbers, n_node) + np.asarray(stories.entity) + FIRST_ENTITY
-    tokens = np.repeat(numbers, n_token) + np.asarray(stories.tokens)
+    # (story, token) pairs as single integers
+    story = np.arange(len(n_node)) << 32
+    people = np.repeat(story, n_node) + np.asarray(stories.entity) + FIRST_ENTITY
+    tokens = np.repeat(story, n_token) + np.asarray(stories.tokens)
     owner = np.repeat(np.arange(len(n_node)), n_token)
     return np.bincount(owner, np.isin(tokens, people), minlength=len(n_node)).astype(int)
 
 
 def _graph_shape(stories: StoryArrays, rows: Any, batch_size: int) -> Shape:
-    """Room for any `batch_size` of the rows at once."""
+    """Shape that fits any `batch_size` of the rows."""
     n_node, n_edge = np.asarray(stories.n_node)[rows], np.asarray(stories.n_edge)[rows]
     return Shape(
         stories=batch_size,
-        # One node more: padding edges need a padding node to join.
+        # One more node, because padding edges need a padding node.
         nodes=int(np.sort(n_node)[-batch_size:].sum()) + 1,
         edges=int(np.sort(n_edge)[-batch_size:].sum()),
         people=int(n_node.max()),
@@ -113,15 +115,18 @@ def _graph_shape(stories: StoryArrays, rows: Any, batch_size: int) -> Shape:
     )
 
 
-def best_lengths(lengths: np.ndarray, count: int) -> list[int]:
-    """Up to `count` of the lengths, ascending, such that padding each story to the next one
-    computes the fewest tokens in all (dynamic programming over the distinct lengths)."""
+def bucket_bounds(lengths: np.ndarray, count: int) -> list[int]:
+    """Upper bounds of up to `count` buckets, ascending, that minimize the total padded length.
+
+    Dynamic programming over the distinct lengths.
+    """
     values, freq = np.unique(lengths, return_counts=True)
     below = np.concatenate([[0], np.cumsum(freq)])
     cost = np.concatenate([[0.0], np.full(len(values), np.inf)])
     last: list[np.ndarray] = []
     for _ in range(min(count, len(values))):
-        # cost[i]: the best for the i shortest lengths; the last bucket covers j..i-1.
+        # cost[i] is the least cost of the i shortest distinct lengths; entry [i - 1, j] of totals
+        # is the cost if the last bucket covers the distinct lengths j to i - 1.
         totals = cost[None, :-1] + (below[1:, None] - below[None, :-1]) * values[:, None]
         totals[np.triu_indices(len(values), 1)] = np.inf
         last.append(totals.argmin(axis=1))
@@ -134,35 +139,45 @@ def best_lengths(lengths: np.ndarray, count: int) -> list[int]:
     return sorted(bounds)
 
 
-@partial(jax.jit, static_argnames="shape")  # traced once for training and the dev rows
 def pack(stories: StoryArrays, rows: jax.Array, shape: Shape) -> Any:
-    """The batch of the given shape that holds the stories `rows` [B]."""
+    """Packs the stories `rows` [B] into a batch of the given shape: a `TokenBatch` if the shape has
+    tokens, else a `jraph.GraphsTuple`."""
     return (_pack_tokens if shape.tokens else _pack_graphs)(stories, rows, shape)
 
 
-def _sums(sizes: jax.Array) -> jax.Array:
-    """The cumulative sums of a few numbers: as one kernel, where `jnp.cumsum` compiles to many."""
-    upto = jnp.tri(len(sizes), dtype=bool)
-    return jnp.where(upto, sizes, 0).sum(axis=1)
+def _assign_slots(sizes: jax.Array, budget: int) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Assigns slots 0, 1, ... to graphs in order, and the remaining ones to the padding graph B.
 
+    Args:
+      sizes: [B] number of slots of each graph.
+      budget: number of slots in total.
 
-def _owners(sizes: jax.Array, budget: int) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """For each of `budget` slots the graph that owns it (the B graphs in order, then B for the
-    padding), and its number within the graph; and the first slot of each graph, [B + 1]."""
-    ends = _sums(sizes)
+    Returns:
+      Graph of each slot [budget], its position within the graph [budget], and the first slot of
+      each graph [B + 1].
+    """
+    ends = jnp.cumsum(sizes)
     first = jnp.append(ends - sizes, ends[-1])
     slots = jnp.arange(budget)
-    owner = jnp.searchsorted(ends, slots, side="right", method="compare_all")
-    return owner, slots - first[owner], first
+    graph = jnp.searchsorted(ends, slots, side="right", method="compare_all")
+    return graph, slots - first[graph], first
 
 
 def _pack_graphs(stories: StoryArrays, rows: jax.Array, shape: Shape) -> jraph.GraphsTuple:
-    """B graphs and, last, the one padding graph that takes what is left of the budget.
+    """Packs B graphs and, last, one padding graph with the remaining nodes and edges.
 
-    nodes {entity [N], story [N] of 0 to B, place [N] within the story}, edges {relation [E]},
-    globals {query [B + 1, 2] nodes of the batch, target, mask [B + 1], people [B + 1, P] the nodes
-    of each story, the last node filling up, facts [B + 1, F] its edges in the order of the story,
-    the last edge filling up}.
+    Nodes:
+      entity: [N] entity id.
+      story: [N] graph, 0 to B.
+      position: [N] within the story.
+    Edges:
+      relation: [E] edge type.
+    Globals:
+      query: [B + 1, 2] nodes of the query pair.
+      target: [B + 1] relation.
+      mask: [B + 1] False for row -1 and the padding graph.
+      people: [B + 1, P] nodes of each story, padded with the last node.
+      facts: [B + 1, F] edges of each story in its order, padded with the last edge.
     """
     real = rows >= 0
     row = jnp.where(real, rows, 0)
@@ -170,14 +185,14 @@ def _pack_graphs(stories: StoryArrays, rows: jax.Array, shape: Shape) -> jraph.G
     n_edge = jnp.where(real, stories.n_edge[row], 0)
     row = jnp.append(row, 0)
 
-    story, person, first_node = _owners(n_node, shape.nodes)  # [N], [N], [B + 1]
+    story, position, first_node = _assign_slots(n_node, shape.nodes)
     is_node = story < len(rows)
-    node = jnp.where(is_node, stories.node_start[row[story]] + person, 0)
+    node = jnp.where(is_node, stories.node_start[row[story]] + position, 0)
 
-    owner, place, first_edge = _owners(n_edge, shape.edges)  # [E], [E], [B + 1]
+    owner, fact, first_edge = _assign_slots(n_edge, shape.edges)
     is_edge = owner < len(rows)
-    edge = jnp.where(is_edge, stories.edge_start[row[owner]] + place, 0)
-    # Padding edges join padding nodes alone.
+    edge = jnp.where(is_edge, stories.edge_start[row[owner]] + fact, 0)
+    # Padding edges connect the first padding node to itself.
     senders = jnp.where(is_edge, stories.senders[edge], 0) + first_node[owner]
     receivers = jnp.where(is_edge, stories.receivers[edge], 0) + first_node[owner]
 
@@ -186,7 +201,7 @@ def _pack_graphs(stories: StoryArrays, rows: jax.Array, shape: Shape) -> jraph.G
         nodes={
             "entity": jnp.where(is_node, stories.entity[node], 0),
             "story": story,
-            "place": person,
+            "position": position,
         },
         edges={"relation": jnp.where(is_edge, stories.relation[edge], 0)},
         senders=senders,
@@ -218,8 +233,8 @@ def _pack_tokens(stories: StoryArrays, rows: jax.Array, shape: Shape) -> TokenBa
     row = jnp.where(real, rows, 0)
     steps = jnp.arange(shape.tokens)
     mask = (steps < stories.n_token[row][:, None]) & real[:, None]  # [B, T]
-    place = jnp.where(mask, stories.token_start[row][:, None] + steps, 0)
-    tokens = jnp.where(mask, stories.tokens[place], PAD)
+    index = jnp.where(mask, stories.token_start[row][:, None] + steps, 0)
+    tokens = jnp.where(mask, stories.tokens[index], PAD)
     query = stories.entity[stories.node_start[row][:, None] + stories.query[row]]  # [B, 2]
     person = jnp.arange(shape.people)
     is_person = (person < stories.n_node[row][:, None]) & real[:, None]  # [B, P]
@@ -239,28 +254,28 @@ def _pack_tokens(stories: StoryArrays, rows: jax.Array, shape: Shape) -> TokenBa
         target=stories.target[row],
         row_mask=real,
         people=people,
-        named=jnp.sort(jnp.where(is_name, steps, shape.tokens), axis=1)[:, : shape.names],
+        name_positions=jnp.sort(jnp.where(is_name, steps, shape.tokens), axis=1)[:, : shape.names],
         facts=jnp.where(is_fact[..., None], facts, -1),
-        states=_pack_states(stories.states, place, mask),
+        states=_pack_states(stories.states, index, mask),
     )
 
 
-def _pack_states(states: jax.Array | None, place: jax.Array, mask: jax.Array) -> jax.Array | None:
-    """[M, D], [B, T], [B, T] -> [B, T, D]."""
+def _pack_states(states: jax.Array | None, index: jax.Array, mask: jax.Array) -> jax.Array | None:
+    """Frozen states of a batch of tokens: [M, D], [B, T], [B, T] -> [B, T, D]."""
     if states is None:
         return None
-    return jnp.where(mask[..., None], states[place], 0).astype(jnp.float32)
+    return jnp.where(mask[..., None], states[index], 0).astype(jnp.float32)
 
 
 def targets(batch: Any) -> tuple[jax.Array, jax.Array]:
-    """Target and mask of each row of either kind of batch, [B] each."""
+    """Target and mask of each row of a graph or token batch, [B] each."""
     if isinstance(batch, TokenBatch):
         return batch.target, batch.row_mask
     return batch.globals["target"][:-1], batch.globals["mask"][:-1]
 
 
 def chunk(rows: Sequence[int] | np.ndarray, size: int, multiple: int = 1) -> np.ndarray:
-    """Rows -> [chunks, size], the last of them filled up with -1, their number a `multiple`."""
+    """Splits rows into chunks [chunks, size], a multiple of `multiple`, padded with -1."""
     chunks = -(-len(rows) // (size * multiple)) * multiple
     padded = np.full(chunks * size, -1, np.int32)
     padded[: len(rows)] = rows

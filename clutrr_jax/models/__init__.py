@@ -1,10 +1,12 @@
-"""The registry of models: a new model is one file and one line here.
+"""Registry of models. A new model is a new file and one entry here.
 
-A model is a Flax NNX module `Model(config, sizes, rngs=...)`, where `model(batch)` gives the
-relation logits, float32 [B, relations], of a batch of its kind (see `clutrr_jax.data.batches`).
-One that attends may have `attention(batch)` (see `clutrr_jax.attention`), one that extracts a graph
-`read(batch)` and `answer(batch, read)` (see `clutrr_jax.extraction`), one with a loss of its own
-`loss(batch)`, that of each story, float32 [B].
+A model is a Flax NNX module `Model(config, sizes, rngs=...)`. `model(batch)` returns relation
+logits, float32 [B, relations], for a batch of its input kind (see `clutrr_jax.data.batching`).
+Optional methods:
+
+- `loss(batch)`: training loss of each story, float32 [B], instead of the cross-entropy
+- `attention(batch)`: attention weights (`clutrr_jax.evaluation.attention`)
+- `read(batch)`, `answer(batch, graph)`: extracted graph (`clutrr_jax.evaluation.extraction`)
 """
 
 from collections.abc import Callable, Mapping
@@ -30,14 +32,13 @@ from clutrr_jax.models import (
 
 
 class Spec(NamedTuple):
-    """A model by name: its class, the kind of batch that it reads, its default settings, whether
-    it reads the facts of a graph in the order in which the story states them, and classes that take
-    its parameters and are tested too, by name."""
+    """Entry of the registry."""
 
-    model: Callable[..., Any]
-    kind: InputKind
-    config: dict[str, Any]
-    ordered: bool = False
+    model: Callable[..., Any]  # its class
+    kind: InputKind  # of the batches that the model reads
+    config: dict[str, Any]  # default settings
+    ordered: bool = False  # whether the order of the facts of a graph matters to the model
+    # Classes by name that take the same parameters and are tested too.
     variants: Mapping[str, Callable[..., Any]] = {}
 
 

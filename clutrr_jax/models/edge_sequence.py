@@ -1,11 +1,11 @@
-"""Encoders of the facts written as a sequence: RNN, LSTM, GRU, CNN and multi-head attention.
+"""Sequence encoders of the facts of a story: RNN, LSTM, GRU, CNN and multi-head attention.
 
-A story with the facts (X, r, Y), (Y, q, Z) is the symbols X r Y Y q Z, people being the entities
-drawn for them. The encoders are those of Minervini et al. 2020; here they stop at a
-story's last symbol, and the readout is the one that all models share.
+A story with the facts (X, r, Y), (Y, q, Z) becomes the symbols X r Y Y q Z, where people are
+entities of the pool. The encoders are those of Minervini et al. 2020, except that they ignore
+padding and use the readout that all models share.
 
-Shapes: B stories, T = 3 symbols for each of F facts, D symbol dimension, H hidden dimension, V
-symbols in all.
+Shapes: B stories, F facts of a story, T = 3 F symbols, D symbol dimension, H hidden dimension,
+V distinct symbols.
 """
 
 from collections.abc import Callable
@@ -19,16 +19,16 @@ from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.common import EntityEmbedding, Readout, check_heads
 from clutrr_jax.ops.lstm import lstm
 
-# Sizes: the code of Minervini et al. 2020, which has no dropout.
+# Sizes as in the code of Minervini et al. 2020, which has no dropout.
 CONFIG = {"embedding": 100, "hidden": 100, "readout": 200, "dropout": 0.0}
-CNN_CONFIG = CONFIG | {"widths": (1, 2, 3, 4, 5)}  # symbols under a filter; `hidden` filters each
-ATTENTION_CONFIG = CONFIG | {"heads": 4}  # theirs: 3, which does not divide 100
+CNN_CONFIG = CONFIG | {"widths": (1, 2, 3, 4, 5)}  # filter widths; `hidden` filters of each
+ATTENTION_CONFIG = CONFIG | {"heads": 4}  # the authors' 3 does not divide 100
 
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 
 
 def rnn(inputs: jax.Array, weight: jax.Array, mask: jax.Array) -> jax.Array:
-    """The recurrence h = tanh(inputs + h W) of Elman (1990). Shapes as in `lstm`, one gate."""
+    """Recurrence h = tanh(inputs + h W) of Elman (1990). Arguments as in `lstm`, with one gate."""
 
     def step(hidden, now):
         x, keep = now
@@ -39,8 +39,10 @@ def rnn(inputs: jax.Array, weight: jax.Array, mask: jax.Array) -> jax.Array:
 
 
 def gru(inputs: jax.Array, weight: jax.Array, mask: jax.Array) -> jax.Array:
-    """The recurrence of Cho et al. 2014, the reset gate after the product with the state. Shapes as
-    in `lstm`, three gates: reset, update, new."""
+    """GRU recurrence (Cho et al. 2014) with the reset gate applied after the matrix product.
+
+    Arguments as in `lstm`, with three gates: reset, update, new.
+    """
     size = weight.shape[1]
 
     def step(hidden, now):
@@ -55,7 +57,7 @@ def gru(inputs: jax.Array, weight: jax.Array, mask: jax.Array) -> jax.Array:
 
 
 class Recurrent(nnx.Module):
-    """A bidirectional recurrent layer; its code of a story is the last state of each direction."""
+    """Bidirectional recurrent layer that encodes a story as the last state of each direction."""
 
     def __init__(self, cell: str, dim: int, hidden: int, *, rngs: nnx.Rngs):
         self.cell = cell
@@ -67,31 +69,49 @@ class Recurrent(nnx.Module):
         self.weight = nnx.Param(jnp.stack([jnp.concatenate(w, axis=1) for w in weights]))
 
     def __call__(self, gates: jax.Array, mask: jax.Array) -> jax.Array:
-        """What `inputs` makes of each symbol [T, B, 2 gates H], [T, B] -> [B, 2H]."""
+        """Encodes stories.
+
+        Args:
+          gates: [T, B, 2 gates H] output of `inputs` for each symbol.
+          mask: [T, B] False at padding.
+
+        Returns:
+          Story vectors [B, 2H].
+        """
         forward, backward = jnp.split(gates, 2, axis=-1)
         both = jnp.stack([forward, backward[::-1]], axis=1)
         masks = jnp.stack([mask, mask[::-1]], axis=1).astype(gates.dtype)
         recurrences: dict[str, Callable[..., jax.Array]] = {"rnn": rnn, "gru": gru, "lstm": lstm}
         hidden = recurrences[self.cell](both, self.weight[...], masks)  # [T, 2, B, H]
-        last = mask.sum(axis=0) - 1  # where the story ends: what follows is padding
+        last = mask.sum(axis=0) - 1  # [B] last symbol before padding
         stories = jnp.arange(mask.shape[1])
         return jnp.concatenate([hidden[last, 0, stories], hidden[-1, 1]], axis=-1)
 
 
 class EdgeSequence(nnx.Module):
-    """(code of the sequence, asked entity 1, asked entity 2) -> readout. An encoder gives the code
-    [B, code] from the symbols [T, B], their mask, and the embeddings of all symbols [V, D]."""
+    """Base class: readout over the encoded sequence and the embeddings of the query people."""
 
-    def __init__(self, config, sizes: Sizes, code: int, *, rngs: nnx.Rngs):
+    def __init__(self, config, sizes: Sizes, width: int, *, rngs: nnx.Rngs):
+        """`width` is the dimension of the encoded sequence."""
         self.entity = EntityEmbedding(sizes.entities, config.embedding, rngs=rngs)
         self.entities = sizes.entities
         shape = (sizes.edge_types, config.embedding)
         self.relation = nnx.Param(jax.random.normal(rngs.params(), shape) / config.embedding**0.5)
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
-        width = code + 2 * config.embedding
+        width += 2 * config.embedding
         self.readout = Readout(width, config.readout, sizes.relations, config.dropout, rngs=rngs)
 
     def encode(self, symbols: jax.Array, mask: jax.Array, table: jax.Array) -> jax.Array:
+        """Encodes stories.
+
+        Args:
+          symbols: [T, B] symbol ids.
+          mask: [T, B] False at padding.
+          table: [V, D] embeddings of all symbols.
+
+        Returns:
+          Story vectors [B, width].
+        """
         raise NotImplementedError
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
@@ -121,7 +141,7 @@ class EdgeRNN(EdgeSequence):
         self.layer = Recurrent(self.cell, config.embedding, config.hidden, rngs=rngs)
 
     def encode(self, symbols, mask, table):
-        # There are far fewer symbols than places: the products with the input weights are shared.
+        # Projecting the V distinct symbols is cheaper than projecting all T B positions.
         return self.layer(self.layer.inputs(table)[symbols], mask)
 
 
@@ -138,7 +158,7 @@ class EdgeGRU(EdgeRNN):
 
 
 class EdgeCNN(EdgeSequence):
-    """Filters over 1 to 5 symbols, each reduced to its largest response (Kim 2014)."""
+    """Convolutions over 1 to 5 symbols with max pooling over the positions (Kim 2014)."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         super().__init__(config, sizes, len(config.widths) * config.hidden, rngs=rngs)
@@ -150,18 +170,18 @@ class EdgeCNN(EdgeSequence):
 
     def encode(self, symbols, mask, table):
         x = table[symbols] * mask[..., None]  # [T, B, D]
-        codes = []
+        pooled = []
         for width, layer in zip(self.widths, self.filters, strict=True):
-            # A filter may run over the end of the story, where it sees zeros.
-            x_after = jnp.pad(x, ((0, width - 1), (0, 0), (0, 0)))
-            window = jnp.concatenate([x_after[o : o + len(x)] for o in range(width)], axis=-1)
-            codes.append((nnx.relu(layer(window)) * mask[..., None]).max(axis=0))  # [B, H]
-        return jnp.concatenate(codes, axis=-1)
+            # A filter may extend beyond the end of the story, where its inputs are zero.
+            padded = jnp.pad(x, ((0, width - 1), (0, 0), (0, 0)))
+            window = jnp.concatenate([padded[i : i + len(x)] for i in range(width)], axis=-1)
+            pooled.append((nnx.relu(layer(window)) * mask[..., None]).max(axis=0))  # [B, H]
+        return jnp.concatenate(pooled, axis=-1)
 
 
 class EdgeAttention(EdgeSequence):
-    """Multi-head attention between the symbols (Vaswani et al. 2017), added to them, and an LSTM
-    over the sums, as in Minervini et al. 2020."""
+    """Multi-head self-attention over the symbols (Vaswani et al. 2017) with a residual connection,
+    followed by a bidirectional LSTM, as in Minervini et al. 2020."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         super().__init__(config, sizes, 2 * config.hidden, rngs=rngs)

@@ -54,12 +54,12 @@ class EdgeTransformer(nnx.Module):
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Relation logits [B, R]."""
         stories, size = len(batch.n_node) - 1, batch.globals["people"].shape[1]
-        owner, place = batch.nodes["story"], batch.nodes["place"]
+        owner, position = batch.nodes["story"], batch.nodes["position"]
         relation = jnp.full((stories, size, size), len(self.table[...]) - 1)
         # Facts of the padding graph are out of range and dropped.
-        fact = (owner[batch.senders], place[batch.senders], place[batch.receivers])
+        fact = (owner[batch.senders], position[batch.senders], position[batch.receivers])
         relation = relation.at[fact].set(batch.edges["relation"], mode="drop")
-        first, second = place[batch.globals["query"][:-1]].T
+        first, second = position[batch.globals["query"][:-1]].T
         return self._attend(self.table[...][relation], batch.n_node[:-1], first, second)
 
     def reason(

@@ -1,6 +1,7 @@
-"""A graph network whose states say what may be true.
+"""Epistemic graph network, whose node states represent the relations that are still possible.
 
-Shapes: N people, E facts, B stories, F facets, W values of a facet, R relations.
+Shapes: N people, E facts, B stories, P people of the largest story, F facets, W values of a facet,
+R relations.
 """
 
 import jax
@@ -10,31 +11,33 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 
-# The authors' settings for CLUTRR; the first values are drawn from a wider range here, from which
-# all seeds learn.
+# The authors' settings for CLUTRR, except for a wider range of initial values, with which all seeds
+# learn.
 CONFIG = {
-    "facets": 8,  # distributions that a state consists of
-    "width": 8,  # of a facet
-    "rounds": 9,  # at most; nobody is further away than the others of a story are many
-    "init": 0.5,  # largest logit at the start
+    "facets": 8,  # distributions that make up a state
+    "width": 8,  # values of a facet
+    "rounds": 9,  # at most; a story of n people needs n - 1
+    "init": 0.5,  # largest initial logit
     "train": {"learning_rate": 1e-2, "epochs": 15},
 }
 TINY = 1e-12  # keeps logarithms finite
 
 
 class EpiGNN(nnx.Module):
-    """Epistemic graph network (Khalid and Schockaert 2025, arXiv 2407.17396), pooling by minimum.
+    """Epistemic graph network with minimum pooling (Khalid and Schockaert 2025, arXiv 2407.17396).
 
-    A state consists of distributions: of what somebody may be to the first of the asked people
-    (forward), or the second to somebody (backward). A relation is such a state too. Facts compose
-    the states of their people with their relation by one learned table per facet, in which the
-    first value means "the same person" and changes nothing. What several facts say must be possible
-    by each of them, and so must what all people say who stand between the asked two.
+    The state of a person consists of F distributions over W values. Forward states represent the
+    relation of a person to the first query person, backward states that of the second query person
+    to a person. Relations are represented by states too. A fact composes the state of its sender
+    with the state of its relation by one learned table per facet, in which value 0 means "the same
+    person" and is the identity. Several states of a person, and the compositions of the forward and
+    backward state of every person between the query people, are combined by their minimum.
 
-    The authors train with a margin between the cross-entropies of the answer with the right and
-    with a wrong relation; here the cross-entropies with all relations are the logits of the common
-    loss. Where they follow one shortest path, everybody counts who was reached from both sides, and
-    who was not reached sends nothing: on a chain without noise that is the same.
+    The authors train with a margin between the cross-entropies of the answer with the correct and
+    with a wrong relation. Here the negative cross-entropies with all relations are the logits of
+    the usual loss. The authors combine the people on one shortest path. Here all people that are
+    reached from both query people are combined, and people that are not reached send no messages;
+    on a chain without noise facts this is the same.
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
@@ -50,7 +53,7 @@ class EpiGNN(nnx.Module):
         self.table = logits(facets, width - 1, width - 1, width)
 
     def composition(self) -> jax.Array:
-        """[F, W, W, W]: the distribution that two values compose to."""
+        """Distribution of the composition of two values, [F, W, W, W]."""
         facets, _, _, width = self.table.shape
         table = jnp.zeros((facets, width, width, width))
         table = table.at[:, 1:, 1:].set(nnx.softmax(self.table[...]))
@@ -59,22 +62,51 @@ class EpiGNN(nnx.Module):
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Relation logits [B, R]."""
-        relation = nnx.softmax(self.relation[...])  # [types, F, W]
+        relation = nnx.softmax(self.relation[...])  # [edge types, F, W]
         table = self.composition()
-        then = jnp.einsum("rfj,fijk->rfik", relation, table)  # a state, then the relation
-        before = jnp.einsum("rfi,fijk->rfjk", relation, table)
-        query, kind = batch.globals["query"], batch.edges["relation"]
-        forward, reached = self._spread(
-            batch, query[:, 0], then[kind], batch.senders, batch.receivers
+        then = jnp.einsum("rfj,fijk->rfik", relation, table)  # state followed by relation
+        before = jnp.einsum("rfi,fijk->rfjk", relation, table)  # relation followed by state
+        query, types = batch.globals["query"], batch.edges["relation"]
+        forward, reached = self._propagate(
+            batch, query[:, 0], then[types], batch.senders, batch.receivers
         )
-        backward, reaches = self._spread(
-            batch, query[:, 1], before[kind], batch.receivers, batch.senders
+        backward, reaches = self._propagate(
+            batch, query[:, 1], before[types], batch.receivers, batch.senders
         )
-        said = jnp.einsum("nfi,fijk,nfj->nfk", forward, table, backward)
-        answer = possible(said, reached & reaches, batch.nodes["story"], len(batch.n_node))[:-1]
+        composed = jnp.einsum("nfi,fijk,nfj->nfk", forward, table, backward)
+        story, stories = batch.nodes["story"], len(batch.n_node)
+        answer = _segment_combine(composed, reached & reaches, story, stories)[:-1]
         return jnp.einsum("bfk,rfk->br", answer, jnp.log(relation[: self.relations] + TINY))
 
-    def _spread(
+    def reason(
+        self, facts: jax.Array, people: jax.Array, first: jax.Array, second: jax.Array
+    ) -> jax.Array:
+        """Relation logits [B, R] from probabilistic facts; arguments as in `Prover.reason`.
+
+        The less probable a fact, the fewer values its message excludes.
+        """
+        relation = nnx.softmax(self.relation[...])  # [edge types, F, W]
+        table, stated = self.composition(), relation[: self.relations]
+        mass = facts.sum(axis=-1)  # [B, P, P]
+        then = jnp.einsum("bxyr,rfj,fijk->bxyfik", facts, stated, table)
+        before = jnp.einsum("byxr,rfi,fijk->bxyfjk", facts, stated, table)
+        forward, reached = self._propagate_dense(then, mass, people, first)
+        backward, reaches = self._propagate_dense(before, mass.swapaxes(1, 2), people, second)
+        composed = jnp.einsum("bpfi,fijk,bpfj->bpfk", forward, table, backward)
+        both = (reached * reaches)[..., None, None]
+        answer = _normalize((both * composed + (1 - both)).min(axis=1))
+        return jnp.einsum("bfk,rfk->br", answer, jnp.log(stated + TINY))
+
+    def _initial(self, is_start: jax.Array) -> jax.Array:
+        """Initial states [..., F, W]: value 0 for a start person, else uniform."""
+        facets, width = self.relation.shape[1:]
+        state = jnp.where(is_start[..., None, None], jnp.arange(width) == 0, 1 / width)
+        return jnp.broadcast_to(state, (*is_start.shape, facets, width))
+
+    # Two versions of one algorithm: over the E facts of a graph batch, and over all pairs of people
+    # for probabilistic facts, which would take P^2 / E times as many messages for a graph batch.
+
+    def _propagate(
         self,
         batch: jraph.GraphsTuple,
         start: jax.Array,
@@ -82,91 +114,79 @@ class EpiGNN(nnx.Module):
         senders: jax.Array,
         receivers: jax.Array,
     ) -> tuple[jax.Array, jax.Array]:
-        """What is known after the rounds, and whether anything is: [N, F, W], [N].
+        """Propagates states along the facts.
 
         Args:
-          start: the person of each story that states are about, [B + 1].
-          steps: what a fact makes of each value of its sender, [E, F, W, W].
-          senders, receivers: who tells whom, [E].
+          batch: of graphs.
+          start: [B + 1] start person of each story.
+          steps: [E, F, W, W] composition of each value of the sender with the fact.
+          senders, receivers: [E] of the messages.
+
+        Returns:
+          Final states [N, F, W], and which people were reached, bool [N].
         """
-        people, (facets, width) = len(batch.nodes["entity"]), steps.shape[1:3]
+        people = len(batch.nodes["entity"])
         is_start = jnp.zeros(people, bool).at[start].set(True)
-        same = jnp.broadcast_to(jnp.arange(width) == 0, (people, facets, width))
-        state = jnp.where(is_start[:, None, None], same, 1 / width)
-        # StoryArrays that have had their rounds stay, so that padding changes nothing.
+        # The number of rounds depends on the size of the story alone, not on the padding.
         rounds = (batch.n_node - 1)[batch.nodes["story"]]
 
-        def round_(carry, number):
+        def round_(carry, index):
             state, reached = carry
-            told = reached[senders]
-            said = (state[senders][..., None] * steps).sum(axis=2)
-            new = possible(said, told, receivers, people)
-            heard = jax.ops.segment_max(told.astype(jnp.int32), receivers, people) > 0
-            heard &= ~is_start & (number < rounds)
-            return (jnp.where(heard[:, None, None], new, state), reached | heard), None
+            is_sent = reached[senders]
+            message = (state[senders][..., None] * steps).sum(axis=2)
+            new = _segment_combine(message, is_sent, receivers, people)
+            received = jax.ops.segment_max(is_sent.astype(jnp.int32), receivers, people) > 0
+            received &= ~is_start & (index < rounds)
+            return (jnp.where(received[:, None, None], new, state), reached | received), None
 
         needed = min(self.rounds, batch.globals["people"].shape[1] - 1)
-        return jax.lax.scan(round_, (state, is_start), jnp.arange(needed))[0]
+        return jax.lax.scan(round_, (self._initial(is_start), is_start), jnp.arange(needed))[0]
 
-    def reason(
-        self, facts: jax.Array, people: jax.Array, first: jax.Array, second: jax.Array
-    ) -> jax.Array:
-        """As that of the prover, from relation logits: of a pair of which little is known, what is
-        said by it rules little out."""
-        relation = nnx.softmax(self.relation[...])  # [types, F, W]
-        table, stated = self.composition(), relation[: self.relations]
-        mass = facts.sum(axis=-1)  # [B, P, P]
-        then = jnp.einsum("bxyr,rfj,fijk->bxyfik", facts, stated, table)
-        before = jnp.einsum("byxr,rfi,fijk->bxyfjk", facts, stated, table)
-        forward, reached = self._spread_all(then, mass, people, first)
-        backward, reaches = self._spread_all(before, mass.swapaxes(1, 2), people, second)
-        said = jnp.einsum("bpfi,fijk,bpfj->bpfk", forward, table, backward)
-        both = (reached * reaches)[..., None, None]
-        answer = _all_possible(both * said + (1 - both))
-        return jnp.einsum("bfk,rfk->br", answer, jnp.log(stated + TINY))
-
-    def _spread_all(
+    def _propagate_dense(
         self, steps: jax.Array, mass: jax.Array, people: jax.Array, start: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """As `_spread`, between all people of a story: [B, P, F, W], [B, P].
+        """Propagates states between all pairs of people.
 
         Args:
-          steps: what pairs make of each value of their sender, [B, P, P, F, W, W].
-          mass: how sure it is that they say anything, [B, P, P].
-          people: of each story, [B].
-          start: the person of each story that states are about, [B].
+          steps: [B, P, P, F, W, W] composition of each value of the sender with the facts of a
+            pair, times their probability.
+          mass: [B, P, P] probability that there is a fact.
+          people: [B] number of people of each story.
+          start: [B] start person of each story.
+
+        Returns:
+          Final states [B, P, F, W], and the probability that a person was reached, [B, P].
         """
-        size, (facets, width) = mass.shape[1], steps.shape[3:5]
+        size = mass.shape[1]
         is_start = jnp.arange(size) == start[:, None]  # [B, P]
-        same = jnp.arange(width) == 0
-        state = jnp.where(is_start[..., None, None], same, 1 / width)
-        state = jnp.broadcast_to(state, (*is_start.shape, facets, width))
 
-        def round_(carry, number):
+        def round_(carry, index):
             state, reached = carry
-            told = reached[:, :, None] * mass  # [B, P, P]
-            said = jnp.einsum("bxfi,bxyfik->bxyfk", state, steps)
-            said = reached[:, :, None, None, None] * said + (1 - told)[..., None, None]
-            heard = 1 - (1 - told).prod(axis=1)
-            moves = ~is_start & (number < people[:, None] - 1)
-            state = jnp.where(moves[..., None, None], _all_possible(said), state)
-            return (state, jnp.where(moves, heard, reached)), None
+            is_sent = reached[:, :, None] * mass  # [B, P, P] probability
+            message = jnp.einsum("bxfi,bxyfik->bxyfk", state, steps)
+            message = reached[:, :, None, None, None] * message + (1 - is_sent)[..., None, None]
+            received = 1 - (1 - is_sent).prod(axis=1)
+            active = ~is_start & (index < people[:, None] - 1)
+            new = _normalize(message.min(axis=1))
+            state = jnp.where(active[..., None, None], new, state)
+            return (state, jnp.where(active, received, reached)), None
 
-        start_state = (state, is_start.astype(mass.dtype))
-        return jax.lax.scan(round_, start_state, jnp.arange(min(self.rounds, size - 1)))[0]
-
-
-def _all_possible(states: jax.Array) -> jax.Array:
-    """What all states [B, M, ...] of a row allow: their minimum as distributions [B, ...]."""
-    least = jnp.minimum(states.min(axis=1), 1.0) + TINY
-    return least / least.sum(axis=-1, keepdims=True)
+        initial = (self._initial(is_start), is_start.astype(mass.dtype))
+        return jax.lax.scan(round_, initial, jnp.arange(min(self.rounds, size - 1)))[0]
 
 
-def possible(states: jax.Array, counts: jax.Array, owner: jax.Array, count: int) -> jax.Array:
-    """What all states [M, F, W] of an owner allow: their minimum as distributions [count, F, W].
+def _normalize(minimum: jax.Array) -> jax.Array:
+    """Minimum of several distributions [..., W], rescaled to a sum of 1."""
+    minimum = jnp.minimum(minimum, 1.0) + TINY
+    return minimum / minimum.sum(axis=-1, keepdims=True)
 
-    Only those that `counts` [M] are heard; an owner of none knows nothing: all is possible.
+
+def _segment_combine(
+    states: jax.Array, mask: jax.Array, segment: jax.Array, count: int
+) -> jax.Array:
+    """Normalized minimum of the states of each segment: [M, F, W] -> [count, F, W].
+
+    States that the mask [M] excludes are ignored. A segment without states is uniform.
     """
-    states = jnp.where(counts[:, None, None], states, 1.0)
-    least = jnp.minimum(jax.ops.segment_min(states, owner, count), 1.0) + TINY
-    return least / least.sum(axis=-1, keepdims=True)
+    states = jnp.where(mask[:, None, None], states, 1.0)
+    return _normalize(jax.ops.segment_min(states, segment, count))

@@ -24,29 +24,33 @@ from generator.errors import one_of
 # Sizes and dropout as for the GAT; two layers in a round as in Minervini et al. 2020.
 CONFIG = {
     "node": 100,
-    "edge": 20,  # dimension of a relation's embedding
-    "rounds": 3,  # every round has the same weights
-    "steps": 2,  # layers in a round
+    "edge": 20,  # dimension of the relation embedding
+    "rounds": 3,  # with shared weights
+    "steps": 2,  # layers per round
     "readout": 200,
     "dropout": 0.5,
     "directions": "forward",  # messages run from X to Y of a fact: forward, backward or both
-    "entities": True,  # False: all nodes start alike, and nobody has an identity
+    "entities": True,  # False: all nodes start from the same vector
 }
 RELATIONAL_CONFIG = {name: value for name, value in CONFIG.items() if name != "edge"} | {
-    "bases": 10,  # the matrices of which every relation's is a sum
-    "directions": "both",  # Schlichtkrull et al. 2018: a relation and its reverse are two
+    "bases": 10,  # basis matrices; the matrix of each relation is a linear combination of them
+    "directions": "both",  # as in Schlichtkrull et al. 2018, with own weights per direction
 }
 
 
 def count(groups: jax.Array, total: int) -> jax.Array:
-    """How many messages each of `total` groups has."""
+    """Number of messages in each of `total` groups, float32 [total]."""
     return jraph.segment_sum(jnp.ones(len(groups)), groups, total)
 
 
 class GCNLayer(nnx.Module):
-    """Convolution (Kipf and Welling 2017) whose messages carry the embedding e of their relation
-    (Minervini et al. 2020): the sum of W [x_j, e] / sqrt(d_i d_j) over the neighbours j of i and i
-    itself, d the number of messages that a node receives or sends, and the one to itself."""
+    """Graph convolution (Kipf and Welling 2017) whose messages contain the relation embedding
+    (Minervini et al. 2020).
+
+    x_i' = sum_j W [x_j, e_ij] / sqrt(d_i d_j) + b over the neighbors j of i and i itself, where d_i
+    counts the messages that i receives and d_j those that j sends, each including the message of a
+    node to itself, which has e = 0.
+    """
 
     def __init__(self, config, types: int, *, rngs: nnx.Rngs):
         self.node = nnx.Linear(config.node, config.node, rngs=rngs)
@@ -54,13 +58,13 @@ class GCNLayer(nnx.Module):
         self.table = nnx.Param(jax.random.normal(rngs.params(), (types, config.edge)))
 
     def weights(self, m: Messages, nodes: int) -> tuple[jax.Array, jax.Array]:
-        """Of each message [E, 1], and of a node's own to itself [N, 1]."""
+        """Weight of each message [E, 1] and of the message of each node to itself [N, 1]."""
         sent = jax.lax.rsqrt(1 + count(m.senders, nodes))[:, None]
         received = jax.lax.rsqrt(1 + count(m.receivers, nodes))[:, None]
         return sent[m.senders] * received[m.receivers], sent * received
 
     def __call__(self, x: jax.Array, m: Messages, weights: tuple[jax.Array, jax.Array]):
-        """[N, H] -> [N, H]."""
+        """Node states [N, H] -> [N, H]."""
         weight, own = weights
         bias: Any = self.node.bias
         node = x @ self.node.kernel[...]  # [N, H]
@@ -69,31 +73,34 @@ class GCNLayer(nnx.Module):
 
 
 class RGCNLayer(nnx.Module):
-    """Relational convolution (Schlichtkrull et al. 2018): W_0 x_i + the mean over the neighbours
-    of each relation r of W_r x_j, summed over r, where W_r is a sum of K shared matrices."""
+    """Relational graph convolution (Schlichtkrull et al. 2018) with basis decomposition.
+
+    x_i' = W_0 x_i + b + sum_r mean_j W_r x_j over the neighbors j of i by relation r, where W_r is
+    a linear combination of K shared matrices.
+    """
 
     def __init__(self, config, types: int, *, rngs: nnx.Rngs):
         self.own = nnx.Linear(config.node, config.node, rngs=rngs)
         self.bases = nnx.Linear(config.node, config.bases * config.node, use_bias=False, rngs=rngs)
-        shares = jax.random.normal(rngs.params(), (types, config.bases)) / config.bases**0.5
-        self.shares = nnx.Param(shares)
+        shape = (types, config.bases)
+        self.coefficients = nnx.Param(jax.random.normal(rngs.params(), shape) / config.bases**0.5)
 
     def weights(self, m: Messages, nodes: int) -> jax.Array:
-        """Of each message [E]: 1 / the number of messages of its type to its receiver."""
-        types = len(self.shares)
+        """Weight of each message [E]: 1 / number of messages of the same type and receiver."""
+        types = len(self.coefficients)
         group = m.receivers * types + m.types
         return 1 / count(group, nodes * types)[group]
 
     def __call__(self, x: jax.Array, m: Messages, weights: jax.Array) -> jax.Array:
-        """[N, H] -> [N, H]."""
-        share = self.shares[...][m.types] * weights[:, None]  # [E, K]
-        basis = self.bases(x).reshape(len(x), share.shape[1], -1)  # [N, K, H]
-        message = jnp.einsum("ek,ekh->eh", share, basis[m.senders])
+        """Node states [N, H] -> [N, H]."""
+        coefficients = self.coefficients[...][m.types] * weights[:, None]  # [E, K]
+        bases = self.bases(x).reshape(len(x), coefficients.shape[1], -1)  # [N, K, H]
+        message = jnp.einsum("ek,ekh->eh", coefficients, bases[m.senders])
         return jraph.segment_sum(message, m.receivers, len(x)) + self.own(x)
 
 
 class GCN(nnx.Module):
-    """Rounds of convolutions; the story is the mean of its people."""
+    """Rounds of graph convolutions. The story vector is the mean of the node states."""
 
     layer: type[GCNLayer] | type[RGCNLayer] = GCNLayer
 
@@ -125,11 +132,10 @@ class GCN(nnx.Module):
         for _ in range(self.rounds):
             for step in self.steps:
                 x = nnx.elu(step(self.dropout(x), m, weights))  # [N, H]
-
         return self.readout(*pool_people(x, batch))
 
 
 class RGCN(GCN):
-    """The same rounds of relational convolutions."""
+    """Rounds of relational graph convolutions."""
 
     layer = RGCNLayer

@@ -1,7 +1,7 @@
-"""Message passing over a graph that is read off the text: the model of the paper of 2018.
+"""Message passing over a graph extracted from the text (Sinha et al. 2018).
 
-Shapes: B stories, T tokens, E = T // 2 edges of a story, each crossed in two directions, P people
-of the pool, D embedding dimension, H node dimension.
+Shapes: B stories, T tokens, E = T // 2 edges of a story, P entities of the pool, D embedding
+dimension, H node dimension.
 """
 
 from typing import NamedTuple
@@ -19,14 +19,14 @@ from clutrr_jax.models.lstm import TokenEmbedding
 from clutrr_jax.models.reader import is_any_of
 from generator.errors import one_of
 
-# Sinha et al. 2018, section 4. Readout, dropout and the share of words made unknown are not there.
+# Sinha et al. 2018, section 4. Readout and the two dropout rates are not in the paper.
 CONFIG = {
     "embedding": 100,
     "node": 100,
-    "own_position": 5,  # a random vector of each person, fixed
-    "shared_position": 10,  # learned, the same for all
+    "own_position": 5,  # dimension of the fixed random vector of each person
+    "shared_position": 10,  # dimension of the learned vector that all people share
     "rounds": 6,
-    "pooling": "max",  # of the words of an edge: max or attention
+    "pooling": "max",  # over the words of an edge: max or attention
     "aggregation": "mean",  # of the messages to a node: mean or attention
     "readout": 200,
     "dropout": 0.3,
@@ -36,38 +36,41 @@ ATTENTION_CONFIG = CONFIG | {"aggregation": "attention"}
 
 
 class Gaps(NamedTuple):
-    """The words between two mentions, with nothing but words of one sentence between them."""
+    """Word spans between consecutive mentions of two different people in the same sentence."""
 
-    first: jax.Array  # [B, E] the person before
-    second: jax.Array  # [B, E] the person after
-    start: jax.Array  # [B, E] place of the first word
-    end: jax.Array  # [B, E] place after the last
-    mask: jax.Array  # [B, E]
+    first: jax.Array  # [B, E] entity id of the person before
+    second: jax.Array  # [B, E] entity id of the person after
+    start: jax.Array  # [B, E] position of the first word
+    end: jax.Array  # [B, E] position after the last word
+    mask: jax.Array  # [B, E] False at padding
 
 
 def find_gaps(batch: TokenBatch, sizes: Sizes) -> Gaps:
-    """The gaps between mentions of two people. As each has a word, a story of T tokens has at most
-    T // 2 of them; they stand in the order of the text, and the rest is masked."""
+    """Gaps of each story in the order of the text.
+
+    Every gap has at least one word, so that a story of T tokens has at most T // 2 of them.
+    """
     tokens, (_, steps) = batch.tokens, batch.tokens.shape
     person = tokens - FIRST_ENTITY
     is_person = (person >= 0) & (person < sizes.entities)
-    place = jnp.arange(steps)
-    before = jax.lax.cummax(jnp.where(is_person, place, -1), axis=1)  # the last mention up to here
+    position = jnp.arange(steps)
+    # Position of the last mention before each token, or -1.
+    before = jax.lax.cummax(jnp.where(is_person, position, -1), axis=1)
     before = jnp.pad(before, ((0, 0), (1, 0)), constant_values=-1)[:, :-1]
     ends = jnp.cumsum(is_any_of(tokens, sizes.sentence_ends), axis=1)
 
     def at_mention(values: jax.Array) -> jax.Array:
-        """Of the mention before. [B, T] -> [B, T]."""
+        """Value at the last mention before each token, [B, T] -> [B, T]."""
         return jnp.take_along_axis(values, jnp.maximum(before, 0), axis=1)
 
     found = (
         is_person
         & (before >= 0)
-        & (place - before > 1)
+        & (position - before > 1)
         & (at_mention(person) != person)
         & (at_mention(ends) == ends)
     )
-    # The places of the gaps' second mentions, in order, then others.
+    # Positions of the second mention of each gap, in order, followed by other positions.
     second = jnp.argsort(~found, axis=1, stable=True)[:, : steps // 2]  # [B, E]
 
     def pick(values: jax.Array) -> jax.Array:
@@ -84,16 +87,16 @@ def find_gaps(batch: TokenBatch, sizes: Sizes) -> Gaps:
 
 
 def maximum(words: jax.Array, gaps: Gaps) -> jax.Array:
-    """The greatest value of each feature over the words of a gap. [B, T, D] -> [B, E, D]."""
+    """Maximum of each feature over the words of a gap: [B, T, D] -> [B, E, D]."""
     rows = jnp.arange(len(words))[:, None]
     steps = words.shape[1]
     starts = jnp.zeros((len(words), steps), bool)
     starts = starts.at[rows, jnp.where(gaps.mask, gaps.start, steps)].set(True, mode="drop")
 
-    def step(so_far, now):
+    def step(largest, now):
         word, start = now
-        so_far = jnp.where(start[:, None], word, jnp.maximum(so_far, word))
-        return so_far, so_far
+        largest = jnp.where(start[:, None], word, jnp.maximum(largest, word))
+        return largest, largest
 
     swapped = words.swapaxes(0, 1)
     running = jax.lax.scan(step, swapped[0], (swapped, starts.T))[1]  # [T, B, D]
@@ -101,29 +104,29 @@ def maximum(words: jax.Array, gaps: Gaps) -> jax.Array:
 
 
 class AttentionPooling(nnx.Module):
-    """The mean of the words of a gap, weighted by how much each has to say."""
+    """Attention-weighted mean of the words of a gap."""
 
     def __init__(self, dim: int, *, rngs: nnx.Rngs):
         self.hidden = nnx.Linear(dim, dim, rngs=rngs)
         self.score = nnx.Linear(dim, 1, use_bias=False, rngs=rngs)
 
     def __call__(self, words: jax.Array, gaps: Gaps) -> jax.Array:
-        """[B, T, D] -> [B, E, D]."""
+        """Words [B, T, D] -> edges [B, E, D]."""
         score = self.score(jnp.tanh(self.hidden(words)))[:, None, :, 0]  # [B, 1, T]
-        place = jnp.arange(words.shape[1])
-        inside = (place >= gaps.start[..., None]) & (place < gaps.end[..., None])  # [B, E, T]
+        position = jnp.arange(words.shape[1])
+        inside = (position >= gaps.start[..., None]) & (position < gaps.end[..., None])  # [B, E, T]
         inside &= gaps.mask[..., None]
         weight = nnx.softmax(jnp.where(inside, score, -1e9)) * inside
         return jnp.einsum("bet,btd->bed", weight, words)
 
 
 class GNN2018(nnx.Module):
-    """Reader, message passing and readout of Sinha et al. 2018, section 3.3.
+    """Graph network of Sinha et al. 2018, section 3.3.
 
-    The words between two mentions in a sentence are the edge between the two people. Messages cross
-    it both ways; a learned vector added to it says which of the two stands first, without which
-    father and son of a sentence were the same. The message of equation 1 does not change from round
-    to round: only how much attention it gets, and the state of the LSTM that takes it in.
+    The words between two mentions in a sentence form an edge between the two people, with messages
+    in both directions. A learned vector per direction is added to the edge; without it, the order
+    of the two people would make no difference. The message of equation 1 is the same in every
+    round; its attention weight and the state of the receiving LSTM change.
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
@@ -159,10 +162,10 @@ class GNN2018(nnx.Module):
         gaps = find_gaps(batch, self.sizes)
         edge = self.pool(self.dropout(self.embed(batch.tokens)), gaps)  # [B, E, D]
 
-        # All stories in one graph of B P nodes, and one more for the edges of no gap.
+        # All stories form one graph of B P nodes; padding edges connect one additional node.
         def node(person: jax.Array) -> jax.Array:
-            place = person + people * jnp.arange(rows)[:, None]
-            return jnp.where(gaps.mask, place, rows * people).reshape(-1)
+            index = person + people * jnp.arange(rows)[:, None]
+            return jnp.where(gaps.mask, index, rows * people).reshape(-1)
 
         first, second = node(gaps.first), node(gaps.second)
         senders, receivers = jnp.concatenate([first, second]), jnp.concatenate([second, first])
@@ -172,22 +175,31 @@ class GNN2018(nnx.Module):
         h = self.pass_messages(jnp.concatenate(message, axis=-1), position, senders, receivers)
 
         h = self.dropout(h[:-1].reshape(rows, people, -1))
-        number = batch.tokens - FIRST_ENTITY
-        told = (number[..., None] == jnp.arange(people)).any(axis=1)  # [B, P]
-        total = jnp.einsum("bp,bph->bh", told.astype(h.dtype), h)
-        story = total / jnp.maximum(told.sum(axis=1, keepdims=True), 1)
-        asked = h[jnp.arange(rows)[:, None], batch.query]  # [B, 2, H]
-        return self.readout(story, asked[:, 0], asked[:, 1])
+        person = batch.tokens - FIRST_ENTITY
+        mentioned = (person[..., None] == jnp.arange(people)).any(axis=1)  # [B, P]
+        total = jnp.einsum("bp,bph->bh", mentioned.astype(h.dtype), h)
+        story = total / jnp.maximum(mentioned.sum(axis=1, keepdims=True), 1)
+        query = h[jnp.arange(rows)[:, None], batch.query]  # [B, 2, H]
+        return self.readout(story, query[:, 0], query[:, 1])
 
     def positions(self, rows: int) -> jax.Array:
-        """The position of every node (equation 1): a person's own, and what all share."""
+        """Position vectors of all nodes (equation 1), [B P + 1, own + shared position]."""
         own = jnp.tile(self.own_position.table[...], (rows, 1))
         own = jnp.pad(own, ((0, 1), (0, 0)))
         shared = jnp.broadcast_to(self.shared_position[...], (len(own), self.shared_position.size))
         return jnp.concatenate([own, shared], axis=-1)
 
     def pass_messages(self, message, position, senders, receivers) -> jax.Array:
-        """Message [edges, ...], position [nodes, ...] -> states of the nodes [nodes, H]."""
+        """Final node states.
+
+        Args:
+          message: [messages, D + 2 * position dimension].
+          position: [nodes, position dimension].
+          senders, receivers: nodes, [messages].
+
+        Returns:
+          [nodes, H].
+        """
         nodes = len(position)
         h = c = jnp.zeros((nodes, self.node))
         if not self.attends:
@@ -206,5 +218,5 @@ class GNN2018(nnx.Module):
         return h
 
     def gates(self, message, weight, receivers, nodes: int) -> jax.Array:
-        """What the weighted messages add to the gates of their receivers. -> [nodes, 4 H]."""
+        """Contribution of the weighted messages to the receivers' LSTM gates, [nodes, 4 H]."""
         return self.inputs(jraph.segment_sum(message * weight[:, None], receivers, nodes))

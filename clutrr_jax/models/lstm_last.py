@@ -1,4 +1,4 @@
-"""The BiLSTM whose last states stand for the story: of the papers of 2019 and, smaller, of 2018.
+"""BiLSTM that represents a story by the last state of each direction.
 
 Shapes: B stories, T tokens, H hidden dimension.
 """
@@ -17,8 +17,11 @@ CONFIG_2018 = CONFIG | {"hidden": 50}  # Sinha et al. 2018, section 4
 
 
 class BiLSTMLast(nnx.Module):
-    """A story is the last state of each direction, a person the mean of the states at his mentions
-    (Sinha et al. 2018, section 3.2, and 2019, appendix 1.1)."""
+    """Bidirectional LSTM over the story (Sinha et al. 2018, section 3.2, and 2019, appendix 1.1).
+
+    The story vector is the last state of each direction; the vector of a person is the mean of the
+    states at their mentions.
+    """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.reader = reader.Reader(config, sizes, rngs=rngs)
@@ -31,7 +34,7 @@ class BiLSTMLast(nnx.Module):
         x = self.reader(batch.tokens, batch.mask)  # [T, B, 2H]
         hidden = self.reader.width // 2
         last = jnp.maximum(batch.mask.sum(axis=1) - 1, 0)  # [B]
-        forward = x[last, jnp.arange(len(last)), :hidden]  # after the last word, not the padding
+        forward = x[last, jnp.arange(len(last)), :hidden]  # at the last token before padding
         backward = x[0, :, hidden:]
         story = jnp.concatenate([forward, backward], axis=-1)
         return self.readout(story, *reader.query_states(batch, x))

@@ -1,6 +1,7 @@
-"""MAC: attention over the words, steered step by step by attention over the question.
+"""MAC network: repeated attention over the words, controlled by attention over the question.
 
-Shapes: B stories, T tokens, D dimension of control, memory and words (twice the BiLSTM's hidden).
+Shapes: B stories, T tokens, D dimension of control, memory and words, which is twice the hidden
+dimension of the BiLSTM.
 """
 
 import jax
@@ -16,14 +17,17 @@ from clutrr_jax.models.common import Readout
 CONFIG = reader.CONFIG | {
     "readout": 200,
     "iterations": 6,
-    "dropout_mac": 0.2,  # of what the memory gives, of what is read and of what is written
+    "dropout_mac": 0.2,  # of the memory, of its projection and of the retrieved words
 }
 
 
 class MAC(nnx.Module):
-    """Compositional attention network (Hudson and Manning 2018). The question is the two asked
-    people, the same projection of it enters every iteration, and the words are the states of a
-    BiLSTM; the last memory is the story (Sinha et al. 2019, appendix 1.1)."""
+    """Compositional attention network (Hudson and Manning 2018), as in Sinha et al. 2019, appendix
+    1.1.
+
+    The question is the pair of query people, and every iteration uses the same projection of it.
+    The words are the states of a BiLSTM. The last memory is the story vector.
+    """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.iterations = config.iterations
@@ -33,7 +37,7 @@ class MAC(nnx.Module):
         def linear(inputs: int, use_bias: bool = True) -> nnx.Linear:
             return nnx.Linear(inputs, dim, use_bias=use_bias, rngs=rngs)
 
-        self.first = nnx.Param(jnp.zeros((2, dim)))  # control and memory before any step
+        self.first = nnx.Param(jnp.zeros((2, dim)))  # initial control and memory
         self.question = linear(2 * dim)
         self.control = linear(2 * dim)
         self.attend_question = nnx.Linear(dim, 1, use_bias=False, rngs=rngs)
@@ -54,26 +58,27 @@ class MAC(nnx.Module):
         words, mask = x.swapaxes(0, 1), batch.mask  # [B, T, D], [B, T]
         control, memory = jnp.broadcast_to(self.first[...][:, None], people.shape)
         for _ in range(self.iterations):
-            control = self.steer(control, question, people)
-            key = self.dropout(self.read(control, self.dropout(memory)))
+            control = self.next_control(control, question, people)
+            key = self.dropout(self.word_key(control, self.dropout(memory)))
             score = jnp.where(mask, jnp.einsum("btd,bd->bt", words, key), -1e9)
             weight = nnx.softmax(score) * mask
             found = jnp.einsum("bt,btd->bd", weight, words)
             memory = self.write(jnp.concatenate([self.dropout(found), memory], axis=-1))
         return self.readout(memory, *people)
 
-    def steer(self, control: jax.Array, question: jax.Array, people: jax.Array) -> jax.Array:
-        """The next control: attention over the asked people. [B, D] twice, [2, B, D] -> [B, D]."""
-        wanted = self.control(jnp.concatenate([control, question], axis=-1))
-        weight = nnx.softmax(self.attend_question(wanted * people), axis=0)  # [2, B, 1]
+    def next_control(self, control: jax.Array, question: jax.Array, people: jax.Array) -> jax.Array:
+        """Attention over the query people: [B, D], [B, D], [2, B, D] -> [B, D]."""
+        query = self.control(jnp.concatenate([control, question], axis=-1))
+        weight = nnx.softmax(self.attend_question(query * people), axis=0)  # [2, B, 1]
         return (weight * people).sum(axis=0)
 
-    def read(self, control: jax.Array, memory: jax.Array) -> jax.Array:
-        """The vector whose product with a word is the word's score.
+    def word_key(self, control: jax.Array, memory: jax.Array) -> jax.Array:
+        """Vector whose dot product with a word is the attention score of the word.
 
-        The paper scores word w by a . (control * [I A + w C]) with I = (memory M) * (w W), which is
-        linear in w: w . (W ((memory M) * (A u)) + C u) with u = a * control. So each iteration has
-        one product with the words instead of three matrices times each. [B, D], [B, D] -> [B, D].
+        The read unit of the paper scores word w by a . (control * [I A + w C]) with
+        I = (memory M) * (w W). This is linear in w: w . (W ((memory M) * (A u)) + C u) with
+        u = a * control. An iteration then needs one product with each word instead of three
+        matrix products. [B, D], [B, D] -> [B, D].
         """
         u = self.attend_words[...] * control
         return self.word(self.memory(memory) * self.combine_memory(u)) + self.combine_word(u)

@@ -1,6 +1,6 @@
-"""A differentiable prover: what everybody is to everybody, composed by learned rules.
+"""Differentiable prover that composes the relations of all pairs of people by learned rules.
 
-Shapes: B stories, P people of the largest, R relations, E facts.
+Shapes: B stories, P people of the largest story, R relations, N nodes.
 """
 
 import jax
@@ -11,66 +11,68 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 
 CONFIG = {
-    "rounds": 6,  # at most; a story of n people needs n - 1 for certain, and seldom so many
-    "unknown": 3.0,  # logit of "nothing follows" at the start: about half the mass
-    "scale": 3.0,  # logits are this times the parameters: Adam's steps are larger by as much
-    "floor": 1e-4,  # share of the answer that goes to all relations alike
-    # Longer training only adds rules that explain a stray label or a bracketing without a proof.
+    "rounds": 6,  # at most; n - 1 always suffice for a story of n people, and fewer usually do
+    "unknown_logit": 3.0,  # initial logit of "no relation follows": about half of the probability
+    "scale": 3.0,  # logits are parameters times this, which makes Adam's steps larger
+    "floor": 1e-4,  # fraction of the predicted probability that is spread evenly over all relations
+    # Longer training only adds rules that explain single wrong labels or bracketings that prove
+    # nothing.
     "train": {"learning_rate": 3e-2, "epochs": 2},
 }
 
 
 class Prover(nnx.Module):
-    """A soft CKY over the graph: every bracketing of every chain of facts at once, in the spirit of
-    the conditional theorem provers (Minervini et al. 2020, arXiv 2007.06477).
+    """Soft CKY parser that applies learned rules to every bracketing of every chain of facts at
+    once, similar to conditional theorem provers (Minervini et al. 2020, arXiv 2007.06477).
 
-    The state of a pair of people is a distribution over relations and "unknown". A round sets
-    (X, Y) to what the rules make of (X, Z) and (Z, Y), averaged over all Z, each weighted by how
-    sure it is: by its squared mass, so that neither "unknown" nor a mass spread over many relations
-    counts. What is stated stays as it is.
+    The state of a pair of people is a distribution over relations and "unknown". Each round sets
+    the state of (X, Y) to the composition of (X, Z) and (Z, Y) under the rules, averaged over all
+    Z. The weight of Z is the sum of the squared probabilities of its relations, which is small for
+    "unknown" and for distributions over many relations. Stated facts do not change.
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         relations = sizes.relations
         self.rounds, self.scale, self.floor = config.rounds, config.scale, config.floor
         start = jnp.zeros((relations, relations, relations + 1))
-        self.table = nnx.Param(start.at[..., -1].set(config.unknown / config.scale))
+        self.table = nnx.Param(start.at[..., -1].set(config.unknown_logit / config.scale))
 
     def rules(self) -> jax.Array:
-        """[R, R, R]: the chance that `first, second -> head`; what is missing to 1 is unknown."""
+        """Probabilities of the rules `first, second -> head`, [R, R, R]. A sum over heads below 1
+        leaves the rest to "unknown"."""
         return learned_rules(self.table[...], self.scale)
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Log-probabilities of the relations, [B, R]."""
-        facts, place = pair_states(batch, self.table.shape[0])  # [B, P, P, R], [N]
-        first, second = place[batch.globals["query"][:-1]].T
+        facts, position = pair_states(batch, self.table.shape[0])  # [B, P, P, R], [N]
+        first, second = position[batch.globals["query"][:-1]].T
         return self.reason(facts, batch.n_node[:-1], first, second)
 
     def reason(
         self, facts: jax.Array, people: jax.Array, first: jax.Array, second: jax.Array
     ) -> jax.Array:
-        """Log-probabilities of what the second person is to the first, [B, R].
+        """Log-probabilities of the relation of the second query person to the first, [B, R].
 
         Args:
-          facts: what is known of each pair, at most 1 in all for each, [B, P, P, R].
-          people: how many each story has, [B].
-          first, second: their numbers within the story, [B].
+          facts: [B, P, P, R] probability of each fact; the sum over relations is at most 1.
+          people: [B] number of people of each story.
+          first, second: [B] position of the query people within the story.
         """
         rules = self.rules()
         relations, size = len(rules), facts.shape[1]
-        # What may be derived: what is not known, and of nobody to himself.
+        # Probability that is left for derived relations; no relation of a person to themselves.
         unknown = 1 - facts.sum(axis=-1, keepdims=True)
         unknown *= ~jnp.eye(size, dtype=bool)[..., None]
         rounds = people[:, None, None, None] - 1
 
         @jax.checkpoint
-        def round_(state: jax.Array, number: jax.Array) -> tuple[jax.Array, None]:
-            """StoryArrays that have had their rounds stay, so that padding changes nothing."""
+        def round_(state: jax.Array, index: jax.Array) -> tuple[jax.Array, None]:
             half = jnp.einsum("BXZa,abc->BXZbc", state, rules)
-            by = jnp.einsum("BXZbc,BZYb->BZXYc", half, state)  # what follows by way of Z
-            sure = (by**2).sum(axis=-1, keepdims=True)
-            derived = (by * sure).sum(axis=1) / (sure.sum(axis=1) + 1e-6)
-            return jnp.where(number < rounds, facts + unknown * derived, state), None
+            via = jnp.einsum("BXZbc,BZYb->BZXYc", half, state)  # relation of X and Y derived via Z
+            weight = (via**2).sum(axis=-1, keepdims=True)
+            derived = (via * weight).sum(axis=1) / (weight.sum(axis=1) + 1e-6)
+            # The number of rounds depends on the size of the story alone, not on the padding.
+            return jnp.where(index < rounds, facts + unknown * derived, state), None
 
         state, _ = jax.lax.scan(round_, facts, jnp.arange(min(self.rounds, size - 1)))
         answer = state[jnp.arange(len(state)), first, second]  # [B, R]
@@ -79,23 +81,26 @@ class Prover(nnx.Module):
 
 
 def learned_rules(table: jax.Array, scale: float) -> jax.Array:
-    """Parameters [..., R, R, R + 1] -> chances [..., R, R, R] of `first, second -> head`."""
+    """Probabilities of the rules `first, second -> head` from the parameters:
+    [..., R, R, R + 1] -> [..., R, R, R]."""
     return nnx.softmax(scale * table, axis=-1)[..., :-1]
 
 
 def pair_states(batch: jraph.GraphsTuple, relations: int) -> tuple[jax.Array, jax.Array]:
-    """The stated facts as distributions for every pair of people of each story, [B, P, P, R], zero
-    where nothing is stated; and the place of each node within its story, [N].
+    """Stated facts as distributions over relations, and the position of each node in its story.
 
-    Of several facts of a pair each counts alike. An edge whose relation is not stated is no fact.
+    Several facts about a pair have equal probability. An edge with an unstated relation is ignored.
+
+    Returns:
+      Facts [B, P, P, R], zero for pairs without a stated fact, and positions [N].
     """
     graphs = len(batch.n_node)
     size = batch.globals["people"].shape[1]
-    owner, place = batch.nodes["story"], batch.nodes["place"]
+    owner, position = batch.nodes["story"], batch.nodes["position"]
     facts = jnp.zeros((graphs - 1, size, size, relations))
-    # Out of range, and so dropped: the padding graph, and the edge type of what is not stated.
-    first, second = place[batch.senders], place[batch.receivers]
+    # The padding graph and the edge type of unstated relations are out of range and dropped.
+    first, second = position[batch.senders], position[batch.receivers]
     index = (owner[batch.senders], first, second, batch.edges["relation"])
     facts = facts.at[index].add(1, mode="drop")
     facts *= ~jnp.eye(size, dtype=bool)[..., None]
-    return facts / jnp.maximum(facts.sum(axis=-1, keepdims=True), 1), place
+    return facts / jnp.maximum(facts.sum(axis=-1, keepdims=True), 1), position

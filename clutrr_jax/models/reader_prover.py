@@ -1,6 +1,6 @@
-"""From the text to a graph to an answer: a reader of pairs, and a reasoner over what it reads.
+"""Reader and prover: extracts a graph of facts from the text and reasons over it.
 
-Shapes: B stories, P people of the largest, R relations, F facts.
+Shapes: B stories, P people of the largest story, R relations, F facts.
 """
 
 from typing import Any
@@ -18,37 +18,38 @@ from clutrr_jax.models import edge_transformer, epignn, pair_reader, prover
 from generator.errors import one_of
 
 
-def _own(config: dict) -> dict:
+def _without_train(config: dict) -> dict:
     return {name: value for name, value in config.items() if name != "train"}
 
 
-# What is read is never certain, so that the answer is less certain too; the reader's learning rate
-# is lower than that of a prover alone.
-_PROVER = _own(prover.CONFIG) | {"floor": 0.02, "scale": 45.0}
+# Extracted facts are uncertain, so the predictions are less certain too: a higher floor. A larger
+# scale compensates for the reader's learning rate, which is lower than that of a prover alone.
+_PROVER = _without_train(prover.CONFIG) | {"floor": 0.02, "scale": 45.0}
 CONFIG = pair_reader.CONFIG | {
-    "reasoner": "prover",  # or rules (the 16 of the benchmark, given), epignn, edge_transformer
-    # edge_transformer learned nothing at the rate below; with its own, 5e-4, and clip 1, it did.
-    "gold": 0.0,  # weight of the loss of what is read against the stated facts
-    "price": 2e-3,  # of each rule that the prover learns, to a story that is answered well
+    # prover, rules (the 16 given rules), epignn or edge_transformer. The Edge Transformer does not
+    # learn with the learning rate below; it needs its own, 5e-4, with gradients clipped to norm 1.
+    "reasoner": "prover",
+    "gold": 0.0,  # weight of an additional loss on the stated facts
+    "rule_penalty": 2e-3,  # penalty on the sum of the rules' probabilities, for the prover
     "prover": _PROVER,
     "rules": _PROVER,
-    "epignn": _own(epignn.CONFIG),
-    "edge_transformer": _own(edge_transformer.CONFIG),
+    "epignn": _without_train(epignn.CONFIG),
+    "edge_transformer": _without_train(edge_transformer.CONFIG),
     "train": {"learning_rate": 2e-3},
 }
 BERT_CONFIG = CONFIG | {"folder": "", "people": "hidden"}
-LEAST = 1e-3  # chance of a stated fact below which the loss grows no more
+EPSILON = 1e-3  # added to the probabilities in `fact_loss`, which bounds it
 
 
 class GivenRules(prover.Prover):
-    """The prover with the benchmark's 16 rules; nothing of it is learned."""
+    """Prover with the 16 rules of the benchmark and no parameters."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.rounds, self.floor = config.rounds, config.floor
         self.relations = sizes.relations
 
     def rules(self) -> jax.Array:
-        """[R, R, R]: 1 where `first, second -> head`."""
+        """[R, R, R] 1 for each rule `first, second -> head`."""
         table = np.zeros((self.relations,) * 3, np.float32)
         table[tuple(given_rules().T)] = 1
         return jnp.asarray(table)
@@ -63,16 +64,16 @@ REASONERS = {
 
 
 class ReaderProver(nnx.Module):
-    """Reads the facts off the text, then composes them, as one differentiable program that is
-    trained from answers; with `gold`, from the stated facts too.
+    """Extracts facts from the text and composes them in one differentiable program, which is
+    trained from answers and, with the setting `gold`, also from the stated facts.
 
-    What the text seems to say of the asked pair itself is not used: but in tasks 6 and 7 no story
-    states the answer, and a reader that guesses it would not need to read the rest.
+    Facts extracted for the query pair itself are not used. Except in tasks 6 and 7 no story states
+    the answer, and a reader that guesses it would not need to extract the other facts.
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.gold = config.gold
-        self.price = config.price if config.reasoner == "prover" else 0.0
+        self.rule_penalty = config.rule_penalty if config.reasoner == "prover" else 0.0
         self.reader = pair_reader.PairReader(config, sizes, rngs=rngs)
         reasoner: Any = REASONERS[one_of(config, "reasoner", *REASONERS)]
         self.reasoner = reasoner(config[config.reasoner], sizes, rngs=rngs)
@@ -82,81 +83,90 @@ class ReaderProver(nnx.Module):
         return self.answer(batch, self.read(batch))
 
     def read(self, batch: TokenBatch) -> jax.Array:
-        """The extracted graph: the chance of each fact, [B, P, P, R]."""
+        """Extracted graph: probability of each fact, [B, P, P, R]."""
         return self.reader(batch)
 
     def loss(self, batch: TokenBatch) -> jax.Array:
-        """What training minimises, of each story, [B]."""
-        read = self.read(batch)
-        answer = self.answer(batch, read)
-        losses = optax.softmax_cross_entropy_with_integer_labels(answer, batch.target)
-        if self.price:
-            # Rules that explain what was misread are not worth it. At first nothing is answered
-            # well, and no rule is too dear: paid from the start, one of four replicas
-            # missed some of the 16.
-            right = jax.lax.stop_gradient(jnp.exp(-losses))
-            losses += self.price * right**2 * self.reasoner.rules().sum()
+        """Training loss of each story, [B]."""
+        graph = self.read(batch)
+        logits = self.answer(batch, graph)
+        losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch.target)
+        if self.rule_penalty:
+            # Prevents rules that only explain misread facts. The weight starts near 0 and grows
+            # with the probability of the correct answer: with a constant weight, one of four
+            # replicas missed some of the 16 rules.
+            correct = jax.lax.stop_gradient(jnp.exp(-losses))
+            losses += self.rule_penalty * correct**2 * self.reasoner.rules().sum()
         if self.gold:
-            losses += self.gold * stated_loss(batch, read)
+            losses += self.gold * fact_loss(batch, graph)
         return losses
 
-    def answer(self, batch: TokenBatch, read: jax.Array) -> jax.Array:
-        """Relation logits [B, R] from what is read, [B, P, P, R]."""
-        row = jnp.arange(len(read))
+    def answer(self, batch: TokenBatch, graph: jax.Array) -> jax.Array:
+        """Relation logits [B, R] from an extracted graph [B, P, P, R]."""
+        story = jnp.arange(len(graph))
         first, second = (batch.people[:, None] == batch.query[:, :, None]).argmax(axis=-1).T
-        known = read.at[row, first, second].set(0).at[row, second, first].set(0)
+        facts = graph.at[story, first, second].set(0).at[story, second, first].set(0)
         people = (batch.people >= 0).sum(axis=1)
-        return self.reason(known, people, first, second)
+        return self.reason(facts, people, first, second)
 
-    def reason(self, *known: jax.Array) -> jax.Array:
-        """Relation logits [B, R] from facts, numbers of people and the asked pairs."""
-        return self.reasoner.reason(*known)
+    def reason(self, *arguments: jax.Array) -> jax.Array:
+        """Relation logits [B, R]; arguments as in `Prover.reason`."""
+        return self.reasoner.reason(*arguments)
 
 
-class FromGold(ReaderProver):
-    """Reasons over the stated facts as if it had read them: its errors are of reasoning alone."""
+class GoldGraph(ReaderProver):
+    """Reasons over the stated facts instead of extracted ones: all errors are reasoning errors."""
 
     def read(self, batch: TokenBatch) -> jax.Array:
-        """The stated facts, [B, P, P, R], each as likely where several are of the same pair."""
+        """Stated facts [B, P, P, R]. Several facts about a pair have equal probability."""
         size, relations = batch.people.shape[1], self.reader.relations
-        first, second, kind = jnp.moveaxis(batch.facts, -1, 0)  # [B, F]
-        # Out of range, and so dropped: what is no fact, or not stated, or of somebody to himself.
-        kind = jnp.where((kind < 0) | (first == second), relations, kind)
+        first, second, relation = jnp.moveaxis(batch.facts, -1, 0)  # [B, F]
+        # Index R is out of range and dropped: padding, unstated relations (which have index R
+        # already), and facts about a person and themselves.
+        relation = jnp.where((relation < 0) | (first == second), relations, relation)
+        story = jnp.arange(len(first))[:, None]
         facts = jnp.zeros((len(first), size, size, relations))
-        facts = facts.at[jnp.arange(len(first))[:, None], first, second, kind].add(1, mode="drop")
+        facts = facts.at[story, first, second, relation].add(1, mode="drop")
         return facts / jnp.maximum(facts.sum(axis=-1, keepdims=True), 1)
 
 
-class ByRules(ReaderProver):
-    """Composes what it reads by the benchmark's 16 rules: its errors are of reading alone."""
+class RuleReasoning(ReaderProver):
+    """Composes the extracted facts with the 16 given rules: all errors are reading errors."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         super().__init__(config, sizes, rngs=rngs)
         self.given = GivenRules(config.rules, sizes, rngs=rngs)
 
-    def reason(self, *known: jax.Array) -> jax.Array:
-        """As the reasoners' own."""
-        return self.given.reason(*known)
+    def reason(self, *arguments: jax.Array) -> jax.Array:
+        """Relation logits [B, R]; arguments as in `Prover.reason`."""
+        return self.given.reason(*arguments)
 
 
-class GoldByRules(ByRules, FromGold):
-    """Neither reads nor has learned anything: what is left is the ambiguity of the labels."""
+class GoldGraphRuleReasoning(RuleReasoning, GoldGraph):
+    """Composes the stated facts with the 16 given rules: all errors are ambiguous labels."""
 
 
-# The same parameters, with reading or reasoning taken away.
-VARIANTS = {"16 rules": ByRules, "gold graph": FromGold, "gold graph, 16 rules": GoldByRules}
+# Variants with the same parameters that replace the reader, the reasoner or both.
+VARIANTS = {
+    "16 rules": RuleReasoning,
+    "gold graph": GoldGraph,
+    "gold graph, 16 rules": GoldGraphRuleReasoning,
+}
 
 
-def stated_loss(batch: TokenBatch, read: jax.Array) -> jax.Array:
-    """Minus the log of the chance of each stated fact, in all, and of silence where nothing is
-    stated in either direction. Read [B, P, P, R] -> [B]."""
-    relations = read.shape[-1]
-    first, second, kind = jnp.moveaxis(batch.facts, -1, 0)  # [B, F]
-    row = jnp.arange(len(read))[:, None]
-    is_fact = (kind >= 0) & (kind < relations)
-    chance = read[row, first, second, jnp.clip(kind, 0, relations - 1)]
-    stated = -(jnp.log(chance + LEAST) * is_fact).sum(axis=1)
-    open_pair = jnp.ones(read.shape[:3]).at[row, first, second].min(1.0 - is_fact)
-    open_pair *= open_pair.swapaxes(1, 2)
-    silence = jnp.log(1 - read.sum(axis=-1) + LEAST)
-    return stated - (silence * open_pair).sum(axis=(1, 2))
+def fact_loss(batch: TokenBatch, graph: jax.Array) -> jax.Array:
+    """Loss of an extracted graph against the stated facts: [B, P, P, R] -> [B].
+
+    Sum of the negative log-probabilities of all stated facts, and of "no relation" for all pairs
+    without a stated fact in either direction.
+    """
+    relations = graph.shape[-1]
+    first, second, relation = jnp.moveaxis(batch.facts, -1, 0)  # [B, F]
+    story = jnp.arange(len(graph))[:, None]
+    is_fact = (relation >= 0) & (relation < relations)
+    probability = graph[story, first, second, jnp.clip(relation, 0, relations - 1)]
+    stated = -(jnp.log(probability + EPSILON) * is_fact).sum(axis=1)
+    is_unstated = jnp.ones(graph.shape[:3]).at[story, first, second].min(1.0 - is_fact)
+    is_unstated *= is_unstated.swapaxes(1, 2)
+    log_none = jnp.log(1 - graph.sum(axis=-1) + EPSILON)
+    return stated - (log_none * is_unstated).sum(axis=(1, 2))

@@ -17,15 +17,16 @@ CONFIG = reader.CONFIG | {
     "g_layers": 4,
     "f1": 256,
     "f2": 64,
-    "shortest_sentence": 5,  # tokens; what is shorter is read with the sentence after it
+    "shortest_sentence": 5,  # tokens; a shorter sentence is joined with the next one
 }
 
 
 def sentence_ends(tokens: jax.Array, marks: tuple[int, ...], shortest: int) -> jax.Array:
-    """Where a sentence ends: at a mark, if the sentence has at least `shortest` tokens with it.
+    """True at tokens that end a sentence: [B, T] -> bool [B, T].
 
-    As that goes by what stands before, a story of T tokens has at most (T - 1) // shortest + 1
-    sentences, and padding changes nothing. [B, T] -> bool [B, T].
+    A sentence ends at one of the `marks` if it has at least `shortest` tokens up to and including
+    the mark. A story of T tokens therefore has at most (T - 1) // shortest + 1 sentences. The
+    result at a token depends on earlier tokens only, so that padding does not change it.
     """
 
     def step(length, is_mark):
@@ -38,17 +39,20 @@ def sentence_ends(tokens: jax.Array, marks: tuple[int, ...], shortest: int) -> j
 
 
 class RelationNetwork(nnx.Module):
-    """Relation Network (Santoro et al. 2017): f of the sum, over all pairs of sentences, of
-    g(sentence, sentence, question). The BiLSTM reads each sentence by itself, the mean of its
-    states is the sentence, and the two asked people are the question; the readout does not see
-    them again (Sinha et al. 2019, appendix 1.1)."""
+    """Relation Network (Santoro et al. 2017), as in Sinha et al. 2019, appendix 1.1.
+
+    The answer is f(sum of g(sentence 1, sentence 2, question) over all pairs of sentences). The
+    BiLSTM reads each sentence separately, and the mean of its states is the sentence vector. The
+    question is the pair of query people, which the readout does not see again.
+    """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.marks = sizes.sentence_ends
         self.shortest = config.shortest_sentence
         self.reader = reader.Reader(config, sizes, rngs=rngs)
         width = self.reader.width
-        # The first layer of g, in parts: no array of pairs times the concatenated width is built.
+        # First layer of g, split by input, so that no array of all pairs times the concatenated
+        # width is needed.
         self.first = nnx.Linear(width, config.g, use_bias=False, rngs=rngs)
         self.second = nnx.Linear(width, config.g, use_bias=False, rngs=rngs)
         self.question = nnx.Linear(2 * width, config.g, rngs=rngs)
@@ -65,9 +69,9 @@ class RelationNetwork(nnx.Module):
         end = sentence_ends(batch.tokens, self.marks, self.shortest)  # [B, T]
         words = batch.mask & ~end
         x = self.reader(batch.tokens, words)  # [T, B, 2H]
-        number = jnp.cumsum(end, axis=1)  # of a word's sentence
+        index = jnp.cumsum(end, axis=1)  # [B, T] sentence of each token
         sentences = jnp.arange((end.shape[1] - 1) // self.shortest + 1)
-        member = (number[:, None] == sentences[:, None]) & words[:, None]  # [B, S, T]
+        member = (index[:, None] == sentences[:, None]) & words[:, None]  # [B, S, T]
         count = member.sum(axis=-1)  # [B, S]
         mean = member / jnp.maximum(count, 1)[..., None]
         sentence = jnp.einsum("bst,tbh->bsh", mean, x)
@@ -78,7 +82,7 @@ class RelationNetwork(nnx.Module):
         pairs = nnx.relu(left[:, :, None] + self.second(sentence)[:, None])  # [B, S, S, G]
         for layer in self.g:
             pairs = nnx.relu(layer(pairs))
-        real = count > 0
-        both = real[:, :, None] & real[:, None]
-        story = jnp.einsum("bij,bijg->bg", both.astype(pairs.dtype), pairs)
+        is_sentence = count > 0
+        is_pair = is_sentence[:, :, None] & is_sentence[:, None]  # [B, S, S]
+        story = jnp.einsum("bij,bijg->bg", is_pair.astype(pairs.dtype), pairs)
         return self.out(self.dropout(nnx.relu(self.f2(nnx.relu(self.f1(story))))))

@@ -1,6 +1,7 @@
-"""Relational memory core: a recurrent network whose memory is rows that attend to each other.
+"""Relational memory core: a recurrent network with a memory of slots that attend to each other.
 
-Shapes: B stories, T tokens, M slots, D = heads * head size, K heads, F = K queries, keys, values.
+Shapes: B stories, T tokens, M slots, K heads, D = K * head size, F = size of the queries, keys and
+values of all heads together.
 """
 
 import jax
@@ -13,14 +14,14 @@ from clutrr_jax.models.common import Readout
 from clutrr_jax.models.lstm import TokenEmbedding
 from clutrr_jax.models.reader import query_states
 
-# Sinha et al. 2019, appendix 2.2 (one block, and a gate for every unit); dropout 0 there.
+# Sinha et al. 2019, appendix 2.2 (one block, one gate per unit, dropout 0).
 CONFIG = {
     "embedding": 100,
     "slots": 2,
     "head": 192,
     "heads": 4,
     "key": 64,
-    "attention_layers": 3,  # of the perceptron after the attention
+    "attention_layers": 3,  # layers of the MLP after the attention
     "forget_bias": 1.0,
     "input_bias": 0.0,
     "readout": 200,
@@ -30,9 +31,12 @@ CONFIG = {
 
 
 class RMC(nnx.Module):
-    """Relational recurrent network (Santoro et al. 2018, equations 2 to 8), read forwards. The last
-    memory is the story (Sinha et al. 2019, appendix 1.1), the mean of the memories at the mentions
-    of a person the person."""
+    """Relational recurrent network (Santoro et al. 2018, equations 2 to 8) that reads the story
+    forward (Sinha et al. 2019, appendix 1.1).
+
+    The last memory is the story vector. The vector of a person is the mean of the memories at their
+    mentions.
+    """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.slots, self.heads, self.key = config.slots, config.heads, config.key
@@ -58,10 +62,11 @@ class RMC(nnx.Module):
         return self.readout(states[-1], *query_states(batch, states))
 
     def memories(self, tokens: jax.Array, mask: jax.Array) -> jax.Array:
-        """The memory after each token, [T, B] -> [T, B, M D]. Padding leaves it as it is.
+        """Memory after each token: [T, B], [T, B] -> [T, B, M D]. Padding does not change it.
 
-        A slot attends to the slots and to the word; the word attends to nothing, as its row would
-        be dropped. So all that the words give is computed for all steps before the scan.
+        Slots attend to the slots and to the current word. The word itself does not attend, because
+        its output is not used. Keys, values and gate inputs of the words therefore do not depend
+        on the memory and are computed for all steps before the scan.
         """
         words = self.inputs(self.embed(tokens))  # [T, B, D]
         _, key, value = self.split(words)  # [T, B, K, ...]
@@ -82,14 +87,14 @@ class RMC(nnx.Module):
         return states.reshape(len(tokens), batch, -1)
 
     def split(self, rows: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Query, key and value of each head. [..., D] -> three of [..., heads, size]."""
-        every = self.attention_norm(self.attention(rows))  # [..., F]
-        every = every.reshape(*rows.shape[:-1], self.heads, -1)
-        query, key, value = jnp.split(every, (self.key, 2 * self.key), axis=-1)
+        """Query, key and value of each head: [..., D] -> three arrays [..., K, size]."""
+        projected = self.attention_norm(self.attention(rows))  # [..., F]
+        projected = projected.reshape(*rows.shape[:-1], self.heads, -1)
+        query, key, value = jnp.split(projected, (self.key, 2 * self.key), axis=-1)
         return query * self.key**-0.5, key, value
 
     def attend(self, memory: jax.Array, key: jax.Array, value: jax.Array) -> jax.Array:
-        """The slots after one block of attention over them and a word. [B, M, D] -> [B, M, D]."""
+        """Slots after one block of attention over the slots and a word: [B, M, D] -> [B, M, D]."""
         query, own_key, own_value = self.split(memory)  # [B, M, K, ...]
         keys = jnp.concatenate([own_key, key[:, None]], axis=1)  # [B, M + 1, K, ...]
         values = jnp.concatenate([own_value, value[:, None]], axis=1)

@@ -1,0 +1,33 @@
+"""Small settings of all models for the tests."""
+
+from typing import Any
+
+from ml_collections import ConfigDict
+
+from clutrr_jax.models import MODELS
+
+# Settings of any model that has them. Logits are compared closely, hence float32.
+SETTINGS = {
+    "embedding": 8, "hidden": 8, "readout": 12, "layers": 1, "heads": 2, "matmul_dtype": "float32",
+    "node": 8, "edge": 6, "bases": 3, "own_position": 3, "shared_position": 4, "widths": (1, 2, 3),
+    "iterations": 3, "g": 8, "g_layers": 2, "f1": 12, "f2": 8, "head": 6, "key": 4,
+    "attention_layers": 1, "pair": 12, "dim": 8, "widening": 2, "facets": 4, "width": 4,
+    "dropout": 0.3, "word_dropout": 0.3,
+}  # fmt: skip
+OWN = {"edge_transformer": {"layers": 2}} | {
+    name: {"rounds": 2} for name in ("gat", "gcn", "rgcn", "gnn_2018_mean", "gnn_2018_attention")
+}
+
+
+def small_config(name: str, **changes: Any) -> ConfigDict:
+    """Small settings of a model of the registry. `changes` override settings that it has."""
+    return ConfigDict(_shrink(MODELS[name].config, SETTINGS | OWN.get(name, {}) | changes))
+
+
+def _shrink(config: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _shrink(value, values | OWN.get(name, {}))
+        if isinstance(value, dict)
+        else values.get(name, value)
+        for name, value in config.items()
+    }
