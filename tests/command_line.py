@@ -1,0 +1,37 @@
+"""Runs `launch.py` in the process of the tests."""
+
+import io
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import NamedTuple
+
+from launch import main
+
+ROOT = Path(__file__).parent.parent
+
+
+class Done(NamedTuple):
+    """The result of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+def launch(*arguments: str, config: str = "single") -> Done:
+    """Runs launch.py with these arguments and an experiment, by name or path."""
+    file = config if "/" in config else str(ROOT / "experiments" / f"{config}.py")
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            code = main(["launch.py", f"--config={file}", *arguments])
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+def error_of(done: Done) -> str:
+    """Returns the error of a command, which is one line with exit code 2."""
+    assert done.code == 2 and done.err.startswith("error: "), done
+    assert done.err.count("\n") == 1, done.err
+    return done.err.strip()

@@ -1,0 +1,131 @@
+"""A grid on a real Slurm cluster of one node."""
+
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from experiments.grid.slurm import JOB_ID
+from tests.command_line import ROOT
+
+EPOCHS = 60
+SEEDS = (0, 1)
+NAMES = [f"{policy}/gat/{seed}" for policy in ("fixed", "redrawn", "learned") for seed in SEEDS]
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+
+def nodes() -> list[str]:
+    """The nodes of the cluster, if one answers."""
+    if not shutil.which("sinfo"):
+        return []
+    command = ["sinfo", "--noheader", "--Node", "--format=%N"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.split()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path):
+    """Skips the test if there is no cluster of this machine alone. Cancels remaining jobs."""
+    pytest.importorskip("submitit", reason="submitit is not installed")
+    if nodes() != [platform.node().split(".")[0]]:
+        pytest.skip("no Slurm cluster of this machine alone")
+    yield
+    remaining = {path.read_text().strip() for path in tmp_path.glob(f"*/*/*/{JOB_ID}")}
+    subprocess.run(["scancel", "--quiet", *remaining], check=False)
+
+
+def start(workdir: Path) -> subprocess.Popen:
+    command = [
+        sys.executable, "launch.py", "--config=experiments/figure7.py", "--config.scale=smoke",
+        "--config.train.replicas=2", "--config.gat.node=20", f"--config.train.epochs={EPOCHS}",
+        "--config.train.checkpoint_minutes=0.0", "--launcher=slurm", "--slurm.cpus_per_task=1",
+        f"--workdir={workdir}",
+    ]  # fmt: skip
+    # Ctrl-C has to reach the command even if the tests run in the background.
+    accept = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        preexec_fn=accept,
+    )  # fmt: skip
+
+
+def metrics(workdir: Path, name: str) -> list[dict]:
+    path = workdir / name / "gat" / "metrics.jsonl"
+    text = path.read_text() if path.exists() else ""
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
+def wait_until_half_done(workdir: Path, names: list[str]) -> tuple[str, list[dict]]:
+    """Returns the name and metrics of a run that is neither at its start nor near its end."""
+    end = time.monotonic() + 600
+    while time.monotonic() < end:
+        for name in names:
+            lines = metrics(workdir, name)
+            if 3 <= len(lines) < EPOCHS // 2:
+                return name, lines
+        time.sleep(0.05)
+    raise AssertionError("no run was half done within 600 s")
+
+
+def process_of(workdir: Path, name: str) -> int:
+    """Returns the id of the process that executes a run."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_text().split("\0")
+        except OSError:  # it has ended
+            continue
+        if f"--workdir={workdir}" in words and name in words:
+            return int(path.parent.name)
+    raise AssertionError(f"no process of {name}")
+
+
+def test_grid_completes_although_jobs_are_killed_and_preempted(cluster, tmp_path) -> None:
+    first = start(tmp_path)
+    assert first.stdout
+    for _ in NAMES:
+        assert "submitted as job" in first.stdout.readline()
+    first.send_signal(signal.SIGINT)
+    printed = first.communicate(timeout=300)[0]
+    assert first.returncode == 130 and "6 jobs continue" in printed
+    jobs = {name: (tmp_path / name / JOB_ID).read_text().strip() for name in NAMES}
+    assert len(set(jobs.values())) == 6
+
+    second = start(tmp_path)
+    try:
+        killed, before_kill = wait_until_half_done(tmp_path, NAMES)
+        os.kill(process_of(tmp_path, killed), signal.SIGKILL)
+        others = [name for name in NAMES if name != killed]
+        warned, before_warning = wait_until_half_done(tmp_path, others)
+        process = process_of(tmp_path, warned)
+        parent = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+        for of_job in (process, parent):
+            os.kill(of_job, signal.SIGUSR2)  # as Slurm does before it preempts a job
+        printed = second.communicate(timeout=900)[0]
+    finally:
+        second.kill()
+    assert second.returncode == 0, printed
+
+    lines = printed.splitlines()
+    assert not any(": submitted as" in line for line in lines)
+    (resubmitted,) = [line for line in lines if ": resubmitted as" in line]
+    assert resubmitted.startswith(f"{killed}: ")
+    assert f"{warned}: queued, job {jobs[warned]}" in lines
+    for name in NAMES:
+        same_job = (tmp_path / name / JOB_ID).read_text().strip() == jobs[name]
+        assert same_job == (name != killed)
+        assert lines.count(f"{name}: finished") == 1
+    cells = json.loads((tmp_path / "results.json").read_text())["cells"]
+    assert {cell["name"]: cell["state"] for cell in cells} == dict.fromkeys(NAMES, "finished")
+    # The runs resumed: their first epoch is that of their first job.
+    for name, before in ((killed, before_kill), (warned, before_warning)):
+        after = metrics(tmp_path, name)
+        assert [line["epoch"] for line in after] == list(range(1, EPOCHS + 1))
+        assert after[0] == before[0]
