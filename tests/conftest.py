@@ -1,4 +1,4 @@
-"""Data for the tests: small data sets of the project's own generator, and the released ones."""
+"""Fixtures: small generated data sets, the released data sets, a tiny BERT and a browser."""
 
 import os
 import shutil
@@ -12,6 +12,7 @@ from hypothesis import settings
 from ml_collections import ConfigDict
 from selenium import webdriver
 
+from clutrr_jax.data import batching
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.vocabulary import build_vocabulary
 from clutrr_jax.models import MODELS
@@ -20,13 +21,19 @@ from generator.config import Config
 from generator.write import write_dataset
 from tests.tiny_bert import write_bert
 
-# A busy machine is no fault.
+# No deadlines: tests must not fail on a busy machine.
 settings.register_profile("tests", deadline=None)
 settings.load_profile("tests")
 
-# As launch.py does; also where the tests of replicas on several devices need them.
-jax.config.update("jax_num_cpu_devices", 2)
+# The tests compile many small programs and run each of them briefly: without optimization they
+# compile about twice as fast.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
+jax.config.update("jax_num_cpu_devices", 8)  # for the tests of several devices
+batching.MAX_BUCKETS = 2  # each bucket is one more branch to compile
 jax.config.update("jax_compilation_cache_dir", str(Path.home() / ".cache" / "clutrr_jax_tests"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 CHROMIUM = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -56,14 +63,15 @@ def small(small_words) -> Prepared:
 
 @pytest.fixture(scope="session")
 def tiny_bert(small_words, tmp_path_factory) -> Path:
-    """The folder of a random BERT of two layers and 32 dimensions, which knows the words."""
+    """Folder of a random BERT with 2 layers and 32 dimensions, whose vocabulary has all words."""
     words = build_vocabulary(small_words.train, 0).words
     return write_bert(tmp_path_factory.mktemp("bert"), words)
 
 
 @pytest.fixture(scope="session")
 def small_for(small_words, tiny_bert, tmp_path_factory) -> Callable[[str], Prepared]:
-    """The small data as the model of that name reads them, be it as states of `tiny_bert`."""
+    """Function from the name of a model to the small data set as the model reads it: with states
+    of `tiny_bert` for a model of input kind "states"."""
 
     @cache
     def prepared(name: str) -> Prepared:
@@ -79,10 +87,11 @@ def small_for(small_words, tiny_bert, tmp_path_factory) -> Callable[[str], Prepa
 
 @pytest.fixture(scope="session")
 def releases() -> list[Path]:
-    """The six released data sets, where the environment variable CLUTRR_RELEASES says."""
+    """The six released data sets, from the folder that the environment variable CLUTRR_RELEASES
+    names."""
     folder = os.environ.get("CLUTRR_RELEASES")
     if not folder:
-        pytest.skip("CLUTRR_RELEASES is not set: the released data sets are not tested")
+        pytest.skip("CLUTRR_RELEASES is not set")
     found = sorted(Path(folder).glob("data_*.zip"))
     assert len(found) == 6, f"expected the six data_*.zip in {folder}"
     return found
@@ -90,10 +99,10 @@ def releases() -> list[Path]:
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """Headless Chromium; what it complains of is kept as its log "browser"."""
+    """Headless Chromium that keeps console messages in its log "browser"."""
     found = shutil.which("chromium"), shutil.which("chromedriver")
     if not all(found):
-        pytest.skip("no chromium with its chromedriver: the report page is not tried in a browser")
+        pytest.skip("chromium or chromedriver is not installed")
     options = webdriver.ChromeOptions()
     options.binary_location = found[0]
     for flag in (*CHROMIUM, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
