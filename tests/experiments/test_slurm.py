@@ -106,7 +106,7 @@ def test_failed_or_cancelled_run_is_not_resubmitted(step, why, tmp_path: Path) -
     assert set(failed) == {"clean/gat"} and why in failed["clean/gat"]
     assert cluster.submitted == [NAMES]
     assert why in (tmp_path / "clean/gat" / ERROR).read_text()
-    # The same command again tries again and removes the old error.
+    # Running the command again tries again and removes the old error.
     assert run(Simulated(tmp_path, clean=[["GONE"], SUCCESS])) == {}
     assert not (tmp_path / "clean/gat" / ERROR).exists()
 
