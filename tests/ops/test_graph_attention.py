@@ -1,116 +1,111 @@
-"""A layer of graph attention and its gradient against the formulas, differentiated by JAX."""
+"""Graph attention: formulas, plain version and hand-written version agree."""
 
 import jax
 import jax.numpy as jnp
 import jraph
 import numpy as np
+import pytest
 from flax import nnx
-from hypothesis import given
-from hypothesis import strategies as st
-from ml_collections import ConfigDict
 
-from clutrr_jax.models.common import Drawn
-from clutrr_jax.models.gat import CONFIG, GAT, AttentionStep
-from clutrr_jax.ops.graph_attention import attend, elu
+from clutrr_jax.models.gat import GAT, AttentionStep
+from clutrr_jax.ops.graph_attention import graph_attention_fast, graph_attention_reference
+from tests.models.small import small_config
 
-NODES = 5
-TYPES = 5  # the last of them that of the edge from a node to itself
+NODES, TYPES, DIM = 6, 5, 6
+# Duplicate edges, an edge from a node to itself, and no edges at node 4; node 5 is padding.
+# Rows: sender, receiver, type.
+EDGES = tuple(jnp.array([
+    (0, 1, 0), (0, 1, 0), (0, 1, 2), (2, 1, 3), (3, 2, 1), (3, 3, 1), (1, 0, 0), (5, 5, 0),
+    (5, 5, 0),
+]).T)  # fmt: skip
 
 
-def by_the_formulas(step: AttentionStep, x, drawn, edge_table, edges):
-    """Sinha et al. 2019, appendix 1.1, over one list of edges: new values [N, H], and the weight of
-    each edge [N + F, K], those from a node to itself first."""
-    x = jnp.where(drawn.numbers << drawn.shift < drawn.kept, x * 256 / drawn.kept, 0)
-    nodes = jnp.arange(len(x))
-    senders, receivers, types = (
-        jnp.concatenate(pair)
-        for pair in zip((nodes, nodes, jnp.full_like(nodes, TYPES - 1)), edges, strict=True)
+def inputs(heads: int, scale: float) -> list[jax.Array]:
+    """Random node states, kernel, table, edge scores and bias."""
+    shapes = [(NODES, DIM), (DIM, DIM + 2 * heads), (TYPES, DIM), (TYPES, heads), (DIM,)]
+    rng = np.random.default_rng(heads)
+    return [jnp.asarray(scale * rng.normal(size=shape), jnp.float32) for shape in shapes]
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+@pytest.mark.parametrize("scale", [0.3, 3.0])  # 3: most weights of the softmax are close to 0 or 1
+def test_fast_version_equals_reference(heads: int, scale: float) -> None:
+    """Values and gradients. Attention weights are not differentiated."""
+    rng = np.random.default_rng(0)
+    d_state, d_weight = rng.normal(size=(NODES, DIM)), rng.normal(size=(len(EDGES[0]), heads))
+
+    def value_and_gradients(function):
+        def product(*arguments):
+            state, weight = function(*arguments, EDGES)
+            return (state * d_state).sum() + (weight * d_weight).sum(), (state, weight)
+
+        grads, values = jax.jit(jax.grad(product, range(5), has_aux=True))(*inputs(heads, scale))
+        return *values, *grads
+
+    found = value_and_gradients(graph_attention_fast)
+    for a, b in zip(found, value_and_gradients(graph_attention_reference), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5 * max(1, scale**4))
+
+
+def test_reference_equals_formulas() -> None:
+    """One node, for each head: e_ij = LeakyReLU(a . [W x_i, W x_j, U r_ij]), softmax over j, and
+    ELU(sum_j softmax(e)_ij (W x_j + U r_ij) + b) (Velickovic et al. 2018, equations 3 to 5; Sinha
+    et al. 2019, appendix 1.1)."""
+    heads, node = 2, 1
+    step = AttentionStep(DIM, 4, heads, rngs=nnx.Rngs(0))
+    step.bias[...] = jnp.linspace(-1, 1, DIM)
+    rng = np.random.default_rng(0)
+    x, table = rng.normal(size=(NODES, DIM)), rng.normal(size=(TYPES, 4))
+    new, weight = graph_attention_reference(
+        jnp.asarray(x), *step.weights(jnp.asarray(table)), EDGES
     )
-    wx, we = step.node(x), step.edge(edge_table)
-    parts = [wx[receivers], wx[senders], we[types]]
-    # [E, K, 3 H / K] . [3 H / K, K]
-    each_head = [part.reshape(len(types), step.heads, -1) for part in parts]
-    a = jnp.concatenate(jnp.split(step.attend[...], 3, axis=1))
-    score = nnx.leaky_relu((jnp.concatenate(each_head, axis=2) * a.T).sum(axis=2), 0.2)
-    weight = jraph.segment_softmax(score, receivers, len(x))
-    message = (each_head[1] + each_head[2]) * weight[..., None]
-    new = jraph.segment_sum(message, receivers, len(x)).reshape(x.shape) + step.bias[...]
-    return nnx.elu(new), weight
+
+    value, edge = x @ step.node.kernel[...], table @ step.edge.kernel[...]
+    incoming = [(int(j), int(r)) for j, i, r in zip(*EDGES, strict=True) if i == node]
+    assert incoming == [(0, 0), (0, 0), (0, 2), (2, 3)]
+    incoming.append((node, TYPES - 1))
+    expected, weights = [], []
+    for head in range(heads):
+        features = slice(head * DIM // heads, (head + 1) * DIM // heads)
+        a = np.concatenate([step.attend[:, part * heads + head] for part in range(3)])
+        score = np.array([
+            a @ np.concatenate([value[node, features], value[j, features], edge[r, features]])
+            for j, r in incoming
+        ])  # fmt: skip
+        score = np.exp(np.where(score > 0, score, 0.2 * score))
+        softmax = score / score.sum()
+        weights.append(softmax[:-1])
+        total = sum(
+            w * (value[j] + edge[r])[features] for w, (j, r) in zip(softmax, incoming, strict=True)
+        )
+        total = total + step.bias[features]
+        expected.append(np.where(total > 0, total, np.exp(total) - 1))
+    np.testing.assert_allclose(new[node], np.concatenate(expected), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(weight[:4], np.stack(weights, axis=1), rtol=1e-4)
 
 
-def functions(heads: int):
-    """Of parameters, nodes, table of edges and edges: values, weights, and the gradient of the
-    values' product with given numbers; by the formulas, and by hand."""
-    structure, params = nnx.split(AttentionStep(6, 4, heads, rngs=nnx.Rngs(0)))
-
-    def plain(params, x, table, drawn, edges):
-        return by_the_formulas(nnx.merge(structure, params), x, drawn, table, edges)
-
-    def by_hand(params, x, table, drawn, edges):
-        return attend(x, drawn, *nnx.merge(structure, params).weights(table), edges)
-
-    def all_of(function):
-        def product(params, x, table, drawn, edges, wanted):
-            values, weights = function(params, x, table, drawn, edges)
-            return (values * wanted).sum(), (values, weights)
-
-        return jax.jit(jax.grad(product, (0, 1, 2), has_aux=True))
-
-    return params, all_of(plain), all_of(by_hand)
+def test_isolated_node_attends_to_itself_only() -> None:
+    x, kernel, table, edge_score, bias = inputs(2, 1.0)
+    for function in (graph_attention_fast, graph_attention_reference):
+        new, _ = function(x, kernel, table, edge_score, bias, EDGES)
+        alone = jax.nn.elu(x[4] @ kernel[:, :DIM] + table[-1] + bias)
+        np.testing.assert_allclose(new[4], alone, rtol=1e-5, atol=1e-6)
 
 
-FUNCTIONS = {heads: functions(heads) for heads in (1, 3)}
-
-
-@given(
-    ends=st.lists(st.tuples(node := st.integers(0, NODES - 1), node), min_size=9, max_size=9),
-    types=st.lists(st.integers(0, TYPES - 2), min_size=9, max_size=9),
-    heads=st.sampled_from(list(FUNCTIONS)),
-    size=st.sampled_from([0.3, 30.0]),
-    kept=st.sampled_from([128, 179, 255]),
-)
-def test_it_is_what_the_formulas_say_and_so_is_its_gradient(ends, types, heads, size, kept) -> None:
-    """Several edges between the same two nodes and none among them; scores so far apart, too, that
-    only the largest counts."""
-    params, plain, by_hand = FUNCTIONS[heads]
-    rng = np.random.default_rng(ends[0][0])
-    params = jax.tree.map(lambda p: p + rng.normal(size=p.shape).astype(np.float32), params)
-    x, wanted, table = (
-        jnp.asarray(scale * rng.normal(size=shape), jnp.float32)
-        for scale, shape in ((size, (NODES, 6)), (1, (NODES, 6)), (size, (TYPES, 4)))
-    )
-    edges = (*jnp.array(ends, jnp.int32).T, jnp.array(types, jnp.int32))
-    numbers = jnp.asarray(rng.integers(256, size=x.shape), jnp.uint8)
-    drawn = Drawn(numbers, 2 if kept == 128 else 0, kept)
-    right, (expected, all_weights) = plain(params, x, table, drawn, edges, wanted)
-    found, (values, weights) = by_hand(params, x, table, drawn, edges, wanted)
-    np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-4 * size)
-    np.testing.assert_allclose(weights, all_weights[NODES:], rtol=1e-3, atol=1e-5)
-    for mine, other in zip(jax.tree.leaves(found), jax.tree.leaves(right), strict=True):
-        np.testing.assert_allclose(mine, other, rtol=2e-3, atol=2e-4 * size**2)
-
-
-def test_elu_is_that_of_flax_and_so_is_its_gradient() -> None:
-    x = jnp.concatenate([jnp.linspace(-120, 120, 1000), jnp.array([0.0, 1e-6, -1e-6])])
-    np.testing.assert_allclose(elu(x), nnx.elu(x), atol=1e-7)
-    slopes = jax.grad(lambda x: elu(x).sum())(x)
-    np.testing.assert_allclose(slopes, jax.grad(lambda x: nnx.elu(x).sum())(x), atol=1e-6)
-
-
-def test_a_weight_is_shared_by_the_edges_that_end_in_a_node(small) -> None:
-    """Whatever runs against a fact ends elsewhere: the two directions have weights of their own."""
-    config = ConfigDict(CONFIG | {"node": 20, "directions": "both"})
-    model = GAT(config, small.sizes, rngs=nnx.Rngs(0))
-    senders, receivers = jnp.array([0, 1, 1]), jnp.array([1, 2, 2])
+def test_attention_weights_sum_over_the_edges_of_a_receiver(small) -> None:
+    """With messages in both directions, those against a fact end in another node and have weights
+    of their own."""
+    model = GAT(small_config("gat", directions="both"), small.sizes, rngs=nnx.Rngs(0))
+    model.eval()
     batch = jraph.GraphsTuple(
         nodes={"entity": jnp.array([3, 4, 5])},
         edges={"relation": jnp.array([0, 1, 1])},
-        senders=senders,
-        receivers=receivers,
+        senders=jnp.array([0, 1, 1]),
+        receivers=jnp.array([1, 2, 2]),
         n_node=jnp.array([3]),
         n_edge=jnp.array([3]),
         globals={},
     )
-    first, second, third, *back = model._people(batch)[1]
+    first, second, third, *back = model._propagate(batch)[1]
     assert 0 < first < 1 and second == third and second + third < 1
     assert len(back) == 3 and back[1] == back[2] and back[0] != first

@@ -1,0 +1,109 @@
+"""The programs of training and prediction lower for accelerators, on a machine that has none."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from ml_collections import ConfigDict
+
+from clutrr_jax.data import batching
+from clutrr_jax.models import MODELS
+from clutrr_jax.ops import graph_attention, lstm, triangular_attention
+from clutrr_jax.training.replicas import Replicas
+from clutrr_jax.training.state import TrainState
+from clutrr_jax.training.trainer import Trainer
+from tests.models.small import small_config
+from tests.training.small import TRAIN
+
+REPLICAS = 2
+PLATFORMS = ("cuda", "tpu")
+KERNELS = (
+    (graph_attention, "graph_attention_fast"),
+    (lstm, "lstm_fast"),
+    (triangular_attention, "triangular_attention_fast"),
+)
+
+
+class Lowered(Exception):
+    """Raised instead of running a program, with its text for each platform."""
+
+
+class LoweringReplicas(Replicas):
+    """Vectorized replicas, as on an accelerator, whose programs are lowered instead of run."""
+
+    def __init__(self, count: int):
+        super().__init__(count)
+        self.sequential = False
+
+    def map(self, *arguments: Any, **settings: Any) -> Any:
+        program = super().map(*arguments, **settings)
+
+        def lower(*arguments: Any) -> None:
+            traced = program.trace(*arguments)
+            raise Lowered([traced.lower(lowering_platforms=(p,)).as_text() for p in PLATFORMS])
+
+        return lower
+
+
+def abstract_state(trainer: Trainer) -> TrainState:
+    """Shapes and dtypes of the state of all replicas."""
+
+    def init(key: jax.Array) -> TrainState:
+        params, buffers = trainer.model.init(key)
+        zero, opt_state = jnp.int32(0), trainer.optimizer.init(params)
+        return TrainState(
+            params, buffers, opt_state, params, params, zero, jnp.float32(0), zero, zero
+        )
+
+    return jax.eval_shape(jax.vmap(init), jax.random.split(jax.random.key(0), REPLICAS))
+
+
+@pytest.fixture
+def no_fast_kernels(monkeypatch) -> None:
+    """Selects the plain versions of the kernels, as on an accelerator. Hand-written ones raise."""
+
+    def fail(*arguments: Any) -> None:
+        raise AssertionError("a hand-written kernel is used on an accelerator")
+
+    monkeypatch.setattr("clutrr_jax.ops.use_fast_kernels", lambda: False)
+    for module, name in KERNELS:
+        monkeypatch.setattr(module, name, fail)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_programs_lower_for_accelerators(
+    name: str, small_for, no_fast_kernels, monkeypatch
+) -> None:
+    monkeypatch.setattr(batching, "MAX_BUCKETS", 2)
+    data, spec = small_for(name), MODELS[name]
+    trainer = Trainer(
+        spec,
+        small_config(name),
+        ConfigDict(TRAIN),
+        data.sizes,
+        data.train_stories,
+        LoweringReplicas(REPLICAS),
+    )
+    state = abstract_state(trainer)
+    with pytest.raises(Lowered) as train:
+        trainer.epoch(state, 1)
+    with pytest.raises(Lowered) as prediction:
+        trainer.predict(state.params, state.buffers, data.test_stories)
+    for text in (*train.value.args[0], *prediction.value.args[0]):
+        assert text.startswith("module")
+
+
+def test_hand_written_kernels_run_on_a_cpu(small, monkeypatch) -> None:
+    """The check above can fail: without the switch, the GAT uses its hand-written kernel."""
+
+    def fail(*arguments: Any) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr(graph_attention, "graph_attention_fast", fail)
+    trainer = Trainer(
+        MODELS["gat"], small_config("gat"), ConfigDict(TRAIN), small.sizes, small.train_stories,
+        LoweringReplicas(REPLICAS),
+    )  # fmt: skip
+    with pytest.raises(NotImplementedError):
+        trainer.epoch(abstract_state(trainer), 1)
