@@ -47,10 +47,10 @@ def classify(model: Any, batch: Any) -> tuple[jax.Array, jax.Array]:
 
 
 def test_batches(
-    kind: InputKind, stories: StoryArrays, multiple: int = 1
+    kind: InputKind, stories: StoryArrays, multiple: int = 1, batch_size: int = TEST_BATCH
 ) -> tuple[tuple[Shape, ...], list[np.ndarray]]:
     """Shapes and rows [C, B] of batches that hold every story once, C a multiple of `multiple`."""
-    shapes, buckets = plan_shapes(kind, stories, min(TEST_BATCH, len(stories.target)))
+    shapes, buckets = plan_shapes(kind, stories, min(batch_size, len(stories.target)))
     rows = [chunk(b, s.stories, multiple) for b, s in zip(buckets, shapes, strict=True)]
     return tuple(shapes), rows
 
@@ -65,14 +65,18 @@ def by_story(rows: Sequence[np.ndarray], outputs: Sequence[np.ndarray], count: i
 
 
 def per_story(
-    output: Output, model: nnx.Module, kind: InputKind, stories: StoryArrays
+    output: Output,
+    model: nnx.Module,
+    kind: InputKind,
+    stories: StoryArrays,
+    batch_size: int = TEST_BATCH,
 ) -> Iterator[tuple[int, Any]]:
     """Yields the index of each story and its output of a single model, batch by batch.
 
     Outputs may differ in shape between stories: those of one batch are padded alike.
     """
     graphdef, state = nnx.split(model)
-    for shape, rows in zip(*test_batches(kind, stories), strict=True):
+    for shape, rows in zip(*test_batches(kind, stories, batch_size=batch_size), strict=True):
         for batch in rows:
             outputs = _apply(output, graphdef, shape, state, stories, batch[None])
             for i in np.flatnonzero(batch >= 0):
@@ -88,8 +92,3 @@ def _apply(output, graphdef, shape, state, stories, rows) -> Any:
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def _map_one(output, graphdef, shape, state, stories, rows):
     return map_batches(output, nnx.merge(graphdef, state), stories, [rows], [shape])
-
-
-def accuracy(correct: jax.Array, mask: jax.Array) -> jax.Array:
-    """Fraction of correct predictions among the rows of the mask."""
-    return (correct & mask).sum() / jnp.maximum(mask.sum(), 1)

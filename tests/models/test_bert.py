@@ -376,9 +376,9 @@ def test_states_are_computed_once(small, tiny_bert, tmp_path, monkeypatch) -> No
     monkeypatch.setattr(
         frozen_states,
         "compute_states",
-        lambda encoder, encoded: (
-            computed.append(len(encoded.ids))
-            or np.ones((len(encoded.ids), CONFIG["hidden_size"]), np.float16)
+        lambda encoder, stories: (
+            computed.append(len(stories.tokens))
+            or np.ones((len(stories.tokens), CONFIG["hidden_size"]), np.float16)
         ),
     )
     second = with_states(small, config)

@@ -82,6 +82,8 @@ class Encoder(nnx.Module):
         Padding is on the right. All tokens have type 0, since a story is one segment.
         """
         positions = self.config.first_position + jnp.arange(ids.shape[1])
+        # Batches may be padded beyond the last position.
+        positions = jnp.minimum(positions, self.config.max_position_embeddings - 1)
         x = self.tokens(ids) + self.positions(positions) + self.types(jnp.zeros((), jnp.int32))
         x = self.norm(x)
         for layer in self.layers:

@@ -13,20 +13,19 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import nnx
 from tqdm import tqdm
 
 from clutrr_jax.command import cache_folder
 from clutrr_jax.data.arrays import StoryArrays
-from clutrr_jax.data.batching import MAX_BUCKETS, bucket_bounds, chunk
+from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, UNKNOWN
+from clutrr_jax.evaluation.predict import per_story
 from clutrr_jax.models.pretrained.encoder import Encoder, load_encoder
 from clutrr_jax.models.pretrained.folder import find_folder
 from clutrr_jax.models.pretrained.tokenizer import (
     PEOPLE,
-    EncodedStories,
     encode_stories,
     load_tokenizer,
     single_tokens,
@@ -35,7 +34,7 @@ from generator.errors import InputError, at, one_of
 from generator.files import atomic_write
 from generator.kinship import RELATIONS
 
-BATCH_TOKENS = 1024  # of one encoder call; larger batches do not fit the cache of a CPU core
+BATCH = 16  # stories of one encoder call; larger batches do not fit the cache of a CPU core
 
 
 def with_states(data: Prepared, config: Any) -> Prepared:
@@ -72,11 +71,14 @@ def with_states(data: Prepared, config: Any) -> Prepared:
             )
         words = word_of_token[encoded.ids]
         tokens = np.where(encoded.entity < 0, words, FIRST_ENTITY + encoded.entity)
-        return stories._replace(
+        stories = stories._replace(
             token_start=jnp.asarray(encoded.start[:-1], jnp.int32),
             n_token=jnp.asarray(n_token, jnp.int32),
+            tokens=jnp.asarray(encoded.ids, jnp.int32),
+        )
+        return stories._replace(
             tokens=jnp.asarray(tokens, jnp.int32),
-            states=jnp.asarray(cached_states(encoder, fingerprint, encoded)),
+            states=jnp.asarray(cached_states(encoder, fingerprint, stories)),
         )
 
     return replace(
@@ -91,59 +93,51 @@ def with_states(data: Prepared, config: Any) -> Prepared:
     )
 
 
-def cached_states(encoder: Encoder, fingerprint: bytes, encoded: EncodedStories) -> np.ndarray:
+def cached_states(encoder: Encoder, fingerprint: bytes, stories: StoryArrays) -> np.ndarray:
     """Returns the states of all tokens, float16 [M, H], from the cache folder if they are there.
 
     Args:
       encoder: of hidden dimension H.
       fingerprint: digest of the encoder's files.
-      encoded: stories of M tokens in all.
+      stories: stories whose tokens are token ids of the encoder, M in all.
     """
-    digest = hashlib.sha256(fingerprint + encoded.ids.tobytes() + encoded.start.tobytes())
+    ids, start = np.asarray(stories.tokens), np.asarray(stories.token_start)
+    digest = hashlib.sha256(fingerprint + ids.tobytes() + start.tobytes())
     path = cache_folder() / "bert" / f"{digest.hexdigest()[:32]}.npy"
     try:
         states = np.load(path, mmap_mode="r")
-        shape = (len(encoded.ids), encoder.config.hidden_size)
+        shape = (len(ids), encoder.config.hidden_size)
         if (states.shape, states.dtype) == (shape, np.float16):
             return states
     except (OSError, ValueError, EOFError):  # missing or damaged
         pass
-    states = compute_states(encoder, encoded)
+    states = compute_states(encoder, stories)
     with atomic_write(path) as temporary:
         np.save(temporary, states)
     return states
 
 
-@nnx.jit
-def _encode(encoder: Encoder, ids: jax.Array, mask: jax.Array) -> jax.Array:
-    # Full precision on accelerators too, where the default is lower.
-    with jax.default_matmul_precision("highest"):
-        return encoder(ids, mask).astype(jnp.float16)
-
-
-def compute_states(encoder: Encoder, encoded: EncodedStories) -> np.ndarray:
+def compute_states(encoder: Encoder, stories: StoryArrays) -> np.ndarray:
     """Returns the states of all tokens, float16 [M, H].
 
-    Stories of similar length share a batch, padded to one of `MAX_BUCKETS` lengths.
+    Args:
+      encoder: of hidden dimension H.
+      stories: stories whose tokens are token ids of the encoder, M in all.
     """
-    lengths = np.diff(encoded.start)
-    bounds = bucket_bounds(lengths, MAX_BUCKETS)
-    bucket = np.searchsorted(bounds, lengths)
-    states = np.zeros((len(encoded.ids), encoder.config.hidden_size), np.float16)
-    with tqdm(total=len(lengths), desc="frozen states", unit="story", file=sys.stderr) as bar:
-        for b, bound in enumerate(bounds):
-            rows = np.flatnonzero(bucket == b)
-            for batch in chunk(rows, max(1, min(len(rows), BATCH_TOKENS // bound))):
-                steps = np.arange(bound)
-                mask = (steps < lengths[batch][:, None]) & (batch >= 0)[:, None]  # [B, T]
-                place = (encoded.start[batch][:, None] + steps)[mask]
-                ids = np.zeros(mask.shape, np.int32)
-                ids[mask] = encoded.ids[place]
-                states[place] = np.asarray(_encode(encoder, jnp.asarray(ids), jnp.asarray(mask)))[
-                    mask
-                ]
-                bar.update(int((batch >= 0).sum()))
+    start, count = np.asarray(stories.token_start), np.asarray(stories.n_token)
+    states = np.zeros((len(stories.tokens), encoder.config.hidden_size), np.float16)
+    outputs = per_story(_encode, encoder, "tokens", stories, BATCH)
+    for story, found in tqdm(
+        outputs, total=len(count), desc="frozen states", unit="story", file=sys.stderr
+    ):
+        states[start[story] : start[story] + count[story]] = found[: count[story]]
     return states
+
+
+def _encode(encoder: Encoder, batch: TokenBatch) -> jax.Array:
+    # Full precision on accelerators too, where the default is lower.
+    with jax.default_matmul_precision("highest"):
+        return encoder(batch.tokens, batch.mask).astype(jnp.float16)
 
 
 def _fingerprint(folder: Path) -> bytes:
