@@ -1,4 +1,4 @@
-"""What the text models see of a story: its sentences, who stands beside whom, its last words."""
+"""Laws of the text models: sentences, gaps between mentions, padding, equations of the papers."""
 
 import jax
 import jax.numpy as jnp
@@ -7,25 +7,26 @@ import pytest
 from flax import nnx
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ml_collections import ConfigDict
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.vocabulary import FIRST_ENTITY
 from clutrr_jax.models import MODELS
+from clutrr_jax.models.bilstm import BiLSTMModel
 from clutrr_jax.models.gnn_2018 import AttentionPooling, find_gaps, maximum
 from clutrr_jax.models.mac import MAC
 from clutrr_jax.models.relation_network import sentence_ends
+from tests.models.small import small_config
 
-PEOPLE, END, WORDS = 4, FIRST_ENTITY + 4, 6  # people, then the end of a sentence, then words
+PEOPLE, END, WORDS = 4, FIRST_ENTITY + 4, 6  # ids: people, then a sentence end, then words
 SIZES = Sizes(entities=PEOPLE, tokens=END + WORDS, sentence_ends=(END,))
 WORD = END + 1
 STORIES = st.lists(st.integers(1, END + WORDS - 1), min_size=1, max_size=14)
-TINY = {"embedding": 8, "hidden": 4, "readout": 5, "node": 6, "head": 4, "key": 3, "heads": 2}
+_call = nnx.jit(lambda model, batch: model(batch))
 
 
 def batch_of(stories: list[list[int]], steps: int = 14) -> TokenBatch:
-    """A batch of stories in which the people 0 and 1 are asked."""
+    """Batch of stories with the query pair 0, 1."""
     tokens = np.zeros((len(stories), steps), np.int32)
     for row, story in enumerate(stories):
         tokens[row, : len(story)] = story
@@ -39,54 +40,68 @@ def batch_of(stories: list[list[int]], steps: int = 14) -> TokenBatch:
         target=jnp.zeros(len(stories), jnp.int32),
         row_mask=jnp.ones(len(stories), bool),
         people=jnp.tile(jnp.arange(PEOPLE), (len(stories), 1)),
-        named=jnp.full((len(stories), 0), steps),
+        name_positions=jnp.full((len(stories), 0), steps),
         facts=jnp.full((len(stories), 0, 3), -1),
     )
 
 
-def tiny(name: str, **changes) -> nnx.Module:
-    spec = MODELS[name]
-    own = {key: value for key, value in TINY.items() if key in spec.config}
-    model = spec.model(ConfigDict(spec.config | own | changes), SIZES, rngs=nnx.Rngs(0))
+def make(name: str, **changes) -> nnx.Module:
+    """Small model in evaluation mode."""
+    model = MODELS[name].model(small_config(name, **changes), SIZES, rngs=nnx.Rngs(0))
     model.eval()
     return model
 
 
 @settings(max_examples=30)
 @given(STORIES, st.integers(1, 4))
-def test_sentences_end_at_marks_and_short_ones_join_the_next(story, shortest) -> None:
+def test_sentences_end_at_marks_and_short_ones_are_joined(story, shortest) -> None:
     found = np.asarray(sentence_ends(batch_of([story]).tokens, (END,), shortest))[0]
-    length, wanted = 0, []
+    length, expected = 0, []
     for token in story:
         length += 1
-        wanted.append(token == END and length >= shortest)
-        length = 0 if wanted[-1] else length
-    np.testing.assert_array_equal(found[: len(story)], wanted)
+        expected.append(token == END and length >= shortest)
+        length = 0 if expected[-1] else length
+    np.testing.assert_array_equal(found[: len(story)], expected)
     assert not found[len(story) :].any()
-    first_words = np.flatnonzero([True, *wanted[:-1]])
+    first_words = np.flatnonzero([True, *expected[:-1]])
     assert len(first_words) <= (len(story) - 1) // shortest + 1
 
 
-def test_a_relation_network_reads_each_sentence_by_itself() -> None:
-    """Sentences in another order are the same story, and its pairs are not in an order."""
-    model = tiny("rn")
+def test_relation_network_reads_each_sentence_separately() -> None:
+    """The order of the sentences does not matter."""
+    model = make("rn")
     one = [FIRST_ENTITY, WORD, WORD + 1, WORD + 2, END]
     two = [FIRST_ENTITY + 1, WORD + 3, FIRST_ENTITY + 2, WORD, END]
-    out = model(batch_of([one + two, two + one, one + one, one]))
+    out = _call(model, batch_of([one + two, two + one, one + one, one]))
     np.testing.assert_allclose(out[0], out[1], atol=1e-6)
     assert np.abs(out[0] - out[2]).max() > 1e-4 and np.abs(out[2] - out[3]).max() > 1e-4
 
 
 @pytest.mark.parametrize("name", ["bilstm_last", "rmc"])
-def test_the_last_word_counts_and_the_padding_does_not(name: str) -> None:
-    model, story = tiny(name), [FIRST_ENTITY, WORD, FIRST_ENTITY + 1, WORD + 1]
-    out = model(batch_of([story, [*story[:-1], WORD + 2]]))
+def test_last_word_matters_and_padding_does_not(name: str) -> None:
+    model, story = make(name), [FIRST_ENTITY, WORD, FIRST_ENTITY + 1, WORD + 1]
+    stories = [story, [*story[:-1], WORD + 2]]
+    out = _call(model, batch_of(stories))
     assert np.abs(out[0] - out[1]).max() > 1e-4
-    np.testing.assert_allclose(out, model(batch_of([story, [*story[:-1], WORD + 2]], 5)), atol=1e-6)
+    np.testing.assert_allclose(out, _call(model, batch_of(stories, 5)), atol=1e-6)
+
+
+def test_backward_lstm_starts_at_the_last_word() -> None:
+    """The backward state of the first token depends on the last one, the forward state does not."""
+    model = make("bilstm_mean")
+    assert isinstance(model, BiLSTMModel)
+    story = [FIRST_ENTITY, WORD, FIRST_ENTITY + 1]
+    batch = batch_of([[*story, WORD + 1], [*story, WORD + 2]])
+    layer = model.reader.layers[0]
+    forward, backward = jnp.split(
+        layer(model.reader.embed(batch.tokens.T), batch.mask.T)[0], 2, axis=-1
+    )
+    np.testing.assert_array_equal(forward[0], forward[1])
+    assert (backward[0] != backward[1]).any()
 
 
 def gaps_of(story: list[int]) -> list[tuple[int, int, list[int]]]:
-    """By definition: mentions of two people with words, and nothing but words, between them."""
+    """Gaps by definition: mentions of two people with only words, at least one, between them."""
     found = []
     for i, first in enumerate(story):
         for j in range(i + 2, len(story)):
@@ -97,48 +112,55 @@ def gaps_of(story: list[int]) -> list[tuple[int, int, list[int]]]:
     return sorted(found, key=lambda gap: gap[2])
 
 
+WORD_VECTORS = np.random.default_rng(0).normal(size=(3, 14, 3)).astype("f4")
+POOL = AttentionPooling(3, rngs=nnx.Rngs(0))
+
+
+@jax.jit
+def _pool_gaps(batch: TokenBatch) -> tuple:
+    """Gaps, their words pooled by maximum and by attention, and the score of each word."""
+    gaps, x = find_gaps(batch, SIZES), jnp.asarray(WORD_VECTORS)
+    score = POOL.score(jnp.tanh(POOL.hidden(x)))[..., 0]
+    return gaps, maximum(x, gaps), POOL(x, gaps), score
+
+
 @settings(max_examples=30)
 @given(st.lists(STORIES, min_size=3, max_size=3))
-def test_gaps_hold_the_words_between_two_people_of_a_sentence(stories) -> None:
-    batch = batch_of(stories)
-    gaps = find_gaps(batch, SIZES)
-    x = jax.random.normal(jax.random.key(0), (*batch.tokens.shape, 3))
-    pool = AttentionPooling(3, rngs=nnx.Rngs(0))
-    greatest, mean = np.asarray(maximum(x, gaps)), np.asarray(pool(x, gaps))
-    score = np.asarray(pool.score(jnp.tanh(pool.hidden(x))))[..., 0]
+def test_gaps_are_the_words_between_two_people_in_a_sentence(stories) -> None:
+    gaps, largest, mean, score = jax.tree.map(np.asarray, _pool_gaps(batch_of(stories)))
+    x = WORD_VECTORS
     for b, story in enumerate(stories):
-        wanted = gaps_of(story)
-        assert int(gaps.mask[b].sum()) == len(wanted)
-        for e, (first, second, places) in enumerate(wanted):
+        expected = gaps_of(story)
+        assert int(gaps.mask[b].sum()) == len(expected)
+        for e, (first, second, positions) in enumerate(expected):
             assert (int(gaps.first[b, e]), int(gaps.second[b, e])) == (first, second)
-            words = np.asarray(x[b, places])
-            np.testing.assert_array_equal(greatest[b, e], words.max(axis=0))
-            weight = np.exp(score[b, places])
+            words = x[b, positions]
+            np.testing.assert_array_equal(largest[b, e], words.max(axis=0))
+            weight = np.exp(score[b, positions])
             np.testing.assert_allclose(mean[b, e], weight @ words / weight.sum(), atol=1e-5)
-        assert not greatest[b, len(wanted) :].any() and not mean[b, len(wanted) :].any()
+        assert not largest[b, len(expected) :].any() and not mean[b, len(expected) :].any()
 
 
 @pytest.mark.parametrize("aggregation", ["mean", "attention"])
 @pytest.mark.parametrize("pooling", ["max", "attention"])
-def test_the_graph_of_2018_sees_what_stands_between(aggregation: str, pooling: str) -> None:
-    """Which word, and who of the two comes first; not the words of the sentence's end."""
-    model = tiny("gnn_2018_mean", aggregation=aggregation, pooling=pooling)
+def test_gnn_2018_sees_the_words_between_two_people(aggregation: str, pooling: str) -> None:
+    """The words and the order of the people matter, words after the last mention do not."""
+    model = make("gnn_2018_mean", aggregation=aggregation, pooling=pooling)
     a, b = FIRST_ENTITY, FIRST_ENTITY + 1
-    out = model(batch_of([[a, WORD, b], [a, WORD + 1, b], [b, WORD, a], [a, WORD, b, WORD]]))
+    out = _call(model, batch_of([[a, WORD, b], [a, WORD + 1, b], [b, WORD, a], [a, WORD, b, WORD]]))
     assert np.abs(out[0] - out[1]).max() > 1e-5 and np.abs(out[0] - out[2]).max() > 1e-5
     np.testing.assert_allclose(out[0], out[3], atol=1e-6)
 
 
-def test_the_words_score_in_mac_as_in_its_paper() -> None:
-    """The three steps of Hudson and Manning's read unit, one word at a time."""
-    config = ConfigDict(MODELS["mac"].config | {"hidden": 3})
-    model = MAC(config, SIZES, rngs=nnx.Rngs(0))
+def test_word_scores_of_mac_equal_its_equations() -> None:
+    """Read unit of Hudson and Manning 2018, one word at a time."""
+    model = MAC(small_config("mac", hidden=3), SIZES, rngs=nnx.Rngs(0))
     keys = jax.random.split(jax.random.key(0), 3)
     control, memory, word = (jax.random.normal(key, (5, 6)) for key in keys)
     interaction = model.memory(memory) * (word @ model.word.kernel[...].T)
     both = (
         interaction @ model.combine_memory.kernel[...].T + word @ model.combine_word.kernel[...].T
     )
-    wanted = (control * both) @ model.attend_words[...]
-    got = (word * model.read(control, memory)).sum(axis=-1)
-    np.testing.assert_allclose(got, wanted, atol=1e-5)
+    expected = (control * both) @ model.attend_words[...]
+    found = (word * model.word_key(control, memory)).sum(axis=-1)
+    np.testing.assert_allclose(found, expected, atol=1e-5)

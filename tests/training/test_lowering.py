@@ -9,7 +9,7 @@ from ml_collections import ConfigDict
 
 from clutrr_jax.data import batching
 from clutrr_jax.models import MODELS
-from clutrr_jax.ops import graph_attention, lstm, triangular_attention
+from clutrr_jax.ops import graph_attention, lstm, matmul, triangular_attention
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.state import TrainState
 from clutrr_jax.training.trainer import Trainer
@@ -21,6 +21,7 @@ PLATFORMS = ("cuda", "tpu")
 KERNELS = (
     (graph_attention, "graph_attention_fast"),
     (lstm, "lstm_fast"),
+    (matmul, "matmul_fast"),
     (triangular_attention, "triangular_attention_fast"),
 )
 
