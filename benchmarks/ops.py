@@ -9,15 +9,17 @@ import argparse
 import statistics
 import tempfile
 import time
+from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import jax
 from ml_collections import ConfigDict
 
 from benchmarks import positive_int
 from benchmarks.models import limit_cores
-from clutrr_jax import ops
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.models import MODELS
 from clutrr_jax.training.loop import device_name
@@ -33,6 +35,7 @@ KERNELS = {
     "graph_attention": "gat",
     "lstm": "bilstm_attention",
     "triangular_attention": "edge_transformer",
+    "matmul": "edge_transformer",
 }
 COLUMNS = "{:22}{:20}{:>14}{:>14}{:>9}"
 
@@ -57,29 +60,27 @@ def main(argv: list[str]) -> int:
     print(f"{device_name()}; train stories/s, median of {arguments.repeats} epochs")
     print(COLUMNS.format("kernel", "model", "hand-written", "reference", "ratio"))
     for kernel, name in KERNELS.items():
-        fast, reference = compare(name, data, arguments.repeats)
+        fast, reference = compare(kernel, name, data, arguments.repeats)
         cells = f"{fast:,.0f}", f"{reference:,.0f}", f"{fast / reference:.2f}"
         print(COLUMNS.format(kernel, name, *cells), flush=True)
     return 0
 
 
-def compare(name: str, data: Prepared, repeats: int) -> tuple[float, float]:
-    """Train stories/s of a model with the hand-written kernels, and with the references."""
+def compare(kernel: str, name: str, data: Prepared, repeats: int) -> tuple[float, float]:
+    """Train stories/s of a model with a hand-written kernel, and with its reference."""
+    module = import_module(f"clutrr_jax.ops.{kernel}")
     train = base("benchmarks", "").train
     train.dev_fraction = 0.0
     seconds: dict[bool, list[float]] = {True: [], False: []}
     runs: dict[bool, tuple[Trainer, Any]] = {}
-    default = ops.use_fast_kernels
-    try:
-        for fast in seconds:
-            ops.use_fast_kernels = lambda fast=fast: fast  # type: ignore[misc]
+    reference = getattr(module, f"{kernel}_reference")
+    for fast in seconds:
+        with nullcontext() if fast else patch.object(module, f"{kernel}_fast", reference):
             spec = MODELS[name]
             config, stories = ConfigDict(spec.config), data.train_stories
             trainer = Trainer(spec, config, train, data.sizes, stories, Replicas(1))
             state, _ = jax.block_until_ready(trainer.epoch(trainer.init(), 1))
             runs[fast] = trainer, state
-    finally:
-        ops.use_fast_kernels = default  # type: ignore[misc]
     for epoch in range(2, 2 + repeats):
         for fast, (trainer, state) in runs.items():
             start = time.perf_counter()

@@ -46,11 +46,6 @@ def matmul_linear(dim: int, out: int, dtype: str, *, rngs: nnx.Rngs) -> nnx.Line
     )
 
 
-def matmul(x: jax.Array, kernel: jax.Array, dtype: str) -> jax.Array:
-    """Matrix product [..., I] x [I, O] -> float32 [..., O] of inputs cast to `dtype`."""
-    return jnp.matmul(x.astype(dtype), kernel.astype(dtype), preferred_element_type=jnp.float32)
-
-
 class Messages(NamedTuple):
     """Edges along which messages are sent, [E] each."""
 

@@ -10,7 +10,8 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
-from clutrr_jax.models.common import check_heads, matmul
+from clutrr_jax.models.common import check_heads
+from clutrr_jax.ops.matmul import matmul
 from clutrr_jax.ops.triangular_attention import triangular_attention
 from generator.errors import InputError
 

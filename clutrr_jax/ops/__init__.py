@@ -2,6 +2,7 @@
 
 - `lstm`: recurrence of several LSTMs in one scan
 - `graph_attention`: one layer of graph attention with edge features
+- `matmul`: matrix product in bfloat16 with sums in float32
 - `triangular_attention`: attention over the third person of a pair
 
 Each function runs the hand-written version on a CPU, where it was measured to train faster
