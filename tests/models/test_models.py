@@ -14,7 +14,7 @@ from clutrr_jax.data.arrays import redraw_entities
 from clutrr_jax.data.batching import GRAPHS, Shape, count_names, pack, targets
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.common import MATMUL_DTYPES, Buffer, EntityVectors, matmul
+from clutrr_jax.models.common import Buffer, EntityVectors
 from clutrr_jax.models.functional import ModelDef
 from tests.models.small import small_config
 
@@ -210,17 +210,3 @@ def test_buffers_are_not_trained(name: str, small) -> None:
     leaves = partial(jax.tree.leaves, is_leaf=lambda x: isinstance(x, nnx.Variable))
     assert leaves(params) and all(isinstance(x, nnx.Param) for x in leaves(params))
     assert all(isinstance(x, Buffer) for x in leaves(buffers))
-
-
-@pytest.mark.parametrize("dtype", MATMUL_DTYPES)
-def test_matmul_and_its_gradients_are_float32(dtype: str) -> None:
-    x, kernel = (jax.random.normal(jax.random.key(i), (6, 6)) for i in range(2))
-
-    def value_and_gradients(product):
-        return product(x, kernel), *jax.grad(lambda x, k: product(x, k).sum(), (0, 1))(x, kernel)
-
-    tolerance = 1e-5 if dtype == "float32" else 0.1
-    found = value_and_gradients(lambda x, k: matmul(x, k, dtype))
-    for a, b in zip(found, value_and_gradients(jnp.matmul), strict=True):
-        assert a.dtype == np.float32
-        np.testing.assert_allclose(a, b, atol=tolerance)

@@ -22,6 +22,7 @@ KERNELS = (
     (graph_attention, "graph_attention_fast"),
     (lstm, "lstm_fast"),
     (matmul, "matmul_fast"),
+    (matmul, "matmul_fast"),
     (triangular_attention, "triangular_attention_fast"),
 )
 
