@@ -24,7 +24,7 @@ LANGUAGES = ("paraphrase", "synthetic")
 
 
 class Task(NamedTuple):
-    """Task T.K: noise type T (1 to 7, see `TASKS`) and clause length K."""
+    """Task T.K: noise type T (see `TASKS`) and clause length K."""
 
     noise: int
     k: int

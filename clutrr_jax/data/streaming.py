@@ -123,7 +123,7 @@ class ResampledStories:
         except (EOFError, OSError):
             raise InputError(
                 f"epoch {epoch}: the process that samples the stories has ended (exit code "
-                f"{self._process.wait()}); run the same command to resume"
+                f"{self._process.wait()}), with its error above; run the same command to resume"
             ) from None
         if isinstance(answer, str):
             raise InputError(f"epoch {epoch}: no stories can be sampled: {answer}")

@@ -88,8 +88,8 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
         except InputError as error:  # of a setting of the model
             raise InputError(f"{name}: {error}") from None
         dev_fraction = 0 if resampled else train.dev_fraction
-        stories = int(len(data.train) * (1 - dev_fraction)) * train.replicas
-        state, seconds = train_model(name, trainer, stories, folder, config.tensorboard)
+        stories_per_epoch = int(len(data.train) * (1 - dev_fraction)) * train.replicas
+        state, seconds = train_model(name, trainer, stories_per_epoch, folder, config.tensorboard)
     _evaluate(trainer, state, data, folder)
     of_replicas = {
         "best_epochs": trainer.replicas.gather(state.best_epoch).tolist(),
@@ -97,20 +97,20 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
         "dev_accuracy": trainer.replicas.gather(state.best_accuracy).round(4).tolist(),
     }
     if distributed.is_primary():
-        summary = _summary(trainer, state, seconds, stories) | of_replicas
+        summary = _summary(trainer, state, seconds, stories_per_epoch) | of_replicas
         with atomic_write(finished) as part:
             part.write_text(json.dumps(summary, indent=1) + "\n")
 
 
 def train_model(
-    name: str, trainer: Trainer, stories: int, folder: Path, tensorboard: bool
+    name: str, trainer: Trainer, stories_per_epoch: int, folder: Path, tensorboard: bool
 ) -> tuple[TrainState, list[float]]:
     """Trains the epochs that are left.
 
     Args:
       name: of the model, for the progress bar.
       trainer: model, data and replicas.
-      stories: train stories of an epoch, of all replicas together.
+      stories_per_epoch: of all replicas together.
       folder: of the model.
       tensorboard: whether to write TensorBoard events.
 
@@ -142,7 +142,7 @@ def train_model(
         if resampled:
             line["waited"] = round(resampled.waited, 4)  # seconds, for the stories
         history.append(line)
-        speed = stories / line["seconds"]
+        speed = stories_per_epoch / line["seconds"]
         diverged = trainer.replicas.gather(state.diverged_epoch)
         if is_writer:
             with metrics_file.open("a") as file:
@@ -234,7 +234,7 @@ def _evaluate(trainer: Trainer, state: TrainState, data: Prepared, folder: Path)
 
 
 def _summary(
-    trainer: Trainer, state: TrainState, seconds: list[float], stories: int
+    trainer: Trainer, state: TrainState, seconds: list[float], stories_per_epoch: int
 ) -> dict[str, Any]:
     """Contents of `model.json`."""
     return {
@@ -243,6 +243,6 @@ def _summary(
         "replicas": trainer.train.replicas,
         "seconds": round(sum(seconds), 2),
         # Of the median epoch, as the first one is mostly compilation.
-        "stories_per_second": round(stories / float(np.median(seconds))),
+        "stories_per_second": round(stories_per_epoch / float(np.median(seconds))),
         "device": device_name(),
     }

@@ -17,12 +17,12 @@ class TrainState(NamedTuple):
     params: Any
     buffers: Any  # arrays that are never trained, such as fixed entity embeddings
     opt_state: Any
-    ema_params: Any  # exponential moving average of the parameters: what is evaluated
+    ema_params: Any  # exponential moving average of the parameters, which is evaluated
     best_params: Any  # `ema_params` after the epoch with the best dev accuracy, the latest of ties
     step: jax.Array  # [R] optimizer steps taken
     best_accuracy: jax.Array  # [R]
     best_epoch: jax.Array  # [R] counted from 1; 0 before the first epoch
-    diverged_epoch: jax.Array  # [R] first epoch with a non-finite loss, or 0; frozen from then on
+    diverged_epoch: jax.Array  # [R] epoch with a non-finite loss, after which nothing changes; or 0
 
 
 def create_optimizer(train: Any) -> optax.GradientTransformation:

@@ -1,10 +1,10 @@
 """Training step, training epoch and prediction of one replica, as pure functions.
 
-`Replicas.map` lifts them to all replicas. Random numbers depend on the seed of the replica and the
-index of the epoch and step only, so that replica i of ten equals a run with the same seed alone,
-and a resumed run equals an uninterrupted one.
+They run inside `Replicas.map`, whose axis "data" is the devices that share a batch. Random numbers
+depend on the seed of the replica and the index of the epoch and step only, so that replica i of ten
+equals a run with the same seed alone, and a resumed run equals an uninterrupted one.
 
-Shapes: M microbatches of a batch, b stories of a microbatch.
+Shapes: m microbatches of a batch on this device, b stories of a microbatch.
 """
 
 from dataclasses import dataclass
@@ -92,6 +92,12 @@ def train_step(
     bucket: jax.Array,
 ) -> tuple[TrainState, tuple[jax.Array, jax.Array]]:
     """One optimizer step on a batch of one bucket.
+
+    Args:
+      stories: train stories of this epoch.
+      key: of this epoch; the step is folded in.
+      rows: [m, b] stories of the batch, -1 at padding.
+      bucket: index of its shape.
 
     Returns:
       The new state, and the sum of the losses and the number of stories of the batch. A batch

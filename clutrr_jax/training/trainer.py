@@ -45,6 +45,7 @@ def microbatch_size(train: Any, count: int) -> int:
             f"train.microbatches {train.microbatches}: expected a divisor of train.batch, "
             f"{train.batch}"
         )
+    # A small data set is one batch, rounded up to a multiple of the microbatches.
     return min(train.batch, count + -count % train.microbatches) // train.microbatches
 
 
@@ -79,7 +80,7 @@ class Trainer:
         else:
             shapes, buckets = plan_shapes(spec.kind, stories, size)
         split = split_rows(buckets, replicas.seeds, train.dev_fraction)
-        if resampled:
+        if resampled:  # all new stories are trained on; the dev rows are of the first stories
             rows = [np.tile(bucket, (len(replicas.seeds), 1)) for bucket in resampled.rows]
             split = split._replace(train=rows)
         self.train, self.replicas, self.resampled = train, replicas, resampled

@@ -74,7 +74,8 @@ class Grid:
       trainings: the data sets.
       models: the models of the paper.
       laptop: model -> replicas and epochs that two cores train in about half an hour on released
-        data, or on generated data if none was released.
+        data, or on generated data if none was released. A model that sets its own number of epochs
+        keeps it.
       claims: question -> claims of the paper.
       published: published accuracies by key.
       averages: means over cells by (panel, x).

@@ -234,7 +234,7 @@ def test_a_killed_process_is_one_line(data) -> None:
     with closing(resample("graph", data)) as stories_of:
         stories_of(1)
         stories_of._process.kill()
-        with pytest.raises(InputError, match=r"has ended \(exit code -9\); run the same command"):
+        with pytest.raises(InputError, match=r"has ended \(exit code -9\), with its error above"):
             for epoch in range(2, 10):
                 stories_of(epoch)
 

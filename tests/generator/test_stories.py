@@ -40,6 +40,8 @@ def test_stories_are_consistent(task, shape, seed):
         assert (walk[:, 1:] != walk[:, :-1])[walk[:, 0] >= 0].all()
     both = np.sort(edges, axis=2) == np.sort(stories.query(), axis=1)[:, None]
     assert task.noise in (6, 7) or not (both.all(axis=2) & stated).any()
+    people, facts = Config(seed=seed, **shape).max_size(task)
+    assert present.sum(axis=1).max() <= people and stated.sum(axis=1).max() <= facts
     # People have ids in order of occurrence, distinct names and distinct family members.
     assert (present == (stories.name >= 0)).all() and (present == (stories.family_node >= 0)).all()
     for name in (stories.name, stories.family_node):
