@@ -242,7 +242,7 @@ def _summary(
         "epochs": trainer.train.epochs,
         "replicas": trainer.train.replicas,
         "seconds": round(sum(seconds), 2),
-        # Of the median epoch, as the first one is mostly compilation.
+        # The median epoch, since the first one is mostly compilation.
         "stories_per_second": round(stories_per_epoch / float(np.median(seconds))),
         "device": device_name(),
     }

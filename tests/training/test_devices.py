@@ -16,7 +16,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[] if case == ("gat", 3, 4) else pytest.mark.slow) for case in CASES],
+)
 def test_one_and_eight_devices_train_the_same(case, small, monkeypatch) -> None:
     """Also where the replicas do not divide the devices. Sums may have another order: losses agree
     within 1e-5, and parameters within 1e-4, since Adam divides by small numbers."""
