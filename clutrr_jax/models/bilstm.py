@@ -10,7 +10,7 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models import reader
-from clutrr_jax.models.common import Readout, matmul_linear
+from clutrr_jax.models.common import MatmulLinear, Readout
 from generator.errors import one_of
 
 CONFIG = reader.CONFIG | {"readout": 200}  # Sinha et al. 2019, appendix 2.2
@@ -25,7 +25,7 @@ class BiLSTMModel(nnx.Module):
         self.reader = reader.Reader(config, sizes, rngs=rngs)
         width = self.reader.width
         if self.pooling == "attention":
-            self.key = matmul_linear(width, config.hidden, config.matmul_dtype, rngs=rngs)
+            self.key = MatmulLinear(width, config.hidden, config.matmul_dtype, rngs=rngs)
             self.query = nnx.Linear(2 * width, config.hidden, rngs=rngs)
             self.score = nnx.Linear(config.hidden, 1, use_bias=False, rngs=rngs)
         self.readout = Readout(

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import jraph
 from flax import nnx
 
+from clutrr_jax.ops.matmul import matmul
 from generator.errors import InputError
 
 DIRECTIONS = ("forward", "backward", "both")  # of the messages, relative to the facts
@@ -39,11 +40,16 @@ class EntityEmbedding(nnx.Module):
         return self.table[...][entity]
 
 
-def matmul_linear(dim: int, out: int, dtype: str, *, rngs: nnx.Rngs) -> nnx.Linear:
+class MatmulLinear(nnx.Module):
     """Linear layer without bias that multiplies in `dtype` and sums in float32."""
-    return nnx.Linear(
-        dim, out, use_bias=False, dtype=dtype, preferred_element_type=jnp.float32, rngs=rngs
-    )
+
+    def __init__(self, dim: int, out: int, dtype: str, *, rngs: nnx.Rngs):
+        self.kernel = nnx.Param(nnx.initializers.lecun_normal()(rngs.params(), (dim, out)))
+        self.dtype = dtype
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """[..., dim] -> float32 [..., out]."""
+        return matmul(x, self.kernel[...], self.dtype)
 
 
 class Messages(NamedTuple):
