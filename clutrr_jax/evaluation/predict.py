@@ -77,15 +77,10 @@ def per_story(
     graphdef, state = nnx.split(model)
     for shape, rows in zip(*test_batches(kind, stories, batch_size=batch_size), strict=True):
         for batch in rows:
-            outputs = _apply(output, graphdef, shape, state, stories, batch[None])
+            (outputs,) = _map_one(output, graphdef, shape, state, stories, batch[None])
+            outputs = jax.tree.map(lambda array: np.asarray(array[0]), outputs)
             for i in np.flatnonzero(batch >= 0):
                 yield int(batch[i]), jax.tree.map(lambda array, i=i: array[i], outputs)
-
-
-def _apply(output, graphdef, shape, state, stories, rows) -> Any:
-    """Outputs of one batch, on the host."""
-    (outputs,) = _map_one(output, graphdef, shape, state, stories, rows)
-    return jax.tree.map(lambda array: np.asarray(array[0]), outputs)
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))

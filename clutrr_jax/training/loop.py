@@ -33,7 +33,7 @@ from clutrr_jax.training.state import TrainState, parameter_count, replica_model
 from clutrr_jax.training.tensorboard import Scalars
 from clutrr_jax.training.trainer import Metrics, Trainer, microbatch_size
 from generator.errors import InputError, at
-from generator.files import atomic_write
+from generator.files import write_text
 
 
 def device_name() -> str:
@@ -98,8 +98,7 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
     }
     if distributed.is_primary():
         summary = _summary(trainer, state, seconds, stories_per_epoch) | of_replicas
-        with atomic_write(finished) as part:
-            part.write_text(json.dumps(summary, indent=1) + "\n")
+        write_text(finished, json.dumps(summary, indent=1) + "\n")
 
 
 def train_model(
@@ -209,8 +208,7 @@ def _truncate_metrics(path: Path, last: int) -> list[dict[str, Any]]:
             "last checkpoint; remove the folder to train again"
         )
     if path.exists():
-        with atomic_write(path) as part:
-            part.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        write_text(path, "".join(json.dumps(line) + "\n" for line in lines))
     return lines
 
 

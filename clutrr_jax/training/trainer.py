@@ -92,6 +92,7 @@ class Trainer:
             np.stack([chunk(own, size, replicas.devices_per_group) for own in bucket])
             for bucket in split.dev
         ]
+        self._dev_batches = replicas.place(self._dev_rows, _BATCHES)
         self._target = np.asarray(stories.target)
         self._shortest = int(np.asarray(stories.clause_length).min())
         self._stories = replicas.place(stories, REPLICATED)
@@ -148,7 +149,8 @@ class Trainer:
         shapes, rows = test_batches(self.model.spec.kind, stories, sharing)
         tiled = [np.tile(batches, (len(self.replicas.seeds), 1, 1)) for batches in rows]
         placed = self.replicas.place(stories, REPLICATED)
-        outputs = self._predict(model or self.model, shapes, placed, params, buffers, tiled)
+        batches = self.replicas.place(tiled, _BATCHES)
+        outputs = self._predict(model or self.model, shapes, placed, params, buffers, batches)
         relation, probability = (
             by_story(rows, [output[i] for output in outputs], len(stories.target)) for i in (0, 1)
         )
@@ -162,7 +164,7 @@ class Trainer:
             self._stories,
             state.ema_params,
             state.buffers,
-            self._dev_rows,
+            self._dev_batches,
         )
         correct = total = np.zeros(len(self.replicas.seeds))
         for rows, (relation, _) in zip(self._dev_rows, outputs, strict=True):
@@ -178,7 +180,7 @@ class Trainer:
         stories: StoryArrays,
         params: Any,
         buffers: Any,
-        rows: list[np.ndarray],
+        batches: list[jax.Array],
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Relations and probabilities [R, C, B] of batches of stories, for each shape."""
         key = model.spec.model, shapes
@@ -188,8 +190,7 @@ class Trainer:
                 (REPLICATED, REPLICA, REPLICA, _BATCHES),
                 _BATCHES,
             )
-        placed = self.replicas.place(rows, _BATCHES)
-        outputs = self._predictors[key](stories, params, buffers, placed)
+        outputs = self._predictors[key](stories, params, buffers, batches)
         return jax.tree.map(distributed.gather, outputs)
 
     def _batch_size(self) -> int:
