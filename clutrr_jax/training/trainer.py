@@ -87,6 +87,7 @@ class Trainer:
         self.model = ModelDef(spec, config, sizes, learn_entities=entities == "learned")
         self.optimizer = create_optimizer(train)
         self.program = Program(self.model, self.optimizer, tuple(shapes), train)
+        self._batch_size = size * train.microbatches
         self._train_rows = split.train
         self._dev_rows = [
             np.stack([chunk(own, size, replicas.devices_per_group) for own in bucket])
@@ -116,7 +117,7 @@ class Trainer:
         if self.resampled:
             stories = self.replicas.place(self.resampled(epoch), REPLICATED)
         rows, buckets = epoch_batches(
-            epoch, self.replicas.seeds, self._train_rows, self._batch_size()
+            epoch, self.replicas.seeds, self._train_rows, self._batch_size
         )
         if epoch <= self.train.curriculum:
             longer = np.asarray(stories.clause_length)[rows] > self._shortest
@@ -192,6 +193,3 @@ class Trainer:
             )
         outputs = self._predictors[key](stories, params, buffers, batches)
         return jax.tree.map(distributed.gather, outputs)
-
-    def _batch_size(self) -> int:
-        return self.program.shapes[0].stories * self.train.microbatches
