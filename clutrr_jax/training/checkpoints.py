@@ -102,9 +102,7 @@ class Checkpoints:
         saved = distributed.broadcast(saved)
 
         def restore_leaf(path: Any, leaf: jax.Array) -> jax.Array:
-            array = distributed.put(saved[jax.tree_util.keystr(path)], leaf.sharding)
-            is_key = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-            return jax.random.wrap_key_data(array) if is_key else array
+            return distributed.put(saved[jax.tree_util.keystr(path)], leaf.sharding)
 
         return epoch, jax.tree_util.tree_map_with_path(restore_leaf, template)
 
@@ -141,13 +139,9 @@ class Checkpoints:
 
 
 def _named_arrays(state: Any) -> dict[str, np.ndarray]:
-    """Returns the whole arrays of a state by path. Random keys become their key data."""
-    arrays = {}
-    for path, leaf in jax.tree_util.tree_leaves_with_path(state):
-        if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            leaf = jax.random.key_data(leaf)
-        arrays[jax.tree_util.keystr(path)] = distributed.gather(leaf)
-    return arrays
+    """Returns the whole arrays of a state by path."""
+    leaves = jax.tree_util.tree_leaves_with_path(state)
+    return {jax.tree_util.keystr(path): distributed.gather(leaf) for path, leaf in leaves}
 
 
 def _digests(folder: Path) -> str:
