@@ -17,7 +17,7 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.common import EntityEmbedding, Readout, check_heads
-from clutrr_jax.ops.lstm import lstm
+from clutrr_jax.models.lstm import lstm
 
 # Sizes as in the code of Minervini et al. 2020, which has no dropout.
 CONFIG = {"embedding": 100, "hidden": 100, "readout": 200, "dropout": 0.0}

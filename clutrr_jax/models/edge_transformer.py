@@ -12,7 +12,6 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.common import check_heads
 from clutrr_jax.ops.matmul import matmul
-from clutrr_jax.ops.triangular_attention import triangular_attention
 from generator.errors import InputError
 
 # The authors' code for CLUTRR, without its learning rate schedule.
@@ -23,7 +22,7 @@ CONFIG = {
     "widening": 4,  # of the feed-forward layer
     "dropout": 0.2,
     "matmul_dtype": "bfloat16",  # of the large matrix products; float32 or bfloat16
-    "train": {"learning_rate": 5e-4, "epochs": 20, "grad_clip_norm": 1.0},
+    "train": {"learning_rate": 5e-4, "steps": 2000, "patience": 500, "grad_clip_norm": 1.0},
 }
 
 
@@ -158,3 +157,34 @@ class Layer(nnx.Module):
         wide = nnx.relu(matmul(states, self.wide[...], self.dtype) + self.wide_bias[...])
         narrow = matmul(wide * masks[1], self.narrow[...], self.dtype) + self.narrow_bias[...]
         return states + narrow * masks[2]
+
+
+def triangular_attention(
+    left: jax.Array, right: jax.Array, is_person: jax.Array, heads: int
+) -> jax.Array:
+    """Attention of the pairs (x, y) over third people z (Bergen et al. 2021, equation 2).
+
+    The dot product of the keys of (x, z) and (z, y) scores z; the elementwise product of their
+    values is what z contributes.
+
+    Args:
+      left: [B, X, P, 2 D] keys and values of (x, z).
+      right: [B, P, Y, 2 D] keys and values of (z, y).
+      is_person: [B, P] False at padding.
+      heads: number of heads K, each over its own D / K features.
+
+    Returns:
+      [B, X, Y, D].
+    """
+
+    def split(sides: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """[..., 2 D] -> keys and values, [..., K, D / K] each."""
+        key, value = jnp.split(sides, 2, axis=-1)
+        shape = (*key.shape[:-1], heads, -1)
+        return key.reshape(shape), value.reshape(shape)
+
+    (left_key, left_value), (right_key, right_value) = split(left), split(right)
+    score = jnp.einsum("bxzkd,bzykd->bxyzk", left_key, right_key) / left_key.shape[-1] ** 0.5
+    weight = jax.nn.softmax(jnp.where(is_person[:, None, None, :, None], score, -1e9), axis=3)
+    out = jnp.einsum("bxyzk,bxzkd,bzykd->bxykd", weight, left_value, right_value)
+    return out.reshape(*out.shape[:3], -1)

@@ -1,7 +1,7 @@
 """Graph attention over the facts of a story.
 
 Shapes: N nodes, E edges, B stories, F facts of a story, H = node = message dimension, K heads,
-T edge types.
+T edge types. The last edge type is that of the edge from every node to itself.
 """
 
 import jax
@@ -13,13 +13,15 @@ from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.common import (
     DIRECTIONS,
     EntityEmbedding,
+    Messages,
     Readout,
     check_heads,
     messages,
     pool_people,
 )
-from clutrr_jax.ops.graph_attention import graph_attention, head_columns
 from generator.errors import one_of
+
+SLOPE = 0.2  # negative slope of the leaky ReLU (Velickovic et al. 2018, section 2.1)
 
 # Sizes: Sinha et al. 2019, appendix 2.2. Heads, steps per round, dropout and direction are not in
 # the paper; the authors' code has 3 heads, two steps per round and dropout 0.6.
@@ -34,6 +36,52 @@ CONFIG = {
     "directions": "forward",  # messages run from X to Y of a fact: forward, backward or both
     "entities": True,  # False: every node starts from zero, so that people have no identity
 }
+
+
+def graph_attention(
+    x: jax.Array,
+    kernel: jax.Array,
+    table: jax.Array,
+    edge_score: jax.Array,
+    bias: jax.Array,
+    edges: Messages,
+) -> tuple[jax.Array, jax.Array]:
+    """Every node attends over its incoming edges and the edge from itself; then ELU.
+
+    Args:
+      x: [N, H] node states.
+      kernel: [H, H + 2 K] projects a node to its value (H columns), to its contribution to the
+        scores of its outgoing edges (K) and of its incoming edges (K).
+      table: [T, H] contribution of each edge type to a message.
+      edge_score: [T, K] contribution of each edge type to a score.
+      bias: [H].
+      edges: the edges without those from a node to itself.
+
+    Returns:
+      New node states [N, H], and the attention weight of each edge [E, K].
+    """
+    nodes, dim, heads = len(x), table.shape[1], edge_score.shape[1]
+    own, own_type = jnp.arange(nodes), jnp.full(nodes, len(table) - 1)
+    senders, receivers, types = (
+        jnp.concatenate(pair) for pair in zip(edges, (own, own, own_type), strict=True)
+    )
+    value, outgoing, incoming = jnp.split(x @ kernel, [dim, dim + heads], axis=1)
+    score = jax.nn.leaky_relu(outgoing[senders] + incoming[receivers] + edge_score[types], SLOPE)
+    weight = jraph.segment_softmax(score, receivers, nodes)  # [E + N, K]
+    message = (value[senders] + table[types]).reshape(-1, heads, dim // heads)
+    message = (message * weight[..., None]).reshape(-1, dim)
+    new = jax.nn.elu(jraph.segment_sum(message, receivers, nodes) + bias)
+    return new, weight[: len(edges.senders)]
+
+
+def head_columns(vectors: jax.Array, heads: int) -> jax.Array:
+    """Places one vector per head on the block diagonal: [H / K, n K] -> [H, n K].
+
+    Column i then multiplies only the features of head i modulo K.
+    """
+    dim, columns = vectors.shape
+    own = jnp.arange(columns) % heads == jnp.arange(heads)[:, None]  # [K, n K]
+    return jnp.where(own[:, None], vectors, 0).reshape(heads * dim, columns)
 
 
 class AttentionStep(nnx.Module):

@@ -1,6 +1,6 @@
 """Token embeddings and LSTM layers.
 
-Shapes: B stories, T tokens, D embedding dimension, H hidden dimension.
+Shapes: B stories, T tokens, D embedding dimension, G independent LSTMs, H hidden dimension.
 """
 
 import jax
@@ -10,7 +10,33 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, UNKNOWN
 from clutrr_jax.models.common import EntityEmbedding, MatmulLinear
-from clutrr_jax.ops.lstm import lstm
+
+
+def lstm(inputs: jax.Array, weight: jax.Array, mask: jax.Array) -> jax.Array:
+    """LSTM recurrence (Hochreiter and Schmidhuber 1997) of G independent LSTMs in one scan.
+
+    Args:
+      inputs: [T, G, B, 4H] contribution of the inputs and the bias to the input, forget, cell and
+        output gates, computed for all steps before the scan.
+      weight: [G, H, 4H] from the hidden state to the gates.
+      mask: [T, G, B] 0 at padding, where state and output are zero.
+
+    Returns:
+      Hidden states [T, G, B, H].
+    """
+
+    def step(state, now):
+        hidden, cell = state
+        x, keep = now
+        gates = x + jnp.einsum("gbh,ghk->gbk", hidden, weight)
+        i, f, g, o = jnp.split(gates, 4, axis=-1)
+        cell = nnx.sigmoid(f) * cell + nnx.sigmoid(i) * jnp.tanh(g)
+        cell *= keep[..., None]
+        hidden = nnx.sigmoid(o) * jnp.tanh(cell)
+        return (hidden, cell), hidden
+
+    zero = jnp.zeros((*inputs.shape[1:3], weight.shape[1]), inputs.dtype)
+    return jax.lax.scan(step, (zero, zero), (inputs, mask))[1]
 
 
 def initial_bias(hidden: int) -> jax.Array:

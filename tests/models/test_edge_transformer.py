@@ -1,12 +1,13 @@
-"""The Edge Transformer computes its last layers only where the answer needs them."""
+"""Laws of the Edge Transformer: its last layers, the equation of its attention."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
 
 from clutrr_jax.data.batching import Shape, pack
-from clutrr_jax.models.edge_transformer import EdgeTransformer
+from clutrr_jax.models.edge_transformer import EdgeTransformer, triangular_attention
 from tests.models.small import small_config
 
 
@@ -34,3 +35,25 @@ def test_restricted_layers_equal_layers_at_all_pairs(small, layers: int) -> None
 
     logits = nnx.jit(lambda model: model(batch))(model)
     np.testing.assert_allclose(logits, at_all_pairs(model), atol=1e-5)
+
+
+def test_triangular_attention_equals_formulas() -> None:
+    """Bergen et al. 2021, equation 2, for one pair of each story and head."""
+    sizes, heads, dim = (4, 3), 2, 3  # people of each story, dimension of a head
+    is_person = jnp.arange(4) < jnp.array(sizes)[:, None]
+    left, right = (
+        jax.random.normal(key, (2, 4, 4, 2 * heads * dim))
+        for key in jax.random.split(jax.random.key(0))
+    )
+    found = triangular_attention(left, right, is_person, heads)
+    x, y = 1, 2
+    for story, people in enumerate(sizes):
+        for head in range(heads):
+            features = slice(head * dim, (head + 1) * dim)
+            (key_xz, value_xz), (key_zy, value_zy) = (
+                [part[:people, features] for part in np.split(np.asarray(side), 2, axis=-1)]
+                for side in (left[story, x], right[story, :, y])
+            )
+            weight = np.exp((key_xz * key_zy).sum(axis=-1) / dim**0.5)
+            expected = (weight / weight.sum()) @ (value_xz * value_zy)
+            np.testing.assert_allclose(found[story, x, y, features], expected, atol=1e-5)

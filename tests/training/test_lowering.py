@@ -9,7 +9,7 @@ from ml_collections import ConfigDict
 
 from clutrr_jax.data import batching
 from clutrr_jax.models import MODELS
-from clutrr_jax.ops import graph_attention, lstm, matmul, triangular_attention
+from clutrr_jax.ops import matmul
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.state import TrainState
 from clutrr_jax.training.trainer import Trainer
@@ -18,13 +18,6 @@ from tests.training.small import TRAIN
 
 REPLICAS = 2
 PLATFORMS = ("cuda", "tpu")
-KERNELS = (
-    (graph_attention, "graph_attention_fast"),
-    (lstm, "lstm_fast"),
-    (matmul, "matmul_fast"),
-    (matmul, "matmul_fast"),
-    (triangular_attention, "triangular_attention_fast"),
-)
 
 
 class Lowered(Exception):
@@ -62,21 +55,18 @@ def abstract_state(trainer: Trainer) -> TrainState:
 
 
 @pytest.fixture
-def no_fast_kernels(monkeypatch) -> None:
-    """Selects the plain versions of the kernels, as on an accelerator. Hand-written ones raise."""
+def plain_matmul(monkeypatch) -> None:
+    """Selects the plain matrix product, as on an accelerator. The hand-written one raises."""
 
     def fail(*arguments: Any) -> None:
-        raise AssertionError("a hand-written kernel is used on an accelerator")
+        raise AssertionError("the hand-written matrix product is used on an accelerator")
 
-    monkeypatch.setattr("clutrr_jax.ops.use_fast_kernels", lambda: False)
-    for module, name in KERNELS:
-        monkeypatch.setattr(module, name, fail)
+    monkeypatch.setattr(matmul, "use_fast_matmul", lambda: False)
+    monkeypatch.setattr(matmul, "matmul_fast", fail)
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_programs_lower_for_accelerators(
-    name: str, small_for, no_fast_kernels, monkeypatch
-) -> None:
+def test_programs_lower_for_accelerators(name: str, small_for, plain_matmul, monkeypatch) -> None:
     monkeypatch.setattr(batching, "MAX_BUCKETS", 2)
     data, spec = small_for(name), MODELS[name]
     trainer = Trainer(
@@ -96,16 +86,21 @@ def test_programs_lower_for_accelerators(
         assert text.startswith("module")
 
 
-def test_hand_written_kernels_run_on_a_cpu(small, monkeypatch) -> None:
-    """The check above can fail: without the switch, the GAT uses its hand-written kernel."""
+def test_hand_written_matmul_runs_on_a_cpu(small, monkeypatch) -> None:
+    """The check above can fail: without the switch, the Edge Transformer uses the hand-written
+    matrix product."""
 
     def fail(*arguments: Any) -> None:
         raise NotImplementedError
 
-    monkeypatch.setattr(graph_attention, "graph_attention_fast", fail)
+    monkeypatch.setattr(matmul, "matmul_fast", fail)
     trainer = Trainer(
-        MODELS["gat"], small_config("gat"), ConfigDict(TRAIN), small.sizes, small.train_stories,
+        MODELS["edge_transformer"],
+        small_config("edge_transformer"),
+        ConfigDict(TRAIN),
+        small.sizes,
+        small.train_stories,
         LoweringReplicas(REPLICAS),
-    )  # fmt: skip
+    )
     with pytest.raises(NotImplementedError):
         trainer.epoch(abstract_state(trainer), 1)

@@ -1,10 +1,10 @@
-"""LSTM recurrence: formulas, plain version and hand-written version agree."""
+"""The LSTM recurrence equals its formulas and is zero at padding."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from clutrr_jax.ops.lstm import lstm_fast, lstm_reference
+from clutrr_jax.models.lstm import lstm
 
 STEPS, GROUPS, STORIES, HIDDEN = 5, 2, 3, 4
 # Padding after the story, before it (a reversed story), and in its middle.
@@ -20,27 +20,14 @@ def arguments() -> tuple[jax.Array, jax.Array]:
     return inputs, jax.random.normal(keys[1], (GROUPS, HIDDEN, 4 * HIDDEN))
 
 
-def test_fast_version_equals_reference() -> None:
-    """Values and gradients."""
-    direction = jax.random.normal(jax.random.key(1), (STEPS, GROUPS, STORIES, HIDDEN))
-
-    def value_and_gradients(function):
-        value, backward = jax.vjp(lambda *args: function(*args, MASK), *arguments())
-        return value, *backward(direction)
-
-    found = value_and_gradients(lstm_fast)
-    for a, b in zip(found, value_and_gradients(lstm_reference), strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-5)
-
-
-def test_reference_equals_formulas() -> None:
+def test_lstm_equals_formulas() -> None:
     """Each LSTM and story by itself, one step at a time."""
 
     def sigmoid(x):
         return 1 / (1 + np.exp(-x))
 
     inputs, weight = map(np.asarray, arguments())
-    found = lstm_reference(*arguments(), MASK)
+    found = lstm(*arguments(), MASK)
     for group in range(GROUPS):
         for story in range(STORIES):
             h = c = np.zeros(HIDDEN)
@@ -53,5 +40,5 @@ def test_reference_equals_formulas() -> None:
 
 
 def test_states_are_zero_at_padding() -> None:
-    found = lstm_fast(*arguments(), MASK)
+    found = lstm(*arguments(), MASK)
     assert not found[MASK == 0].any() and found[MASK == 1].all()
