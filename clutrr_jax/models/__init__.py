@@ -24,6 +24,7 @@ from clutrr_jax.models import (
     gnn_2018,
     lstm_last,
     mac,
+    ncrl,
     prover,
     reader_prover,
     relation_network,
@@ -55,6 +56,7 @@ MODELS: dict[str, Spec] = {
     ),
     "edge_transformer": Spec(edge_transformer.EdgeTransformer, "pairs", edge_transformer.CONFIG),
     "epignn": Spec(epignn.EpiGNN, "graph", epignn.CONFIG),
+    "ncrl": Spec(ncrl.NCRL, "graph", ncrl.CONFIG),
     "prover": Spec(prover.Prover, "graph", prover.CONFIG),
     "bilstm_mean": Spec(bilstm.BiLSTMModel, "tokens", bilstm.CONFIG | {"pooling": "mean"}),
     "bilstm_attention": Spec(

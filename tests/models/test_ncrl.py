@@ -1,0 +1,170 @@
+"""Laws of NCRL: its chains of relations, one reduction worked out by hand, training on chains."""
+
+import jax
+import jax.numpy as jnp
+import jraph
+import numpy as np
+import optax
+import pytest
+from flax import nnx
+
+from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.models.ncrl import NCRL, relation_chains, replace, select
+from generator.kinship import NUM_RELATIONS, RELATION_ID
+from tests.models.small import small_config
+
+SIZES = Sizes(entities=20, tokens=30)
+PADDING = 2 * NUM_RELATIONS
+FATHER, MOTHER, SON, SISTER = (RELATION_ID[r] for r in ("father", "mother", "son", "sister"))
+Fact = tuple[int, int, int]  # sender, relation, receiver
+
+
+def graphs(stories: list[list[Fact]], queries: list[tuple[int, int]], people: int):
+    """Batch of stories that all have this number of people, and the padding graph."""
+    nodes, n_edge = len(stories) * people + 1, [len(facts) for facts in stories]
+    facts = np.array([
+        (x + people * i, r, y + people * i) for i, f in enumerate(stories) for x, r, y in f
+    ] + [(nodes - 1, 0, nodes - 1)])  # fmt: skip
+    first = people * np.arange(len(stories))[:, None]
+    query = np.append(first + np.array(queries), [[nodes - 1, nodes - 1]], axis=0)
+    slots = np.append(first + np.arange(people), [[nodes - 1] * people], axis=0)
+    return jraph.GraphsTuple(
+        nodes={"story": jnp.arange(nodes) // people},
+        edges={"relation": jnp.asarray(facts[:, 1])},
+        senders=jnp.asarray(facts[:, 0]),
+        receivers=jnp.asarray(facts[:, 2]),
+        n_node=jnp.array([people] * len(stories) + [1]),
+        n_edge=jnp.array([*n_edge, 1]),
+        globals={"query": jnp.asarray(query), "people": jnp.asarray(slots)},
+    )
+
+
+CHAINS = {
+    "one fact": ([(0, SON, 4)], [SON]),
+    "chain, facts in any order": ([(1, SON, 4), (0, FATHER, 1)], [FATHER, SON]),
+    "fact in the opposite direction": (
+        [(1, FATHER, 0), (1, SON, 4)],
+        [FATHER + NUM_RELATIONS, SON],
+    ),
+    "noise: a dangling fact and a longer chain": (
+        [(0, MOTHER, 1), (1, SISTER, 2), (0, FATHER, 3), (3, SON, 4), (2, SON, 4)],
+        [FATHER, SON],
+    ),
+    "two shortest chains": (
+        [(0, SON, 1), (1, MOTHER, 4), (0, SON, 2), (2, FATHER, 4), (0, SISTER, 3), (3, FATHER, 4)],
+        min([SON, FATHER], [SISTER, FATHER]),
+    ),
+    "cycle": ([(0, SON, 1), (1, FATHER, 0), (1, SISTER, 2), (2, SISTER, 4)], [SON, SISTER, SISTER]),
+    "as long as possible": (
+        [(0, SON, 3), (3, SISTER, 1), (1, MOTHER, 2), (2, SON, 4)],
+        [SON, SISTER, MOTHER, SON],
+    ),
+    "not connected": ([(0, SON, 1), (2, MOTHER, 4)], []),
+    "relation not stated": ([(0, SON, 1), (1, NUM_RELATIONS, 4)], []),
+    "no facts": ([], []),
+}
+
+
+def test_chains_of_hand_worked_stories() -> None:
+    stories, expected = zip(*CHAINS.values(), strict=True)
+    batch = graphs(list(stories), [(0, 4)] * len(stories), people=5)
+    types, length = relation_chains(batch, NUM_RELATIONS)
+    found = {name: row[row < PADDING].tolist() for name, row in zip(CHAINS, types, strict=True)}
+    assert found == dict(zip(CHAINS, expected, strict=True))
+    assert types.shape == (len(CHAINS), 4)
+    assert length.tolist() == [len(chain) for chain in expected]
+
+
+def test_unconnected_query_has_equal_logits_and_no_gradient() -> None:
+    batch = graphs([[(0, SON, 1)], [(0, SON, 2)]], [(0, 2), (0, 2)], people=3)
+    model = NCRL(small_config("ncrl"), SIZES, rngs=nnx.Rngs(0))
+    logits = model(batch)
+    assert (logits[0] == logits[0, 0]).all() and np.ptp(logits[1]) > 1e-3
+    grads = nnx.grad(lambda model: model(batch)[0].sum())(model)
+    assert all((g == 0).all() for g in jax.tree.leaves(grads))
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    return np.exp(x) / np.exp(x).sum()
+
+
+@pytest.mark.parametrize("selected", [0, 1])
+def test_chain_of_three_equals_formulas(selected: int) -> None:
+    """One window of a chain of three is composed, and then the last window is scored."""
+    model = NCRL(small_config("ncrl", embedding=2), Sizes(20, 30, relations=3), rngs=nnx.Rngs(0))
+    rng = np.random.default_rng(selected)
+    for param in jax.tree.leaves(nnx.state(model), is_leaf=lambda x: isinstance(x, nnx.Variable)):
+        param[...] = jnp.asarray(rng.normal(size=param.shape), jnp.float32)
+    table, weight = np.asarray(model.relation[...]), np.asarray(model.weight[...])
+
+    def encode(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        hidden = cell = np.zeros(2)
+        for x in (first, second):
+            gates = np.asarray(model.inputs.kernel.T @ x + model.inputs.bias) + hidden @ weight
+            i, f, g, o = gates.reshape(4, 2)
+            cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
+            hidden = sigmoid(o) * np.tanh(cell)
+        return hidden
+
+    def attend(window: np.ndarray) -> np.ndarray:
+        query = np.asarray(model.query.kernel.T @ window + model.query.bias)
+        keys = np.stack([*table[:3], window]) @ np.asarray(model.key.kernel)
+        return keys @ query / 2**0.5
+
+    a, b, c = table[[1, 5, 0]]  # 5 is the inverse of relation 2
+    windows = [encode(a, b), encode(b, c)]
+    scores = np.stack(windows) @ np.asarray(model.window_score.kernel)[:, 0]
+    # The sign of the scores decides which window is composed.
+    model.window_score.kernel[...] *= 1 if scores.argmax() == selected else -1
+    composed = softmax(attend(windows[selected])) @ np.stack([*table[:3], windows[selected]])
+    last = encode(composed, c) if selected == 0 else encode(a, composed)
+    # Padding is ignored, and a chain of one relation is scored directly.
+    types, length = jnp.array([[1, 5, 0, 6, 6], [4, 6, 6, 6, 6]]), jnp.array([3, 1])
+    found = model.scores(types, length)
+    np.testing.assert_allclose(found, np.stack([attend(last), attend(table[4])]), rtol=1e-4)
+
+
+def test_select_is_one_hot_with_the_gradient_of_the_softmax() -> None:
+    score, value = jnp.array([0.2, 1.0, -3.0]), jnp.array([5.0, 2.0, 1.0])
+    np.testing.assert_array_equal(select(score), [0.0, 1.0, 0.0])
+    grad, expected = (
+        jax.grad(lambda x, f=f: (f(x) * value).sum())(score) for f in (select, nnx.softmax)
+    )
+    np.testing.assert_allclose(grad, expected, rtol=1e-6)
+
+
+def test_replace_is_linear_in_the_windows() -> None:
+    chain = jnp.arange(1.0, 5.0)[None, :, None]  # 1 2 3 4
+    composed = jnp.array([10.0, 20.0, 30.0])[None, :, None]
+    each = [replace(chain, composed, jnp.eye(3)[None, i])[0, :, 0] for i in range(3)]
+    np.testing.assert_array_equal(each, [[10, 3, 4, 0], [1, 20, 4, 0], [1, 2, 30, 0]])
+    weight = jnp.array([0.5, 0.2, 0.3])
+    expected = weight @ jnp.stack(each)
+    np.testing.assert_allclose(replace(chain, composed, weight[None])[0, :, 0], expected, rtol=1e-6)
+
+
+def test_learns_chains() -> None:
+    """Addition of the relations modulo 4: any bracketing gives the answer."""
+    rng = np.random.default_rng(0)
+    length = jnp.asarray(rng.integers(2, 4, 60))
+    types = jnp.asarray(rng.integers(0, 4, (60, 3)))
+    target = (types * (jnp.arange(3) < length[:, None])).sum(axis=1) % 4
+    model = NCRL(small_config("ncrl", embedding=16), Sizes(20, 30, relations=4), rngs=nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, optax.adam(2e-2), wrt=nnx.Param)
+
+    @nnx.jit
+    def step(model: NCRL, optimizer: nnx.Optimizer) -> jax.Array:
+        def loss_fn(model: NCRL) -> tuple[jax.Array, jax.Array]:
+            scores = model.scores(types, length)
+            losses = optax.softmax_cross_entropy_with_integer_labels(scores, target)
+            return losses.mean(), (scores.argmax(axis=-1) == target).mean()
+
+        grads, accuracy = nnx.grad(loss_fn, has_aux=True)(model)
+        optimizer.update(model, grads)
+        return accuracy
+
+    assert max(float(step(model, optimizer)) for _ in range(150)) == 1.0
