@@ -11,7 +11,8 @@
   --config.models=A,B        the models, see the list below
   --config.seed=N            seed of the first replica; replica i has seed N + i
   --config.train.replicas=N  number of replicas, which differ in their seed
-  --config.train.epochs=N    passes over the train stories, unless a model sets its own
+  --config.train.steps=N     optimizer steps at most; a replica stops earlier if it does not improve
+  --config.train.epochs=N    passes over the train stories instead, without stopping early
   --config.gat.dropout=X     a setting of one model
   --config.gat.train.epochs=N  a train setting for one model only
   --config.tensorboard=True  also write TensorBoard event files (needs tensorboardX)

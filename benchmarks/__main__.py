@@ -1,9 +1,10 @@
 """Speed measurements.
 
     python -m benchmarks models      training and test speed of the models, against matmul peak
-    python -m benchmarks ops         hand-written kernels against their references
+    python -m benchmarks ops         the bfloat16 matrix product against its reference
     python -m benchmarks generator   speed of the story generator
     python -m benchmarks reading     time from a data file to padded batches
+    python -m benchmarks selection   rules for choosing the epoch that is tested
 
 Without a name, `models` is run. Each has its own options: `python -m benchmarks NAME --help`.
 """
@@ -13,7 +14,7 @@ from importlib import import_module
 
 from generator.errors import InputError
 
-BENCHMARKS = ("models", "ops", "generator", "reading")
+BENCHMARKS = ("models", "ops", "generator", "reading", "selection")
 
 
 def main(argv: list[str]) -> int:

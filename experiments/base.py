@@ -21,7 +21,10 @@ def base(name: str, models: str) -> ConfigDict:
 
     config.train = ConfigDict({
         "replicas": 10,
-        "epochs": 100,
+        "steps": 10_000,  # at most
+        "patience": 1_000,  # steps without a better dev score after which a replica stops; 0: never
+        "epochs": config_dict.placeholder(int),  # instead of `steps` and `patience`, if it is set
+        "selection": "dev_loss",  # the epoch that is tested; dev_accuracy (as in the paper) or last
         "entities": "redrawn",  # every epoch; fixed (as in the paper) or learned
         "batch": 100,  # stories per step
         "microbatches": 1,  # parts of each batch, which devices can share
@@ -39,7 +42,7 @@ def base(name: str, models: str) -> ConfigDict:
         own = spec.config.get("train", {})
         config[model] = ConfigDict({k: v for k, v in spec.config.items() if k != "train"})
         config[model].train = ConfigDict({
-            name: config_dict.placeholder(type(value)) for name, value in config.train.items()
+            name: config_dict.placeholder(config.train.get_type(name)) for name in config.train
         })  # fmt: skip
         config[model].train.update(own)
     return config

@@ -15,7 +15,7 @@ def get_config():
     config = base("demo", "gat,prover,bilstm_attention")
     config.generate.test_rows = 200
     config.train.replicas = 3
-    config.train.epochs = 80
+    config.gat.train.epochs = 80
     config.bilstm_attention.train.replicas = 1
     config.bilstm_attention.train.epochs = 8
     return config

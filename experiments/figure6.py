@@ -17,7 +17,7 @@ from typing import Any
 from experiments.figure5 import RELEASES, training
 from experiments.grid import claims
 from experiments.grid.definition import Grid, grid_config
-from experiments.grid.published import MODELS_2019
+from experiments.published.clutrr import MODELS_2019
 from generator.config import Config
 from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank, save_bank

@@ -4,8 +4,8 @@
         --config.data=path/to/data_089907f8.zip
 
 Without `--config.data` the stories are generated with the sizes of the paper: 5,000 train stories
-each of k = 2, 3 and 100 test stories each of k = 2..10. The default models with ten replicas and
-100 epochs take over two hours on two cores.
+each of k = 2, 3 and 100 test stories each of k = 2..10. The default models with ten replicas take
+several hours on two cores.
 """
 
 from experiments.base import base

@@ -19,7 +19,7 @@ Expected result: the report compares each cell with the paper and judges the cla
 
 from experiments.grid import claims
 from experiments.grid.definition import MODEL, Average, Grid, Training, grid_config
-from experiments.grid.published import AVERAGES, MODELS_2019, NOISE, TABLE_2, TABLE_3, Robustness
+from experiments.published.clutrr import AVERAGES, MODELS_2019, NOISE, TABLE_2, TABLE_3, Robustness
 
 # The data set of each kind of noise, in the order of NOISE.
 RELEASES = ("data_7c5b0e70", "data_06b8f2a1", "data_523348e6", "data_d83ecc3e")

@@ -12,7 +12,7 @@ Expected result: the text models are far better than in table 3, and above the G
 
 from experiments.grid import claims
 from experiments.grid.definition import Grid, grid_config
-from experiments.grid.published import MODELS_2019, NOISE, TABLE_4
+from experiments.published.clutrr import MODELS_2019, NOISE, TABLE_4
 from experiments.table2 import average, training
 
 

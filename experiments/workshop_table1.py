@@ -18,7 +18,7 @@ from typing import Any
 
 from experiments.grid import claims
 from experiments.grid.definition import MODEL, Average, Grid, Training, grid_config
-from experiments.grid.published import MODELS_2018, WORKSHOP_TABLE_1
+from experiments.published.clutrr import MODELS_2018, WORKSHOP_TABLE_1
 from generator.workshop import command
 
 LENGTHS = range(3, 7)  # k in training and tests

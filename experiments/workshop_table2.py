@@ -12,7 +12,7 @@ Takes a few seconds. Expected result: the published numbers.
 from ml_collections import ConfigDict
 
 from experiments.grid.definition import Counts
-from experiments.grid.published import WORKSHOP_TABLE_2
+from experiments.published.clutrr import WORKSHOP_TABLE_2
 from generator.workshop.paths import count_paths
 
 

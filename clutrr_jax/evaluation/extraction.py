@@ -19,6 +19,7 @@ from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import UNSTATED, Records, by_people
 from clutrr_jax.evaluation.attention import read_arrays
 from clutrr_jax.evaluation.baselines import stated_facts, stated_predicates
+from clutrr_jax.evaluation.learned_rules import gendered
 from clutrr_jax.evaluation.predict import per_story
 from generator.errors import InputError, at
 from generator.kinship import (
@@ -65,7 +66,7 @@ def write_extracted(folder: Path, model: Any, kind: InputKind, data: Prepared) -
     if not hasattr(model, "answer"):
         return
     reasoner: Any = getattr(model, "reasoner", None)
-    rules = np.asarray(reasoner.rules()) if hasattr(reasoner, "rules") else np.zeros(0)
+    rules = gendered(np.asarray(reasoner.rules())) if hasattr(reasoner, "rules") else np.zeros(0)
     people = np.diff(data.test.node_start)
     relation: list[Any] = [None] * len(people)
     probability: list[Any] = [None] * len(people)

@@ -11,7 +11,15 @@ from clutrr_jax.models.prover import learned_rules
 from clutrr_jax.training.checkpoints import Checkpoints
 from generator.errors import InputError, at
 from generator.files import read_json
-from generator.kinship import NUM_RELATIONS, PREDICATE_OF, PREDICATES, RELATIONS
+from generator.kinship import (
+    GENDER_OF,
+    NUM_PREDICATES,
+    NUM_RELATIONS,
+    PREDICATE_OF,
+    PREDICATES,
+    RELATIONS,
+    RULE_TABLE,
+)
 
 # Models with learned rules, and the setting that holds the scale of their parameters.
 PROVERS = {
@@ -23,9 +31,10 @@ THRESHOLD = 0.5  # a rule with a higher probability, averaged over replicas, cou
 
 
 def read_learned(run: Path, model: str = "prover") -> np.ndarray:
-    """Probabilities of the gendered rules `first, second -> head`, [replicas, R, R, R].
+    """Probabilities of the rules `first, second -> head` between Q types, [replicas, Q, Q, Q].
 
-    The parameters are those of each replica's epoch with the best dev accuracy.
+    The types are the predicates, or the relations in a run without `share_genders`. The parameters
+    are those of each replica's selected epoch.
 
     Args:
       run: folder of the run.
@@ -49,11 +58,11 @@ def read_learned(run: Path, model: str = "prover") -> np.ndarray:
         raise InputError(
             f'{at(folder)}: the reasoner "{reasoner}" {reason}, expected the reasoner "prover"'
         )
-    shape = (NUM_RELATIONS, NUM_RELATIONS, NUM_RELATIONS + 1)
     path = "" if model == "prover" else "['reasoner']"
     newest = Checkpoints(folder / "checkpoints").newest()
     table = None if newest is None else newest[1].get(f".best_params{path}['table'].value")
-    if table is None or table.shape[1:] != shape or len(table) < replicas:
+    shapes = [(size, size, size + 1) for size in (NUM_PREDICATES, NUM_RELATIONS)]
+    if table is None or table.shape[1:] not in shapes or len(table) < replicas:
         raise InputError(
             f"{at(folder / 'checkpoints')}: expected a checkpoint of a finished prover"
         )
@@ -64,26 +73,40 @@ def describe(learned: np.ndarray) -> str:
     """Probabilities of the 16 rules, then all other learned rules, as text.
 
     Args:
-      learned: [replicas, R, R, R], see `read_learned`.
+      learned: [replicas, Q, Q, Q], see `read_learned`.
     """
     chance = learned.mean(axis=0)
-    lines = [f"{'chance':>6}  gendered  rule      (mean of {len(learned)} replicas)"]
+    is_gendered = len(chance) == NUM_RELATIONS
+    given, names = (given_rules(), RELATIONS) if is_gendered else (RULE_TABLE, PREDICATES)
+    head = f"{'chance':>6}  gendered  rule" if is_gendered else f"{'chance':>6}  rule"
+    lines = [f"{head}      (mean of {len(learned)} replicas)"]
     chances_of: dict[tuple[int, ...], list[float]] = defaultdict(list)
-    for rule in given_rules():
-        chances_of[tuple(PREDICATE_OF[rule])].append(float(chance[tuple(rule)]))
+    for rule in given:
+        predicates = PREDICATE_OF[rule] if is_gendered else rule
+        chances_of[tuple(predicates)].append(float(chance[tuple(rule)]))
     for rule, chances in chances_of.items():
-        first, second, head = (PREDICATES[p] for p in rule)
-        learned_count = sum(c > THRESHOLD for c in chances)
-        lines.append(
-            f"{np.mean(chances):6.2f}  {learned_count:3} of {len(chances)}  "
-            f"{first}, {second} -> {head}"
-        )
+        text = "{}, {} -> {}".format(*(PREDICATES[p] for p in rule))
+        if is_gendered:
+            text = f"{sum(c > THRESHOLD for c in chances):3} of {len(chances)}  {text}"
+        lines.append(f"{np.mean(chances):6.2f}  {text}")
     others = chance.copy()
-    others[tuple(given_rules().T)] = 0
+    others[tuple(given.T)] = 0
     found = np.argwhere(others > THRESHOLD)
-    bodies = NUM_RELATIONS**2 - len(given_rules())
-    lines += ["", f"Other rules: {len(found)}, for {bodies} gendered pairs without a given rule"]
+    pairs = len(chance) ** 2 - len(given)
+    lines += ["", f"Other rules: {len(found)}, for {pairs} pairs without a given rule"]
     for rule in sorted(found.tolist(), key=lambda rule: -others[tuple(rule)]):
-        first, second, head = (RELATIONS[r] for r in rule)
-        lines.append(f"{others[tuple(rule)]:6.2f}            {first}, {second} -> {head}")
+        text = "{}, {} -> {}".format(*(names[r] for r in rule))
+        lines.append(f"{others[tuple(rule)]:6.2f}  {text}")
     return "\n".join(lines)
+
+
+def gendered(rules: np.ndarray) -> np.ndarray:
+    """Rules [Q, Q, Q] between predicates as rules between relations, [R, R, R].
+
+    A rule holds for both genders of Z and Y, and its head has the gender of Y. Rules between
+    relations are returned as they are.
+    """
+    if len(rules) == NUM_RELATIONS:
+        return rules
+    expanded = rules[np.ix_(PREDICATE_OF, PREDICATE_OF, PREDICATE_OF)]
+    return expanded * (GENDER_OF[:, None] == GENDER_OF)

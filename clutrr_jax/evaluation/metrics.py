@@ -19,13 +19,13 @@ class Row:
     model: str
     task: str  # T.K
     k: int
-    accuracy: float  # mean over replicas, epoch with the best dev accuracy
+    accuracy: float  # mean over replicas, selected epoch
     stderr: float | None  # standard error of the mean; None for one replica
     low: float  # 95 % interval, see `interval`
     high: float
     count: int  # test stories
     replicas: int
-    correct: list[int]  # correct predictions of each replica, epoch with the best dev accuracy
+    correct: list[int]  # correct predictions of each replica, selected epoch
     ceiling: float  # best achievable accuracy: mean of `ceilings` over the stories
     accuracy_last: float  # as `accuracy`, last epoch
     stderr_last: float | None

@@ -10,10 +10,19 @@ from typing import Any
 
 import jax
 import numpy as np
+import optax
 from flax import nnx
 
 from clutrr_jax.data.arrays import StoryArrays
-from clutrr_jax.data.batching import TEST_BATCH, InputKind, Shape, chunk, pack, plan_shapes
+from clutrr_jax.data.batching import (
+    TEST_BATCH,
+    InputKind,
+    Shape,
+    chunk,
+    pack,
+    plan_shapes,
+    targets,
+)
 
 Output = Callable[[Any, Any], Any]  # of a model and a batch; arrays with a leading axis B
 
@@ -43,6 +52,14 @@ def classify(model: Any, batch: Any) -> tuple[jax.Array, jax.Array]:
     """Predicted relation [B] and its probability [B]."""
     logits = model(batch)
     return logits.argmax(axis=-1), nnx.softmax(logits).max(axis=-1)
+
+
+def grade(model: Any, batch: Any) -> tuple[jax.Array, jax.Array]:
+    """Returns 1 for a correct answer [B], and the cross-entropy [B]; both are 0 at padding."""
+    logits = model(batch)
+    target, mask = targets(batch)
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits, target)
+    return mask * (logits.argmax(axis=-1) == target), mask * losses
 
 
 def test_batches(

@@ -18,7 +18,7 @@ CONFIG = {
     "width": 8,  # values of a facet
     "rounds": 9,  # at most; a story of n people needs n - 1
     "init": 0.5,  # largest initial logit
-    "train": {"learning_rate": 1e-2, "epochs": 15},
+    "train": {"learning_rate": 1e-2, "steps": 2000, "patience": 500},
 }
 TINY = 1e-12  # keeps logarithms finite
 

@@ -61,17 +61,24 @@ def graph_attention(
       New node states [N, H], and the attention weight of each edge [E, K].
     """
     nodes, dim, heads = len(x), table.shape[1], edge_score.shape[1]
-    own, own_type = jnp.arange(nodes), jnp.full(nodes, len(table) - 1)
-    senders, receivers, types = (
-        jnp.concatenate(pair) for pair in zip(edges, (own, own, own_type), strict=True)
-    )
+    senders, receivers, types = edges
     value, outgoing, incoming = jnp.split(x @ kernel, [dim, dim + heads], axis=1)
-    score = jax.nn.leaky_relu(outgoing[senders] + incoming[receivers] + edge_score[types], SLOPE)
-    weight = jraph.segment_softmax(score, receivers, nodes)  # [E + N, K]
-    message = (value[senders] + table[types]).reshape(-1, heads, dim // heads)
-    message = (message * weight[..., None]).reshape(-1, dim)
-    new = jax.nn.elu(jraph.segment_sum(message, receivers, nodes) + bias)
-    return new, weight[: len(edges.senders)]
+    score = outgoing[senders] + incoming[receivers] + edge_score[types]
+    score = jax.nn.leaky_relu(score, SLOPE)  # [E, K]
+    own = jax.nn.leaky_relu(outgoing + incoming + edge_score[-1], SLOPE)  # [N, K]
+    # Softmax over the incoming edges of a node and the edge from itself.
+    largest = jnp.maximum(own, jraph.segment_max(score, receivers, nodes))
+    largest = jax.lax.stop_gradient(largest)
+    score, own = jnp.exp(score - largest[receivers]), jnp.exp(own - largest)
+    total = own + jraph.segment_sum(score, receivers, nodes)
+    weight = score / total[receivers]
+
+    def weighted(messages: jax.Array, weights: jax.Array) -> jax.Array:
+        by_head = messages.reshape(-1, heads, dim // heads) * weights[..., None]
+        return by_head.reshape(-1, dim)
+
+    received = jraph.segment_sum(weighted(value[senders] + table[types], weight), receivers, nodes)
+    return jax.nn.elu(received + weighted(value + table[-1], own / total) + bias), weight
 
 
 def head_columns(vectors: jax.Array, heads: int) -> jax.Array:

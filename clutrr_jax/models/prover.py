@@ -6,18 +6,21 @@ Shapes: B stories, P people of the largest story, R relations, N nodes.
 import jax
 import jax.numpy as jnp
 import jraph
+import optax
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.data.batching import targets
+from generator.kinship import GENDER_OF, NUM_PREDICATES, PREDICATE_OF, RELATION_OF
 
 CONFIG = {
-    "rounds": 6,  # at most; n - 1 always suffice for a story of n people, and fewer usually do
+    "rounds": 20,  # at most; a story of n people needs n - 1
     "unknown_logit": 3.0,  # initial logit of "no relation follows": about half of the probability
     "scale": 3.0,  # logits are parameters times this, which makes Adam's steps larger
+    "share_genders": True,  # learn rules over predicates, which hold for all genders
+    "rule_penalty": 0.2,  # penalty on the sum of the rules' probabilities
     "floor": 1e-4,  # fraction of the predicted probability that is spread evenly over all relations
-    # Longer training only adds rules that explain single wrong labels or bracketings that prove
-    # nothing.
-    "train": {"learning_rate": 3e-2, "epochs": 2},
+    "train": {"learning_rate": 3e-2, "steps": 2000, "patience": 500},
 }
 
 
@@ -25,28 +28,47 @@ class Prover(nnx.Module):
     """Soft CKY parser that applies learned rules to every bracketing of every chain of facts at
     once, similar to conditional theorem provers (Minervini et al. 2020, arXiv 2007.06477).
 
-    The state of a pair of people is a distribution over relations and "unknown". Each round sets
-    the state of (X, Y) to the composition of (X, Z) and (Z, Y) under the rules, averaged over all
-    Z. The weight of Z is the sum of the squared probabilities of its relations, which is small for
-    "unknown" and for distributions over many relations. Stated facts do not change.
+    The state of a pair of people is a distribution over Q types and "unknown". The types are the 11
+    predicates: a rule holds whatever the genders, and the answer has the gender of the second query
+    person. Without `share_genders` they are the R relations, and each gender needs its own rules.
+
+    Each round sets the state of (X, Y) to the composition of (X, Z) and (Z, Y) under the rules,
+    averaged over all Z. The weight of Z is the sum of the squared probabilities of its types, which
+    is small for "unknown" and for distributions over many types. Stated facts do not change.
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        relations = sizes.relations
         self.rounds, self.scale, self.floor = config.rounds, config.scale, config.floor
-        start = jnp.zeros((relations, relations, relations + 1))
+        self.relations, self.rule_penalty = sizes.relations, config.rule_penalty
+        size = NUM_PREDICATES if config.share_genders else sizes.relations
+        start = jnp.zeros((size, size, size + 1))
         self.table = nnx.Param(start.at[..., -1].set(config.unknown_logit / config.scale))
 
     def rules(self) -> jax.Array:
-        """Probabilities of the rules `first, second -> head`, [R, R, R]. A sum over heads below 1
-        leaves the rest to "unknown"."""
+        """Probabilities of the rules `first, second -> head` between types, [Q, Q, Q]. A sum over
+        heads below 1 leaves the rest to "unknown"."""
         return learned_rules(self.table[...], self.scale)
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Log-probabilities of the relations, [B, R]."""
-        facts, position = pair_states(batch, self.table.shape[0])  # [B, P, P, R], [N]
+        facts, position = pair_states(batch, self.relations)  # [B, P, P, R], [N]
         first, second = position[batch.globals["query"][:-1]].T
         return self.reason(facts, batch.n_node[:-1], first, second)
+
+    def loss(self, batch: jraph.GraphsTuple) -> jax.Array:
+        """Training loss of each story, [B]."""
+        return self.penalized(self(batch), targets(batch)[0])
+
+    def penalized(self, logits: jax.Array, target: jax.Array) -> jax.Array:
+        """Cross-entropy plus a penalty on the sum of the rules' probabilities, [B].
+
+        The penalty removes rules that no answer needs. Its weight is small for stories that are not
+        yet answered, so that all rules can be learned, and for stories whose answer is certain, so
+        that a rule that few stories need recovers.
+        """
+        losses = optax.softmax_cross_entropy_with_integer_labels(logits, target)
+        correct = jax.lax.stop_gradient(jnp.exp(-losses))
+        return losses + self.rule_penalty * correct * (1 - correct) * self.rules().sum()
 
     def reason(
         self, facts: jax.Array, people: jax.Array, first: jax.Array, second: jax.Array
@@ -58,8 +80,12 @@ class Prover(nnx.Module):
           people: [B] number of people of each story.
           first, second: [B] position of the query people within the story.
         """
-        rules = self.rules()
-        relations, size = len(rules), facts.shape[1]
+        rules, story = self.rules(), jnp.arange(len(facts))
+        share_genders = len(rules) != self.relations
+        if share_genders:
+            gender = genders(facts)[story, second]  # [B, 2]
+            facts = facts[..., RELATION_OF].sum(axis=-1)
+        size = facts.shape[1]
         # Probability that is left for derived relations; no relation of a person to themselves.
         unknown = 1 - facts.sum(axis=-1, keepdims=True)
         unknown *= ~jnp.eye(size, dtype=bool)[..., None]
@@ -68,22 +94,34 @@ class Prover(nnx.Module):
         @jax.checkpoint
         def round_(state: jax.Array, index: jax.Array) -> tuple[jax.Array, None]:
             half = jnp.einsum("BXZa,abc->BXZbc", state, rules)
-            via = jnp.einsum("BXZbc,BZYb->BZXYc", half, state)  # relation of X and Y derived via Z
+            via = jnp.einsum("BXZbc,BZYb->BZXYc", half, state)  # type of X and Y derived via Z
             weight = (via**2).sum(axis=-1, keepdims=True)
             derived = (via * weight).sum(axis=1) / (weight.sum(axis=1) + 1e-6)
             # The number of rounds depends on the size of the story alone, not on the padding.
             return jnp.where(index < rounds, facts + unknown * derived, state), None
 
         state, _ = jax.lax.scan(round_, facts, jnp.arange(min(self.rounds, size - 1)))
-        answer = state[jnp.arange(len(state)), first, second]  # [B, R]
-        answer += (1 - answer.sum(axis=-1, keepdims=True)) / relations
-        return jnp.log((1 - self.floor) * answer + self.floor / relations)
+        answer = state[story, first, second]  # [B, Q]
+        if share_genders:
+            answer = answer[:, PREDICATE_OF] * gender[:, GENDER_OF]  # [B, R]
+        answer += (1 - answer.sum(axis=-1, keepdims=True)) / self.relations
+        return jnp.log((1 - self.floor) * answer + self.floor / self.relations)
 
 
 def learned_rules(table: jax.Array, scale: float) -> jax.Array:
     """Probabilities of the rules `first, second -> head` from the parameters:
-    [..., R, R, R + 1] -> [..., R, R, R]."""
+    [..., Q, Q, Q + 1] -> [..., Q, Q, Q]."""
     return nnx.softmax(scale * table, axis=-1)[..., :-1]
+
+
+def genders(facts: jax.Array) -> jax.Array:
+    """Probability of each gender of each person, [B, P, P, R] -> [B, P, 2].
+
+    A fact (X, r, Y) states the gender of Y. Without facts about a person both are equally probable.
+    """
+    of_gender = jax.nn.one_hot(GENDER_OF, 2)  # [R, 2]
+    evidence = jnp.einsum("BXYr,rg->BYg", facts, of_gender) + 1e-6
+    return evidence / evidence.sum(axis=-1, keepdims=True)
 
 
 def pair_states(batch: jraph.GraphsTuple, relations: int) -> tuple[jax.Array, jax.Array]:

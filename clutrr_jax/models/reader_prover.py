@@ -13,9 +13,9 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
-from clutrr_jax.evaluation.baselines import given_rules
 from clutrr_jax.models import edge_transformer, epignn, pair_reader, prover
 from generator.errors import one_of
+from generator.kinship import NUM_PREDICATES, RULE_TABLE
 
 
 def _without_train(config: dict) -> dict:
@@ -24,13 +24,12 @@ def _without_train(config: dict) -> dict:
 
 # Extracted facts are uncertain, so the predictions are less certain too: a higher floor. A larger
 # scale compensates for the reader's learning rate, which is lower than that of a prover alone.
-_PROVER = _without_train(prover.CONFIG) | {"floor": 0.02, "scale": 45.0}
+_PROVER = _without_train(prover.CONFIG) | {"floor": 0.02, "scale": 45.0, "rule_penalty": 0.03}
 CONFIG = pair_reader.CONFIG | {
     # prover, rules (the 16 given rules), epignn or edge_transformer. The Edge Transformer does not
     # learn with the learning rate below; it needs its own, 5e-4, with gradients clipped to norm 1.
     "reasoner": "prover",
     "gold": 0.0,  # weight of an additional loss on the stated facts
-    "rule_penalty": 2e-3,  # penalty on the sum of the rules' probabilities, for the prover
     "prover": _PROVER,
     "rules": _PROVER,
     "epignn": _without_train(epignn.CONFIG),
@@ -46,12 +45,12 @@ class GivenRules(prover.Prover):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.rounds, self.floor = config.rounds, config.floor
-        self.relations = sizes.relations
+        self.relations, self.rule_penalty = sizes.relations, 0.0
 
     def rules(self) -> jax.Array:
-        """[R, R, R] 1 for each rule `first, second -> head`."""
-        table = np.zeros((self.relations,) * 3, np.float32)
-        table[tuple(given_rules().T)] = 1
+        """[Q, Q, Q] 1 for each rule `first, second -> head` between predicates."""
+        table = np.zeros((NUM_PREDICATES,) * 3, np.float32)
+        table[tuple(RULE_TABLE.T)] = 1
         return jnp.asarray(table)
 
 
@@ -73,7 +72,6 @@ class ReaderProver(nnx.Module):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.gold = config.gold
-        self.rule_penalty = config.rule_penalty if config.reasoner == "prover" else 0.0
         self.reader = pair_reader.PairReader(config, sizes, rngs=rngs)
         reasoner: Any = REASONERS[one_of(config, "reasoner", *REASONERS)]
         self.reasoner = reasoner(config[config.reasoner], sizes, rngs=rngs)
@@ -90,13 +88,10 @@ class ReaderProver(nnx.Module):
         """Training loss of each story, [B]."""
         graph = self.read(batch)
         logits = self.answer(batch, graph)
-        losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch.target)
-        if self.rule_penalty:
-            # Prevents rules that only explain misread facts. The weight starts near 0 and grows
-            # with the probability of the correct answer: with a constant weight, one of four
-            # replicas missed some of the 16 rules.
-            correct = jax.lax.stop_gradient(jnp.exp(-losses))
-            losses += self.rule_penalty * correct**2 * self.reasoner.rules().sum()
+        if isinstance(self.reasoner, prover.Prover):
+            losses = self.reasoner.penalized(logits, batch.target)
+        else:
+            losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch.target)
         if self.gold:
             losses += self.gold * fact_loss(batch, graph)
         return losses

@@ -89,22 +89,28 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
             raise InputError(f"{name}: {error}") from None
         dev_fraction = 0 if resampled else train.dev_fraction
         stories_per_epoch = int(len(data.train) * (1 - dev_fraction)) * train.replicas
-        state, seconds = train_model(name, trainer, stories_per_epoch, folder, config.tensorboard)
+        state, history = train_model(name, trainer, stories_per_epoch, folder, config.tensorboard)
     _evaluate(trainer, state, data, folder)
-    of_replicas = {
-        "best_epochs": trainer.replicas.gather(state.best_epoch).tolist(),
-        "diverged_epochs": trainer.replicas.gather(state.diverged_epoch).tolist(),
-        "dev_accuracy": trainer.replicas.gather(state.best_accuracy).round(4).tolist(),
-    }
+    best_epochs, diverged_epochs = (
+        trainer.replicas.gather(epochs).tolist()
+        for epochs in (state.best_epoch, state.diverged_epoch)
+    )
     if distributed.is_primary():
-        summary = _summary(trainer, state, seconds, stories_per_epoch) | of_replicas
+        summary = _summary(trainer, state, history, stories_per_epoch) | {
+            "best_epochs": best_epochs,
+            "diverged_epochs": diverged_epochs,
+            "dev_accuracy": [
+                history[max(epoch, 1) - 1]["dev_accuracy"][replica]
+                for replica, epoch in enumerate(best_epochs)
+            ],
+        }
         write_text(finished, json.dumps(summary, indent=1) + "\n")
 
 
 def train_model(
     name: str, trainer: Trainer, stories_per_epoch: int, folder: Path, tensorboard: bool
-) -> tuple[TrainState, list[float]]:
-    """Trains the epochs that are left.
+) -> tuple[TrainState, list[dict[str, Any]]]:
+    """Trains until the last epoch, or until no replica improves any more.
 
     Args:
       name: of the model, for the progress bar.
@@ -114,7 +120,7 @@ def train_model(
       tensorboard: whether to write TensorBoard events.
 
     Returns:
-      The state after the last epoch, and the seconds of each epoch, its dev accuracy included.
+      The state after the last epoch, and the lines of `metrics.jsonl`.
     """
     train, resampled = trainer.train, trainer.resampled
     checkpoints = Checkpoints(folder / "checkpoints")
@@ -125,14 +131,15 @@ def train_model(
     history = _truncate_metrics(metrics_file, start) if is_writer else []
     scalars = Scalars(folder / "tensorboard", start + 1) if tensorboard and is_writer else None
     saved_at = time.monotonic()
+    ended = start > 0 and trainer.has_stopped(state, start)
     bar = tqdm(
-        range(start + 1, train.epochs + 1),
+        () if ended else range(start + 1, trainer.epochs + 1),
         desc=name,
         initial=start,
-        total=train.epochs,
+        total=trainer.epochs,
         unit="epoch",
         file=sys.stderr,
-        disable=start == train.epochs or not is_writer,
+        disable=ended or not is_writer,
     )
     for epoch in bar:
         began = time.perf_counter()
@@ -151,14 +158,18 @@ def train_model(
             scalars.write(line, train.learning_rate, speed)
         due = time.monotonic() - saved_at > 60 * train.checkpoint_minutes
         stop = distributed.any_host(preemption.requested())
-        if epoch == train.epochs or stop or distributed.any_host(due and is_writer):
+        ended = trainer.has_stopped(state, epoch)
+        if ended or stop or distributed.any_host(due and is_writer):
             checkpoints.save(epoch, state)
             saved_at = time.monotonic()
         if stop:
             preemption.exit_resumable()
+        if ended:
+            bar.update()  # which `break` leaves out
+            break
     if scalars:
         scalars.close()
-    return state, [line["seconds"] for line in history]
+    return state, history
 
 
 def _metrics_line(epoch: int, metrics: Metrics, seconds: float) -> dict[str, Any]:
@@ -167,6 +178,7 @@ def _metrics_line(epoch: int, metrics: Metrics, seconds: float) -> dict[str, Any
         "seconds": round(seconds, 4),
         "loss": [round(float(x), 6) if np.isfinite(x) else None for x in metrics.loss],
         "dev_accuracy": [round(float(x), 6) for x in metrics.dev_accuracy],
+        "dev_loss": [round(float(x), 6) if np.isfinite(x) else None for x in metrics.dev_loss],
     }
 
 
@@ -232,12 +244,13 @@ def _evaluate(trainer: Trainer, state: TrainState, data: Prepared, folder: Path)
 
 
 def _summary(
-    trainer: Trainer, state: TrainState, seconds: list[float], stories_per_epoch: int
+    trainer: Trainer, state: TrainState, history: list[dict[str, Any]], stories_per_epoch: int
 ) -> dict[str, Any]:
     """Contents of `model.json`."""
+    seconds = [line["seconds"] for line in history]
     return {
         "parameters": parameter_count(state.params),
-        "epochs": trainer.train.epochs,
+        "epochs": len(history),
         "replicas": trainer.train.replicas,
         "seconds": round(sum(seconds), 2),
         # The median epoch, since the first one is mostly compilation.

@@ -35,10 +35,10 @@ def check(config: Any, models: list[str]) -> None:
 
 
 def _check_train(train: Any) -> None:
-    for name in ("replicas", "epochs", "batch"):
-        if train[name] < 1:
+    for name in ("replicas", "epochs", "steps", "batch"):
+        if train[name] is not None and train[name] < 1:
             raise InputError(f"train.{name} {train[name]}: expected 1 or more")
-    for name in ("curriculum", "checkpoint_minutes"):
+    for name in ("patience", "curriculum", "checkpoint_minutes"):
         if not train[name] >= 0:
             raise InputError(f"train.{name} {train[name]}: expected 0 or more")
     for name in ("learning_rate", "grad_clip_norm"):

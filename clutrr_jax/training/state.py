@@ -18,9 +18,9 @@ class TrainState(NamedTuple):
     buffers: Any  # arrays that are never trained, such as fixed entity embeddings
     opt_state: Any
     ema_params: Any  # exponential moving average of the parameters, which is evaluated
-    best_params: Any  # `ema_params` after the epoch with the best dev accuracy, the latest of ties
+    best_params: Any  # `ema_params` after the selected epoch, which has the best score
     step: jax.Array  # [R] optimizer steps taken
-    best_accuracy: jax.Array  # [R]
+    best_score: jax.Array  # [R] of the selected epoch, see `trainer.SELECTIONS`
     best_epoch: jax.Array  # [R] counted from 1; 0 before the first epoch
     diverged_epoch: jax.Array  # [R] epoch with a non-finite loss, after which nothing changes; or 0
 
@@ -48,7 +48,7 @@ def create_state(
             ema_params=params,
             best_params=params,
             step=zero,
-            best_accuracy=jnp.float32(-1),
+            best_score=jnp.float32(-jnp.inf),
             best_epoch=zero,
             diverged_epoch=zero,
         )
@@ -57,21 +57,21 @@ def create_state(
     return replicas.place(jax.tree.map(lambda *leaves: np.stack(leaves), *states))
 
 
-def select_best(state: TrainState, accuracy: jax.Array, epoch: int) -> TrainState:
-    """Keeps the parameters of this epoch in the replicas whose dev accuracy [R] is at least as good
-    as before.
+def select_best(state: TrainState, score: jax.Array, epoch: int) -> TrainState:
+    """Keeps the parameters of this epoch in the replicas whose score [R] is at least as good as
+    before.
 
     Of equally good epochs the latest is kept: a model goes on improving after its dev accuracy has
     reached 1.
     """
-    better = (accuracy >= state.best_accuracy) & (state.diverged_epoch == 0)
+    better = (score >= state.best_score) & (state.diverged_epoch == 0)
 
     def choose(new: jax.Array, old: jax.Array) -> jax.Array:
         return jnp.where(better.reshape(-1, *[1] * (old.ndim - 1)), new, old)
 
     return state._replace(
         best_params=jax.tree.map(choose, state.ema_params, state.best_params),
-        best_accuracy=choose(accuracy, state.best_accuracy),
+        best_score=choose(score, state.best_score),
         best_epoch=choose(jnp.int32(epoch), state.best_epoch),
     )
 

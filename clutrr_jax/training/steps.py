@@ -36,12 +36,14 @@ class Program:
       optimizer: from `create_optimizer`.
       shapes: shape of the microbatches of each bucket.
       train: train settings.
+      patience: epochs without a better score after which a replica stops; 0: never.
     """
 
     model: ModelDef
     optimizer: optax.GradientTransformation
     shapes: tuple[Shape, ...]
     train: Any
+    patience: int = 0
 
 
 def loss_fn(params: Any, program: Program, buffers: Any, batch: Any, key: jax.Array) -> jax.Array:
@@ -145,7 +147,8 @@ def train_epoch(
 
     Returns:
       The state after the epoch and the mean loss. If the loss or a parameter is not finite, or was
-      not in an earlier epoch, the state stays what it was before the epoch and the loss is NaN.
+      not in an earlier epoch, the state stays what it was before the epoch and the loss is NaN. The
+      state of a replica that has stopped does not change either.
     """
     key = jax.random.fold_in(jax.random.key(seed), epoch)
     entity_key, sentence_key, step_key = jax.random.split(key, 3)
@@ -164,9 +167,15 @@ def train_epoch(
     loss = losses.sum() / jnp.maximum(counts.sum(), 1)
     finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves((loss, new.params))]
     healthy = jnp.stack(finite).all() & (state.diverged_epoch == 0)
-    new = jax.tree.map(partial(jnp.where, healthy), new, state)
+    is_trained = healthy & ~has_stopped(state.best_epoch, epoch - 1, program.patience)
+    new = jax.tree.map(partial(jnp.where, is_trained), new, state)
     diverged = jnp.where(healthy | (state.diverged_epoch > 0), state.diverged_epoch, epoch)
     return new._replace(diverged_epoch=diverged), jnp.where(healthy, loss, jnp.nan)
+
+
+def has_stopped(best_epoch: Any, epoch: Any, patience: int) -> Any:
+    """Returns whether a replica whose best score is that of `best_epoch` stops after an epoch."""
+    return (epoch - best_epoch >= patience) & (patience > 0)
 
 
 def predict(

@@ -40,7 +40,7 @@ class Scalars:
           learning_rate: in this epoch.
           speed: train stories per second, of all replicas together.
         """
-        for name in ("loss", "dev_accuracy"):
+        for name in ("loss", "dev_accuracy", "dev_loss"):
             for replica, value in enumerate(line[name]):
                 if value is not None:  # the loss of a diverged replica
                     self.writer.add_scalar(f"{name}/replica_{replica}", value, line["epoch"])

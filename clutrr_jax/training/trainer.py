@@ -3,6 +3,7 @@
 Shapes: R replicas, S stories, C batches, B stories of a batch, M microbatches.
 """
 
+import math
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,18 +14,29 @@ from jax.sharding import PartitionSpec
 from clutrr_jax.data.arrays import Sizes, StoryArrays
 from clutrr_jax.data.batching import chunk, plan_shapes
 from clutrr_jax.data.streaming import ResampledStories
-from clutrr_jax.evaluation.predict import by_story, classify, test_batches
+from clutrr_jax.evaluation.predict import Output, by_story, classify, grade, test_batches
 from clutrr_jax.models import Spec
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.training import distributed
 from clutrr_jax.training.order import epoch_batches, split_rows
 from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
 from clutrr_jax.training.state import TrainState, create_optimizer, create_state, select_best
-from clutrr_jax.training.steps import ENTITY_POLICIES, Program, predict, train_epoch
+from clutrr_jax.training.steps import (
+    ENTITY_POLICIES,
+    Program,
+    has_stopped,
+    predict,
+    train_epoch,
+)
 from generator.errors import InputError, one_of
 
 _BATCHES = PartitionSpec("replica", "data")  # [R, C, B]: a group shares the batches
 _MICROBATCHES = PartitionSpec("replica", None, "data")  # [R, steps, M, b]
+
+
+# Epoch whose parameters are tested: that with the lowest dev loss, that with the best dev accuracy
+# (Sinha et al. 2019), or the last one.
+SELECTIONS = ("dev_loss", "dev_accuracy", "last")
 
 
 class Metrics(NamedTuple):
@@ -32,6 +44,7 @@ class Metrics(NamedTuple):
 
     loss: np.ndarray  # mean over the train stories; NaN in and after an epoch that diverged
     dev_accuracy: np.ndarray
+    dev_loss: np.ndarray  # mean cross-entropy over the dev stories
 
 
 def microbatch_size(train: Any, count: int) -> int:
@@ -74,6 +87,7 @@ class Trainer:
         resampled: ResampledStories | None = None,
     ):
         entities = one_of(train, "entities", *ENTITY_POLICIES, of="train.")
+        one_of(train, "selection", *SELECTIONS, of="train.")
         size = microbatch_size(train, len(stories.target))
         if resampled:
             shapes, buckets = resampled.shapes, resampled.first_rows
@@ -86,15 +100,18 @@ class Trainer:
         self.train, self.replicas, self.resampled = train, replicas, resampled
         self.model = ModelDef(spec, config, sizes, learn_entities=entities == "learned")
         self.optimizer = create_optimizer(train)
-        self.program = Program(self.model, self.optimizer, tuple(shapes), train)
         self._batch_size = size * train.microbatches
         self._train_rows = split.train
+        steps = sum(-(-rows.shape[1] // self._batch_size) for rows in split.train)  # of an epoch
+        # A run of a given number of epochs is never stopped early.
+        self.epochs = train.epochs or math.ceil(train.steps / steps)
+        patience = 0 if train.epochs else math.ceil(train.patience / steps)
+        self.program = Program(self.model, self.optimizer, tuple(shapes), train, patience)
         self._dev_rows = [
             np.stack([chunk(own, size, replicas.devices_per_group) for own in bucket])
             for bucket in split.dev
         ]
         self._dev_batches = replicas.place(self._dev_rows, _BATCHES)
-        self._target = np.asarray(stories.target)
         self._shortest = int(np.asarray(stories.clause_length).min())
         self._stories = replicas.place(stories, REPLICATED)
         self._seeds = replicas.place(replicas.seeds)
@@ -112,7 +129,7 @@ class Trainer:
         return create_state(self.model, self.optimizer, self.replicas)
 
     def epoch(self, state: TrainState, epoch: int) -> tuple[TrainState, Metrics]:
-        """Trains one epoch, counted from 1, and selects the best state by dev accuracy."""
+        """Trains one epoch, counted from 1, and keeps the parameters with the best score."""
         stories = self._stories
         if self.resampled:
             stories = self.replicas.place(self.resampled(epoch), REPLICATED)
@@ -131,10 +148,22 @@ class Trainer:
             self.replicas.place(rows, _MICROBATCHES),
             state,
         )
-        accuracy = self._dev_accuracy(state)
-        state = self._select(state, self.replicas.place(accuracy), epoch)
+        accuracy, dev_loss = self._dev_metrics(state)
+        score = {
+            "dev_loss": -dev_loss,
+            "dev_accuracy": accuracy,
+            "last": np.full_like(accuracy, epoch),
+        }[self.train.selection]
+        state = self._select(state, self.replicas.place(score), epoch)
         count = self.replicas.count
-        return state, Metrics(self.replicas.gather(loss), accuracy[:count])
+        return state, Metrics(self.replicas.gather(loss), accuracy[:count], dev_loss[:count])
+
+    def has_stopped(self, state: TrainState, epoch: int) -> bool:
+        """Returns whether the training ends with this epoch. Collective."""
+        best = self.replicas.gather(state.best_epoch)
+        ended = has_stopped(best, epoch, self.program.patience)
+        diverged = self.replicas.gather(state.diverged_epoch) > 0
+        return epoch >= self.epochs or bool((ended | diverged).all())
 
     def predict(
         self, params: Any, buffers: Any, stories: StoryArrays, model: ModelDef | None = None
@@ -151,15 +180,19 @@ class Trainer:
         tiled = [np.tile(batches, (len(self.replicas.seeds), 1, 1)) for batches in rows]
         placed = self.replicas.place(stories, REPLICATED)
         batches = self.replicas.place(tiled, _BATCHES)
-        outputs = self._predict(model or self.model, shapes, placed, params, buffers, batches)
+        outputs = self._predict(
+            classify, model or self.model, shapes, placed, params, buffers, batches
+        )
         relation, probability = (
             by_story(rows, [output[i] for output in outputs], len(stories.target)) for i in (0, 1)
         )
         return relation[: self.replicas.count], probability[: self.replicas.count]
 
-    def _dev_accuracy(self, state: TrainState) -> np.ndarray:
-        """Dev accuracy of the averaged parameters, float32 [R], additional replicas included."""
+    def _dev_metrics(self, state: TrainState) -> tuple[np.ndarray, np.ndarray]:
+        """Dev accuracy and mean loss of the averaged parameters, float32 [R] each, additional
+        replicas included."""
         outputs = self._predict(
+            grade,
             self.model,
             self.program.shapes,
             self._stories,
@@ -167,15 +200,13 @@ class Trainer:
             state.buffers,
             self._dev_batches,
         )
-        correct = total = np.zeros(len(self.replicas.seeds))
-        for rows, (relation, _) in zip(self._dev_rows, outputs, strict=True):
-            real = rows >= 0
-            correct = correct + ((relation == self._target[rows]) & real).sum(axis=(1, 2))
-            total = total + real.sum(axis=(1, 2))
-        return (correct / np.maximum(total, 1)).astype(np.float32)
+        stories = max(sum(int((rows[0] >= 0).sum()) for rows in self._dev_rows), 1)
+        correct, loss = (sum(out[i].sum(axis=(1, 2)) for out in outputs) for i in (0, 1))
+        return (correct / stories).astype(np.float32), (loss / stories).astype(np.float32)
 
     def _predict(
         self,
+        output: Output,
         model: ModelDef,
         shapes: Any,
         stories: StoryArrays,
@@ -183,11 +214,11 @@ class Trainer:
         buffers: Any,
         batches: list[jax.Array],
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Relations and probabilities [R, C, B] of batches of stories, for each shape."""
-        key = model.spec.model, shapes
+        """Outputs [R, C, B] of batches of stories, for each shape."""
+        key = output, model.spec.model, shapes
         if key not in self._predictors:
             self._predictors[key] = self.replicas.map(
-                partial(predict, classify, model, shapes),
+                partial(predict, output, model, shapes),
                 (REPLICATED, REPLICA, REPLICA, _BATCHES),
                 _BATCHES,
             )

@@ -13,7 +13,7 @@ import numpy as np
 from clutrr_jax.data.batching import GRAPHS
 from clutrr_jax.models import MODELS
 from experiments.grid.measured import Measured, NotMeasured, Table
-from experiments.grid.published import NOISE
+from experiments.published.clutrr import NOISE
 
 Claim = Callable[[Table], bool]
 BERT = ("bert", "bert_lstm")

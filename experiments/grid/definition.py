@@ -19,8 +19,8 @@ from clutrr_jax.run import WriteStories, model_names
 from experiments.base import base
 from experiments.grid.claims import Claim
 from experiments.grid.measured import Key, variant_test
-from experiments.grid.published import Accuracy
 from experiments.grid.stories import write_stories
+from experiments.published.accuracy import Accuracy
 from generator.errors import InputError, at, one_of
 
 MODEL = "MODEL"  # placeholder for the model's name in the keys of a training
@@ -63,6 +63,27 @@ class Average:
 
 
 @dataclass(frozen=True)
+class Reference:
+    """Published accuracies of other work, shown with the measured ones.
+
+    Attributes:
+      panel: the panel that it belongs to.
+      name: in tables and plots.
+      by_x: x -> accuracy.
+      source: where the accuracies were published.
+      series: the series of the same model, below which the table shows it; empty if there is none.
+      shown: whether plots show it. On the page of the grid, the reader can change this.
+    """
+
+    panel: Any
+    name: str
+    by_x: Mapping[Any, Accuracy]
+    source: str
+    series: str = ""
+    shown: bool = False
+
+
+@dataclass(frozen=True)
 class Grid:
     """One or several tables or figures that share their runs.
 
@@ -74,12 +95,12 @@ class Grid:
       trainings: the data sets.
       models: the models of the paper.
       laptop: model -> replicas and epochs that two cores train in about half an hour on released
-        data, or on generated data if none was released. A model that sets its own number of epochs
-        keeps it.
+        data, or on generated data if none was released. A model that sets its own number of steps
+        is trained for these.
       claims: question -> claims of the paper.
       published: published accuracies by key.
       averages: means over cells by (panel, x).
-      references: (panel, name) -> x -> accuracies of other work, shown with the measured ones.
+      references: published accuracies of other work, for figures.
       generate: settings `generate.*` of all trainings.
       write_stories: writes the data set for these settings into a folder.
       generator_settings: names of the settings that a custom `write_stories` uses; empty means all.
@@ -94,7 +115,7 @@ class Grid:
     claims: Mapping[str, tuple[Claim, ...]]
     published: Mapping[Key, Accuracy] = field(default_factory=dict)
     averages: Mapping[tuple[Any, Any], Average] = field(default_factory=dict)
-    references: Mapping[tuple[str, str], Mapping[Any, Accuracy]] = field(default_factory=dict)
+    references: tuple[Reference, ...] = ()
     generate: Mapping[str, Any] = field(default_factory=dict)
     write_stories: WriteStories = write_stories
     generator_settings: tuple[str, ...] = ()
@@ -126,17 +147,9 @@ def grid_config(name: str, grid: Grid) -> ConfigDict:
     config.scale = "laptop"
     config.only = "*"  # names of cells, comma-separated, with wildcards; none: only the report
     config.generate.update(grid.generate)
-    _unset(config.train, "replicas", "epochs")
-    for model in {model for training in grid.trainings for model in training.epochs}:
-        _unset(config[model].train, "epochs")
+    del config.train.replicas
+    config.train.replicas = config_dict.placeholder(int)
     return config
-
-
-def _unset(settings: ConfigDict, *names: str) -> None:
-    """Replaces integers by placeholders, which the command line may set."""
-    for name in names:
-        del settings[name]
-        settings[name] = config_dict.placeholder(int)
 
 
 def cells(config: ConfigDict) -> list[Cell]:
@@ -174,10 +187,13 @@ def _cells_of_model(
     replicas = own.replicas or everywhere.replicas or amount[0]
     single = _single_run_config(config, model, training)
     single.data = data
-    single.train.epochs = everywhere.epochs or amount[1]
-    is_set = everywhere.epochs or own.epochs
-    if model in training.epochs and config.scale != "smoke" and not is_set:
-        single[model].train.epochs = training.epochs[model]
+    epochs: int | None = amount[1]
+    if config.scale != "smoke":  # a model that sets its own number of steps is trained for these
+        own_epochs = None if own.steps else amount[1]
+        epochs = training.epochs.get(model) or own_epochs
+    single.train.epochs = everywhere.epochs or epochs
+    if config.scale == "paper":
+        single.train.selection = "dev_accuracy"
     variants = MODELS[model].variants if config.grid.variants else ()
     tests_by_cell = _tests_by_cell(training, model, variants)
     generates = data in ("", GENERATE)
@@ -210,6 +226,7 @@ def _check_decided_settings(config: ConfigDict) -> None:
     grid: Grid = config.grid
     decided = {name for training in grid.trainings for name in training.settings}
     decided |= {"generate.seed"} | (set(SMOKE_ROWS) if config.scale == "smoke" else set())
+    decided |= {"train.selection"} if config.scale == "paper" else set()
     if grid.generator_settings:
         unused = set(config.generate) - set(grid.generator_settings)
         decided |= {f"generate.{name}" for name in unused}

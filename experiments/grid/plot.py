@@ -8,7 +8,7 @@ import numpy as np
 from clutrr_jax.report.plots import line_style
 from experiments.grid.definition import Grid
 from experiments.grid.measured import published_interval
-from experiments.grid.published import Accuracy
+from experiments.published.accuracy import Accuracy
 
 Points = list[tuple[float, dict[str, Any]]]  # (position on the x axis, row of the results)
 
@@ -16,7 +16,8 @@ Points = list[tuple[float, dict[str, Any]]]  # (position on the x axis, row of t
 def plot_grid(grid: Grid, results: dict[str, Any], path: Path) -> None:
     """Plots measured accuracies with 95 % intervals, published ones hollow, references dotted.
 
-    Averages over panels have a panel of filled curves.
+    References that are not shown by default are left out. Averages over panels have a panel of
+    filled curves.
 
     Args:
       grid: the definition of the grid.
@@ -44,12 +45,12 @@ def plot_grid(grid: Grid, results: dict[str, Any], path: Path) -> None:
             points = [(at + offset, rows[panel, x, name]) for at, x in enumerate(xs)]
             _plot_measured(axes, points, name, style)
             _plot_published(axes, points, style)
-        for (place, name), by_x in grid.references.items():
-            if place == panel:
-                at = [i for i, x in enumerate(xs) if x in by_x]
-                means = [by_x[x].mean for x in xs if x in by_x]
-                color = "black" if "people" in name else "grey"
-                axes.plot(at, means, ":", lw=1, color=color, label=name)
+        for reference in grid.references:
+            if reference.panel == panel and reference.shown:
+                at = [i for i, x in enumerate(xs) if x in reference.by_x]
+                means = [reference.by_x[x].mean for x in xs if x in reference.by_x]
+                color = "black" if "people" in reference.name else "grey"
+                axes.plot(at, means, ":", lw=1, color=color, label=reference.name)
         axes.set_xticks(range(len(xs)), [str(x) for x in xs], rotation=0 if is_curve else 30)
         axes.set(xlim=(-0.5, len(xs) - 0.5), ylim=(0, 1.03), xlabel=grid.column_names[1])
         axes.set_title(f"{grid.column_names[0]}: {panel}")

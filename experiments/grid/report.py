@@ -10,7 +10,7 @@ from clutrr_jax.report.tables import format_fraction, markdown_table, plain_text
 from clutrr_jax.training.settings import train_settings
 from experiments.grid import plot
 from experiments.grid.claims import verdicts
-from experiments.grid.definition import Cell, Counts, Grid
+from experiments.grid.definition import Cell, Counts, Grid, Reference
 from experiments.grid.measured import (
     Key,
     Result,
@@ -104,15 +104,16 @@ def averages(grid: Grid, series: list[str], table: Table) -> list[dict[str, Any]
 
 
 def _amounts(cells: list[Cell]) -> dict[str, dict[str, Any]]:
-    """Replicas and epochs of each model; several epochs if they differ between trainings."""
+    """Replicas and length of the training of each model; several lengths if trainings differ."""
     found: dict[str, dict[str, Any]] = {}
     for cell in cells:
         train = train_settings(cell.config, cell.model)
         seeds = {c.config.seed for c in cells if c.model == cell.model}
-        amount = found.setdefault(cell.model, {"epochs": []})
+        amount = found.setdefault(cell.model, {"length": []})
         amount["replicas"] = train.replicas * len(seeds)
-        if train.epochs not in amount["epochs"]:
-            amount["epochs"].append(train.epochs)
+        length = f"{train.epochs} epochs" if train.epochs else f"at most {train.steps} steps"
+        if length not in amount["length"]:
+            amount["length"].append(length)
     return found
 
 
@@ -158,14 +159,20 @@ def _figure_lines(
     panel_name, x_name, series_name = grid.column_names
     panels, xs = (list(dict.fromkeys(key[part] for key in rows)) for part in (0, 1))
     lines = [[panel_name, series_name, *(f"{x_name} = {x}" for x in xs)]]
+
+    def add_references(references: list[Reference]) -> None:
+        for reference in references:
+            found = (reference.by_x.get(x) for x in xs)
+            cells = [_accuracy(cell._asdict()) if cell else "" for cell in found]
+            lines.append([str(reference.panel), reference.name, *cells])
+
     for panel in panels:
+        references = [reference for reference in grid.references if reference.panel == panel]
         for name in series:
             cells = [_accuracy(rows[panel, x, name]["measured"]) for x in xs]
             lines.append([str(panel), name, *cells])
-        for (place, name), by_x in grid.references.items():
-            if place == panel:
-                cells = [_accuracy(by_x[x]._asdict()) if x in by_x else "" for x in xs]
-                lines.append([str(panel), name, *cells])
+            add_references([r for r in references if r.series == name])
+        add_references([r for r in references if r.series not in series])
         tests = [_ceiling_and_stories([rows[panel, x, name] for name in series]) for x in xs]
         lines.append([str(panel), "ceiling", *(ceiling for ceiling, _ in tests)])
         lines.append([str(panel), "stories", *(stories for _, stories in tests)])
@@ -209,8 +216,8 @@ def summary(config: Any, results: dict[str, Any]) -> list[str]:
     states = [cell["state"] for cell in results["cells"]]
     by_amount: defaultdict[str, list[str]] = defaultdict(list)
     for model, amount in results["models"].items():
-        epochs = " / ".join(map(str, amount["epochs"]))
-        by_amount[f"replicas {amount['replicas']}, epochs {epochs}"].append(model)
+        length = " / ".join(amount["length"])
+        by_amount[f"replicas {amount['replicas']}, {length}"].append(model)
     amounts = "; ".join(f"{', '.join(models)}: {amount}" for amount, models in by_amount.items())
     data = f"Data: {results['data']}. {amounts}."
     missing = [model for model in config.grid.models if model not in results["models"]]
@@ -228,7 +235,7 @@ def summary(config: Any, results: dict[str, Any]) -> list[str]:
 def legend(grid: Grid) -> str:
     """Returns an explanation of the table."""
     text = (
-        "Accuracy with its standard error over replicas, at the epoch with the best dev accuracy."
+        "Accuracy with its standard error over replicas, at the epoch selected on the dev stories."
     )
     if grid.published:
         text += (
@@ -239,8 +246,18 @@ def legend(grid: Grid) -> str:
     return f"{text} {grid.note}".rstrip()
 
 
+def sources(grid: Grid) -> list[str]:
+    """Returns one line per source of the references: their names, and the source."""
+    names: defaultdict[str, list[str]] = defaultdict(list)
+    for reference in grid.references:
+        if reference.name not in names[reference.source]:
+            names[reference.source].append(reference.name)
+    return [f"{'; '.join(found)}: {source}" for source, found in names.items()]
+
+
 def markdown(config: Any, results: dict[str, Any], table: list[list[str]]) -> str:
     """Returns the text of `results.md`."""
+    found = sources(config.grid)
     failed = [f"- {c['name']}: {c['error']}" for c in results["cells"] if c["state"] == "failed"]
     paragraphs = [
         f"# {results['name']}, scale {results['scale']}",
@@ -248,6 +265,7 @@ def markdown(config: Any, results: dict[str, Any], table: list[list[str]]) -> st
         *(["Failed:", "\n".join(failed)] if failed else []),
         legend(config.grid),
         "\n".join(markdown_table(table)),
+        *(["Sources:", "\n".join(f"- {source}" for source in found)] if found else []),
         *([claims_text(results)] if results["claims"] else []),
         "![accuracies](curve.png)",
     ]
@@ -266,9 +284,17 @@ def page_content(config: Any, results: dict[str, Any], table: list[list[str]]) -
         "rows": results["rows"],
         "averages": results["averages"],
         "references": [
-            {"panel": panel, "name": name, "shares": {x: cell.mean for x, cell in by_x.items()}}
-            for (panel, name), by_x in grid.references.items()
+            {
+                "panel": reference.panel,
+                "name": reference.name,
+                "series": reference.series,
+                "shown": reference.shown,
+                "source": reference.source,
+                "values": {x: cell._asdict() for x, cell in reference.by_x.items()},
+            }
+            for reference in grid.references
         ],
+        "sources": sources(grid),
         "claims": results["claims"],
         "cells": results["cells"],
         "table": table,

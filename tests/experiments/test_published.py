@@ -3,10 +3,12 @@
 from itertools import product
 
 import numpy as np
+import pytest
 
-from experiments.grid.published import (
+from clutrr_jax.models import MODELS
+from experiments.figure5 import RELEASES
+from experiments.published.clutrr import (
     AVERAGES,
-    CTP,
     HUMANS,
     MODELS_2018,
     MODELS_2019,
@@ -17,6 +19,7 @@ from experiments.grid.published import (
     WORKSHOP_TABLE_1,
     WORKSHOP_TABLE_2,
 )
+from experiments.published.systematic import CTP, GRAPH_ROWS, PEOPLE, TEXT_ROWS, Row
 
 TABLES = {"table 2": TABLE_2, "table 3": TABLE_3, "table 4": TABLE_4}
 # Printed averages that are not the mean of their column.
@@ -26,7 +29,7 @@ WRONG_AVERAGES = {("table 2", "mac"), ("table 2", "bert"), ("table 4", "bert")}
 def test_accuracies_are_fractions() -> None:
     for table in TABLES.values():
         assert all(0 <= cell.mean <= 1 and 0 <= cell.error < 0.3 for cell in table.values())
-    for table in (HUMANS, WORKSHOP_TABLE_1, *CTP.values()):
+    for table in (HUMANS, WORKSHOP_TABLE_1):
         assert all(0 <= cell.mean <= 1 and cell.error is None for cell in table.values())
 
 
@@ -37,7 +40,7 @@ def test_every_cell_exists() -> None:
     assert set(TABLE_2) == {(*pair, model) for pair in pairs for model in MODELS_2019}
     assert set(WORKSHOP_TABLE_1) == set(product(range(3, 7), range(3, 7), MODELS_2018))
     assert set(HUMANS) == set(range(2, 7))
-    assert [list(row) for row in CTP.values()] == [list(range(4, 11)), list(range(2, 11))]
+    assert [list(row.by_k) for row in CTP] == [list(range(4, 11)), list(range(2, 11))]
 
 
 def test_repeated_numbers_agree() -> None:
@@ -59,3 +62,51 @@ def test_averages_are_means_of_columns() -> None:
 
 def test_paths_with_gender_are_twice_the_paths() -> None:
     assert all(gendered == 2 * paths for paths, gendered in WORKSHOP_TABLE_2.values())
+
+
+# Rows of figure 5
+
+ROWS = (PEOPLE, *GRAPH_ROWS, *TEXT_ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name}, {row.data}")
+def test_row_has_a_source_and_accuracies(row: Row) -> None:
+    source = row.source
+    assert source.short and source.authors and 2018 <= source.year <= 2026
+    assert source.title or source.short == "2026 log"
+    assert str(source).startswith(f"{source.authors} {source.year}, ") or not source.place
+    found = [*row.by_k.values(), *([row.overall] if row.overall else [])]
+    assert found and all(0 <= cell.mean <= 1 and cell.error is None for cell in found)
+    assert set(row.by_k) <= set(range(2, 11))
+    assert row.data in ("", *RELEASES.values())
+    assert not row.model or row.model in MODELS
+
+
+def test_graph_rows_of_the_same_training_have_different_names() -> None:
+    names = [(row.label, row.data) for row in GRAPH_ROWS]
+    assert len(names) == len(set(names)) == 18
+    assert all(row.data and row.by_k for row in GRAPH_ROWS)
+
+
+def test_rows_belong_to_the_models_of_this_project() -> None:
+    assert {row.model: row.name for row in ROWS if row.model} == {
+        "gat": "GAT", "gcn": "GCN", "edge_lstm": "LSTM", "edge_gru": "GRU", "edge_rnn": "RNN",
+        "epignn": "EpiGNN",
+    }  # fmt: skip
+    assert all(MODELS[row.model].kind == "graph" for row in ROWS if row.model)
+
+
+def test_rows_hold_the_printed_accuracies() -> None:
+    """First and last columns, copied from the papers."""
+    rows = {(row.name, row.data): [cell.mean for cell in row.by_k.values()] for row in GRAPH_ROWS}
+    ends = {name: (means[0], means[-1]) for (name, data), means in rows.items() if "db9b" in data}
+    assert ends == {
+        "CTP": (1.0, 0.89), "R5": (0.99, 0.98), "NCRL": (1.0, 0.97), "CTP linear": (0.99, 0.95),
+        "CTP attentive": (0.99, 0.91), "CTP memory": (0.98, 0.90), "RLogic": (0.99, 0.94),
+        "GNTP": (0.68, 0.52), "Transformer": (0.88, 0.70), "GAT": (0.99, 0.68),
+        "GCN": (0.94, 0.41), "LSTM": (0.98, 0.78), "GRU": (0.95, 0.75), "RNN": (0.93, 0.64),
+        "EpiGNN": (0.99, 0.98),
+    }  # fmt: skip
+    left = {name: means for (name, data), means in rows.items() if "0899" in data}
+    assert left["GAT"] == [0.91, 0.76, 0.54, 0.56, 0.54, 0.55, 0.45]
+    assert left.keys() == {"CTP", "R5", "GAT"}

@@ -17,18 +17,20 @@ from clutrr_jax.data.batching import pack, plan_shapes
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import Vocabulary
 from clutrr_jax.evaluation.baselines import given_rules, induced_rules, predict_with_rules
-from clutrr_jax.evaluation.learned_rules import describe, read_learned
+from clutrr_jax.evaluation.learned_rules import describe, gendered, read_learned
 from clutrr_jax.models.prover import CONFIG, Prover
 from clutrr_jax.rules import main
 from generator.errors import InputError
 from generator.kinship import (
     COMPOSE,
     GENDER_OF,
+    NUM_PREDICATES,
     NUM_RELATIONS,
     PREDICATE_ID,
     PREDICATE_OF,
     RELATION_ID,
     RELATION_OF,
+    RULE_TABLE,
     RULES,
 )
 from generator.prover import derivable
@@ -82,12 +84,13 @@ def derivable_relations(data: Records) -> np.ndarray:
     return follows[:, PREDICATE_OF] & (gender[:, None] == GENDER_OF)
 
 
-def perfect_prover() -> Prover:
+def perfect_prover(share_genders: bool) -> Prover:
     """Prover whose parameters are the 16 rules."""
-    model = Prover(ConfigDict(CONFIG | {"rounds": 7}), Sizes(20, 0), rngs=nnx.Rngs(0))
+    config = ConfigDict(CONFIG | {"share_genders": share_genders})
+    model = Prover(config, Sizes(20, 0), rngs=nnx.Rngs(0))
     table = np.zeros(model.table.shape)
     table[..., -1] = 30
-    table[tuple(given_rules().T)] = 60
+    table[tuple((RULE_TABLE if share_genders else given_rules()).T)] = 60
     model.table = nnx.Param(jnp.asarray(table))
     return model
 
@@ -103,7 +106,8 @@ def probabilities(model: Prover, data: Records) -> np.ndarray:
     return np.exp(run(model, stories, jnp.arange(len(data)), shapes[0]))
 
 
-def test_prover_with_the_16_rules_equals_independent_prover() -> None:
+@pytest.mark.parametrize("share_genders", [True, False])
+def test_prover_with_the_16_rules_equals_independent_prover(share_genders: bool) -> None:
     """On random chains, the probability is on the relations that the independent prover derives,
     and uniform if there are none."""
     rng = np.random.default_rng(0)
@@ -127,7 +131,7 @@ def test_prover_with_the_16_rules_equals_independent_prover() -> None:
     expected = derivable_relations(data)
     count = expected.sum(axis=1)
     assert (count == 1).sum() > 30 and (count > 1).sum() >= 2 and (count == 0).sum() > 10
-    found = probabilities(perfect_prover(), data)
+    found = probabilities(perfect_prover(share_genders), data)
     np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-4)
     np.testing.assert_array_equal((found > 0.05)[count > 0], expected[count > 0])
     np.testing.assert_allclose(found[count == 0], 1 / NUM_RELATIONS, rtol=1e-3)
@@ -183,6 +187,40 @@ def test_learned_rules_are_listed_after_the_16() -> None:
     assert sum(line.startswith("  0.90    4 of 4  ") for line in lines) == len(RULES) - 1
     assert lines[-1].split(maxsplit=1) == ["0.80", "aunt, father -> son"]
     assert len(lines) == 1 + len(RULES) + 3
+
+
+def test_learned_rules_between_predicates_hold_for_all_genders() -> None:
+    learned = np.zeros((2, NUM_PREDICATES, NUM_PREDICATES, NUM_PREDICATES))
+    learned[:, *RULE_TABLE.T] = 0.9
+    rules = gendered(learned[0])
+    np.testing.assert_array_equal(np.argwhere(rules), np.unique(given_rules(), axis=0))
+    np.testing.assert_array_equal(gendered(rules), rules)
+    learned[:, 0, 0] = 0
+    un, child = (PREDICATE_ID[name] for name in ("un", "child"))
+    learned[:, un, child, un] = 0.8
+    lines = describe(learned).splitlines()
+    assert "  0.00  child, child -> grand" in lines
+    assert sum(line.startswith("  0.90  ") for line in lines) == len(RULES) - 1
+    assert lines[-1].split(maxsplit=1) == ["0.80", "un, child -> un"]
+
+
+def test_penalty_gives_up_rules_that_no_answer_needs() -> None:
+    """The rule of the only story is learned; an equally probable one is given up."""
+    son = (PREDICATE_OF[RELATION_ID["son"]], 0)
+    stories = build_arrays(
+        records([[son, son]], [RELATION_ID["grandson"]]), Vocabulary((), 20), seed=0
+    )
+    shapes, _ = plan_shapes("graph", stories, 1)
+    batch = pack(stories, jnp.arange(1), shapes[0])
+    config = ConfigDict(CONFIG | {"rule_penalty": 1.0})
+    model = Prover(config, Sizes(20, 0), rngs=nnx.Rngs(0))
+    needed, useless = tuple(RULE_TABLE[0]), (8, 8, 8)
+    table = model.table[...].at[needed].set(1.2).at[useless].set(1.2)
+    loss = nnx.jit(nnx.value_and_grad(lambda model: model.loss(batch).sum()))
+    for _ in range(100):
+        model.table = nnx.Param(table)
+        table -= 0.3 * loss(model)[1]["table"][...]
+    assert model.rules()[needed] > 0.95 and model.rules()[useless] < 0.3
 
 
 def test_rules_of_invalid_folders_are_refused(tmp_path, capsys, monkeypatch) -> None:

@@ -160,6 +160,38 @@ def test_charts_share_a_legend_and_show_details_of_points(open_page, curves) -> 
     assert not tip.is_displayed()
 
 
+def test_references_can_be_switched_on_and_have_sources(open_page, tmp_path: Path) -> None:
+    page = open_page(write_grid(figure5, "gat,gcn", tmp_path))
+    pressed = {
+        button.text: button.get_attribute("aria-pressed") == "true"
+        for button in find(page, "#references-legend button")
+    }
+    references = figure5.references()
+    assert pressed == {reference.name: reference.shown for reference in references}
+    assert [button.text for button in find(page, "#legend button")] == ["gat", "gcn", "ceiling"]
+    assert len(find(page, "#charts .hollow")) == sum(len(r.by_x) for r in references if r.shown)
+
+    def click(name: str) -> None:
+        page.find_element(By.XPATH, f"//div[@id='references-legend']/button[.='{name}']").click()
+
+    for name in ("CTP", "people, limited time"):
+        click(name)
+    assert not find(page, "#charts .hollow")
+    click("gat, published (NCRL)")
+    assert len(find(page, "#charts g.c0 .hollow")) == 7 + 6  # the color of the measured gat
+    _, right = find(page, "#charts .chart")
+    right.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_UP)
+    tip = right.find_element(By.CLASS_NAME, "tip").text.splitlines()
+    assert tip[0] == "gat, published (NCRL), k = 5" and tip[1] == "published .99"
+    assert tip[2].startswith("Cheng et al. 2023") and tip[2].endswith("table 3 (k = 2, 3, 4)")
+    assert [item.text for item in find(page, "#sources-body li")] == report.sources(
+        figure5.get_config().grid
+    )
+    names = [row[1] for row in table(page, "#table-body") if row[0] == "2,3,4"]
+    expected = ["gat", "gat, published (NCRL)", "gcn", "gcn, published (NCRL)"]
+    assert names[:4] == expected and names[-2:] == ["ceiling", "stories"]
+
+
 PUBLISHED_2018 = ["bilstm_2018", "gnn_2018_mean", "gnn_2018_attention"]
 
 
@@ -168,7 +200,7 @@ PUBLISHED_2018 = ["bilstm_2018", "gnn_2018_mean", "gnn_2018_attention"]
     [
         (table2, []),
         (workshop_figure2, [f"{model}, published" for model in PUBLISHED_2018]),
-        (figure5, ["people, limited time", "CTP"]),
+        (figure5, []),
     ],
 )
 def test_a_grid_without_finished_runs_shows_published_values(
@@ -178,3 +210,6 @@ def test_a_grid_without_finished_runs_shows_published_values(
     assert len(find(page, "#failed li")) == 1 and not find(page, "#runs-body a")
     assert not find(page, "#charts .mark:not(.hollow)")
     assert [button.text for button in find(page, "#legend button")] == lines
+    has_references = page.find_element(By.ID, "references").is_displayed()
+    assert has_references == page.find_element(By.ID, "sources").is_displayed()
+    assert has_references == (experiment is figure5)

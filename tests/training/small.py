@@ -11,6 +11,9 @@ from clutrr_jax.training.trainer import Trainer
 
 TRAIN = {
     "epochs": 3,
+    "steps": 100,
+    "patience": 0,
+    "selection": "dev_loss",
     "batch": 32,
     "microbatches": 1,
     "learning_rate": 1e-3,

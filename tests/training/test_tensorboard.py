@@ -24,7 +24,13 @@ def events(folder: Path) -> list[Event]:
 
 
 def test_scalars_are_those_of_the_metrics(tmp_path: Path) -> None:
-    line = {"epoch": 1, "loss": [2.0, 3.0], "dev_accuracy": [0.25, 0.5], "seconds": 1.0}
+    line = {
+        "epoch": 1,
+        "loss": [2.0, 3.0],
+        "dev_accuracy": [0.25, 0.5],
+        "dev_loss": [1.0, 1.5],
+        "seconds": 1.0,
+    }
     scalars = Scalars(tmp_path, first=1)
     scalars.write(line, learning_rate=0.5, speed=100.0)
     scalars.close()
@@ -34,6 +40,8 @@ def test_scalars_are_those_of_the_metrics(tmp_path: Path) -> None:
         "loss/replica_1": (1, 3.0),
         "dev_accuracy/replica_0": (1, 0.25),
         "dev_accuracy/replica_1": (1, 0.5),
+        "dev_loss/replica_0": (1, 1.0),
+        "dev_loss/replica_1": (1, 1.5),
         "learning_rate": (1, 0.5),
         "stories_per_second": (1, 100.0),
     }

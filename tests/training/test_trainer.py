@@ -3,13 +3,17 @@
 from dataclasses import replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.training.checkpoints import Checkpoints
+from clutrr_jax.training.loop import train_model
 from clutrr_jax.training.replicas import Replicas
+from clutrr_jax.training.state import TrainState, select_best
 from clutrr_jax.training.steps import ENTITY_POLICIES
+from clutrr_jax.training.trainer import SELECTIONS
 from generator.errors import InputError
 from tests.training.small import SMALL, leaves, make_trainer, train
 
@@ -70,16 +74,88 @@ def test_unknown_entity_policy_is_refused(small) -> None:
         make_trainer("gat", small, Replicas(1), entities="random")
 
 
-def test_best_epoch_is_the_latest_with_the_best_dev_accuracy(small) -> None:
-    trainer = make_trainer("gat", small, Replicas(1))
-    state, best = trainer.init(), (-1.0, 0)
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_selected_epoch_is_the_latest_with_the_best_score(selection: str, small) -> None:
+    trainer = make_trainer("gat", small, Replicas(1), selection=selection)
+    state, best = trainer.init(), (-np.inf, 0)
     for epoch in range(1, 8):
         state, metrics = trainer.epoch(state, epoch)
-        accuracy = float(metrics.dev_accuracy[0])
-        if accuracy >= best[0]:
-            best, kept = (accuracy, epoch), leaves(state.ema_params)
-    assert (float(state.best_accuracy[0]), int(state.best_epoch[0])) == best
+        scores = -metrics.dev_loss[0], metrics.dev_accuracy[0], epoch
+        score = float(dict(zip(SELECTIONS, scores, strict=True))[selection])
+        if score >= best[0]:
+            best, kept = (score, epoch), leaves(state.ema_params)
+    assert (float(state.best_score[0]), int(state.best_epoch[0])) == best
     for a, b in zip(kept, leaves(state.best_params), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_selection_of_a_made_up_history() -> None:
+    """The latest of ties is kept, and nothing after a replica has diverged."""
+    state = TrainState(*[{"p": jnp.zeros(2)}] * 5, *[jnp.zeros(2, jnp.int32)] * 4)
+    state = state._replace(best_score=jnp.full(2, -jnp.inf))
+    scores = [[-2, -3], [-1, -2], [-1, -1], [-4, -9]]
+    for epoch, score in enumerate(scores, start=1):
+        state = state._replace(ema_params={"p": jnp.full(2, float(epoch))})
+        state = select_best(state, jnp.array(score, jnp.float32), epoch)
+        if epoch == 2:
+            state = state._replace(diverged_epoch=jnp.array([0, 2]))
+    assert state.best_epoch.tolist() == [3, 2] and state.best_params["p"].tolist() == [3, 2]
+    assert state.best_score.tolist() == [-1, -2]
+
+
+def test_dev_metrics_are_those_of_the_dev_rows(small) -> None:
+    trainer, state = train("gat", small, Replicas(2), 1)
+    params = state.ema_params
+    relation, probability = trainer.predict(params, state.buffers, small.train_stories)
+    accuracy, loss = trainer._dev_metrics(state)
+    for replica, rows in enumerate(np.concatenate([b.reshape(2, -1) for b in trainer._dev_rows])):
+        rows = rows[rows >= 0]
+        correct = relation[replica, rows] == np.asarray(small.train_stories.target)[rows]
+        assert accuracy[replica] == np.float32(correct.mean())
+        # The loss is at least that of the rows with a correct answer, whose probability is known.
+        known = -np.log(probability[replica, rows][correct]).sum() / len(rows)
+        assert loss[replica] >= known - 1e-5 and 0 < loss[replica] < 20
+
+
+def test_epochs_follow_from_steps_and_patience(small) -> None:
+    steps = -(-int(len(small.train) * 0.8) // 32)  # of an epoch
+    given = {"steps": 5 * steps - 1, "patience": steps + 1}
+    trainer = make_trainer("gat", small, Replicas(1), epochs=None, **given)
+    assert (trainer.epochs, trainer.program.patience) == (5, 2)
+    trainer = make_trainer("gat", small, Replicas(1), epochs=7, **given)
+    assert (trainer.epochs, trainer.program.patience) == (7, 0)  # never stopped early
+
+
+def test_stopped_replica_is_frozen_and_the_others_continue(small) -> None:
+    """Replica 1 has its best score in epoch 1 and stops after two further epochs."""
+    settings = {"epochs": None, "steps": 1000, "patience": 1}
+    trainer = make_trainer("gat", small, Replicas(2), **settings)
+    assert trainer.program.patience == 1
+    free = make_trainer("gat", small, Replicas(2), epochs=5)
+    state, undisturbed = trainer.init(), free.init()
+    for epoch in range(1, 6):
+        state, _ = trainer.epoch(state, epoch)
+        undisturbed, _ = free.epoch(undisturbed, epoch)
+        state = state._replace(best_epoch=jnp.array([epoch, 1]), best_score=jnp.array([0.0, 1e9]))
+        assert not trainer.has_stopped(state, epoch)
+        if epoch == 3:
+            at_stop = leaves(state.params)
+    for a, b, c in zip(leaves(state.params), leaves(undisturbed.params), at_stop, strict=True):
+        np.testing.assert_array_equal(a[0], b[0])
+        np.testing.assert_array_equal(a[1], c[1])
+    assert trainer.has_stopped(state._replace(best_epoch=jnp.array([3, 1])), 5)
+    assert trainer.has_stopped(state._replace(diverged_epoch=jnp.array([4, 0])), 5)
+    assert trainer.has_stopped(state, trainer.epochs)
+
+
+def test_training_that_stopped_early_is_not_continued(small, tmp_path) -> None:
+    settings = {"epochs": None, "steps": 10_000, "patience": 1, "checkpoint_minutes": 1.0}
+    trainer = make_trainer("gat", small, Replicas(1), learning_rate=0.3, **settings)
+    state, history = train_model("gat", trainer, 1, tmp_path, tensorboard=False)
+    assert len(history) == int(state.best_epoch[0]) + 1 < trainer.epochs
+    again, lines = train_model("gat", trainer, 1, tmp_path, tensorboard=False)
+    assert lines == history
+    for a, b in zip(leaves(state), leaves(again), strict=True):
         np.testing.assert_array_equal(a, b)
 
 

@@ -39,6 +39,13 @@ const pointOf = (row) => row?.measured && {
 };
 const pointWithoutBand = (value, lines) => ({ value, low: null, high: null, details: lines });
 
+// Style of the reference with the given index: that of its model, if the model was run.
+function referenceKey({ name, series, shown }, i) {
+  const own = NAMES.indexOf(series);
+  const style = seriesStyle(own < 0 ? NAMES.length + i : own);
+  return { ...style, label: name, path: "line thin dash2", hollow: true, on: shown };
+}
+
 function showCurves() {
   if (typeof XS[0] === "string") {
     $("curves").hidden = $("curves-link").hidden = true;
@@ -46,13 +53,15 @@ function showCurves() {
   }
   $("curves-legend").textContent = `Test accuracy against ${X}, with one chart for each value of `
     + `“${PANEL}”.`;
-  const references = values("name", DATA.references);
+  const names = values("name", DATA.references);
+  const referenceKeys = names.map((name, i) =>
+    referenceKey(DATA.references.find((reference) => reference.name === name), i));
   const keys = [
     ...NAMES.map((label, i) => ({ label, ...seriesStyle(i), on: true })),
     ...NAMES.map((name, i) =>
       ({ ...seriesStyle(i), label: `${name}, published`, path: "line thin dash1", hollow: true, on: true })),
-    ...references.map((name, i) => plainKey(name, i + 1, true)),
     plainKey("ceiling", 0, true),
+    ...referenceKeys,
   ];
   const points = {
     ceiling: (panel, x) => {
@@ -68,11 +77,11 @@ function showCurves() {
       return row?.published && pointWithoutBand(row.published.mean, details(row));
     };
   }
-  for (const name of references) {
+  for (const name of names) {
     points[name] = (panel, x) => {
       const reference = DATA.references.find((other) => other.panel === panel && other.name === name);
-      const value = reference?.shares[x];
-      return value === undefined ? null : pointWithoutBand(value, [`accuracy ${fraction(value)}`]);
+      const cell = reference?.values[x];
+      return cell && pointWithoutBand(cell.mean, [`published ${accuracy(cell)}`, reference.source]);
     };
   }
   const columns = XS.map((x) => ({ tick: x, label: `${X} = ${x}`, group: 0 }));
@@ -87,7 +96,10 @@ function showCurves() {
     $("charts").append(el("div", {}, el("h3", {}, name), node));
     return chart(node, { columns, lines, title: X });
   });
-  legend($("legend"), keys.filter((key) => used.has(key)), draws);
+  const shownIn = (node, own) => legend(node, own.filter((key) => used.has(key)), draws);
+  shownIn($("legend"), keys.filter((key) => !referenceKeys.includes(key)));
+  shownIn($("references-legend"), referenceKeys);
+  $("references").hidden = !names.length;
 }
 
 const LEGENDS = {
@@ -124,6 +136,11 @@ function showHeatMaps() {
   }
   $("shown").addEventListener("change", draw);
   draw();
+}
+
+function showSources() {
+  $("sources").hidden = !DATA.sources.length;
+  $("sources-body").append(...DATA.sources.map((source) => el("li", {}, source)));
 }
 
 function showClaims() {
@@ -167,4 +184,5 @@ showCurves();
 showHeatMaps();
 showClaims();
 showTable();
+showSources();
 showRuns();

@@ -1,20 +1,12 @@
-"""Published accuracies with their errors, by the model names of this project.
+"""The tables of the CLUTRR papers: accuracies with their errors, by our model names.
 
-Sources: Sinha et al. 2019 (EMNLP; chapter 3 of Sinha's thesis has the same numbers), Sinha et al.
-2018 (workshop), and Minervini et al. 2020 (CTP). Figures 5, 6 and 7 of the 2019 paper and figure 2
-of the 2018 paper are plots without numbers and therefore missing. Table 1 of the 2019 paper is
+Sources: Sinha et al. 2019 (EMNLP; chapter 3 of Sinha's thesis has the same numbers) and Sinha et
+al. 2018 (workshop). Figures 5, 6 and 7 of the 2019 paper and figure 2 of the 2018 paper are plots
+without numbers and therefore missing. Table 1 of the 2019 paper is
 `generator.paraphrases.statistics.PAPER`.
 """
 
-from typing import NamedTuple
-
-
-class Accuracy(NamedTuple):
-    """A published accuracy, as a fraction."""
-
-    mean: float
-    error: float | None  # standard error over runs; None if not published
-
+from experiments.published.accuracy import Accuracy
 
 NOISE = ("clean", "supporting", "irrelevant", "disconnected")
 MODELS_2019 = ("bilstm_attention", "bilstm_mean", "rn", "mac", "bert", "bert_lstm", "gat")
@@ -103,16 +95,3 @@ WORKSHOP_TABLE_1 = {
 WORKSHOP_TABLE_2 = {
     3: (20, 40), 4: (84, 168), 5: (305, 610), 6: (978, 1956), 7: (2814, 5628),
 }  # fmt: skip
-
-# CTP on the released data: data set -> k -> accuracy. The first row is CTP_A in the paper, the
-# second is from the README of its code.
-CTP = {
-    "data_089907f8": {
-        k: Accuracy(mean, None)
-        for k, mean in enumerate((0.99, 0.99, 0.99, 0.96, 0.94, 0.89, 0.90), start=4)
-    },
-    "data_db9b8f04": {
-        k: Accuracy(mean, None)
-        for k, mean in enumerate((1.00, 0.72, 0.74, 0.98, 0.96, 0.98, 0.98, 0.94, 0.89), start=2)
-    },
-}

@@ -1,0 +1,170 @@
+"""Rules for choosing the epoch that is tested, compared on several data sets.
+
+    python -m benchmarks selection --models gat,prover --json selection.json \\
+        --data path/to/data_089907f8.zip path/to/data_db9b8f04.zip
+    python -m benchmarks selection --models gat,prover --json selection.json \\
+        --generate train_rows=500 train_rows=2500,train=2.2+2.3,test=2.4+2.10
+
+Every epoch of each model is tested; then each rule chooses an epoch from the metrics on the dev
+stories. The table shows the accuracy of that epoch on the tests, the mean over test sets and
+replicas. Data sets that are in the JSON file already are not trained again.
+"""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import positive_int
+from clutrr_jax.data.prepare import Prepared, prepare
+from clutrr_jax.data.records import tasks
+from clutrr_jax.models import MODELS
+from clutrr_jax.training.replicas import Replicas
+from clutrr_jax.training.settings import train_settings
+from clutrr_jax.training.trainer import Trainer
+from experiments.base import base
+from generator.config import Config
+from generator.errors import InputError, Parser
+from generator.files import read_json, write_text
+from generator.write import write_dataset
+
+# The metrics of one replica, arrays over epochs -> the index of the chosen epoch.
+Rule = Callable[[dict[str, np.ndarray]], int]
+
+
+def patience(steps: int) -> Rule:
+    """Lowest dev loss until it has not improved for this many steps."""
+
+    def choose(history: dict[str, np.ndarray]) -> int:
+        best = 0
+        for epoch, loss in enumerate(history["dev_loss"]):
+            if history["step"][epoch] - history["step"][best] >= steps:
+                break
+            if loss <= history["dev_loss"][best]:
+                best = epoch
+        return best
+
+    return choose
+
+
+def latest_best(values: np.ndarray) -> int:
+    """Index of the largest value, the latest of ties."""
+    return len(values) - 1 - int(np.argmax(values[::-1]))
+
+
+RULES: dict[str, Rule] = {
+    "best dev accuracy": lambda history: latest_best(history["dev_accuracy"]),
+    "lowest dev loss": lambda history: latest_best(-history["dev_loss"]),
+    "last": lambda history: len(history["dev_loss"]) - 1,
+    "patience 500": patience(500),
+    "patience 1000": patience(1000),
+    "best epoch on the tests": lambda history: int(np.argmax(history["test"])),  # not a rule
+}
+
+
+def main(argv: list[str]) -> int:
+    """Prints the table."""
+    parser = Parser(
+        prog="python -m benchmarks selection",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--models", required=True, help="comma-separated names")
+    parser.add_argument("--data", nargs="*", default=[], help="CLUTRR data sets")
+    parser.add_argument(
+        "--generate", nargs="*", default=[], help="generator settings of further data sets"
+    )
+    parser.add_argument("--steps", type=positive_int, default=3000, help="optimizer steps [3000]")
+    parser.add_argument("--replicas", type=positive_int, default=2, help="replicas [2]")
+    parser.add_argument("--json", type=Path, required=True, help="all histories")
+    arguments = parser.parse_args(argv)
+    found = read_json(arguments.json) if arguments.json.exists() else {}
+    for model in arguments.models.split(","):
+        if model not in MODELS:
+            raise InputError(f'no model "{model}", expected some of {", ".join(MODELS)}')
+        for source in [*arguments.data, *arguments.generate]:
+            key = f"{model}, {Path(source).stem}"
+            if key not in found:
+                with tempfile.TemporaryDirectory() as folder:
+                    data = read(source, source in arguments.generate, Path(folder))
+                found[key] = train(model, data, arguments.steps, arguments.replicas)
+                write_text(arguments.json, json.dumps(found))
+            print(line(key, found[key]), flush=True)
+    print("\n" + "\n".join(worst(found)))
+    return 0
+
+
+def read(source: str, is_generated: bool, folder: Path) -> Prepared:
+    """Reads a data set, or generates one from settings NAME=VALUE,..., where + separates tasks."""
+    if not is_generated:
+        return prepare(source)
+    settings = dict(part.split("=", 1) for part in source.split(","))
+    values = {name: value.replace("+", ",") for name, value in settings.items()}
+    write_dataset(Config.from_json(Config().to_json() | values), folder)
+    return prepare(folder)
+
+
+def train(model: str, data: Prepared, steps: int, count: int) -> list[dict[str, Any]]:
+    """Trains and tests every epoch. Returns the history of each replica."""
+    config = base("selection", model)
+    config.train.steps, config.train.patience, config.train.replicas = steps, 0, count
+    settings = train_settings(config, model)
+    settings.steps, settings.patience = steps, 0
+    replicas = Replicas(count)
+    trainer = Trainer(
+        MODELS[model], config[model], settings, data.sizes, data.train_stories, replicas
+    )
+    state = trainer.init()
+    histories: list[dict[str, Any]] = [{} for _ in range(count)]
+    for epoch in range(1, trainer.epochs + 1):
+        state, metrics = trainer.epoch(state, epoch)
+        predicted, _ = trainer.predict(state.ema_params, state.buffers, data.test_stories)
+        correct = predicted == data.test.target
+        for replica, history in enumerate(histories):
+            values = {
+                "step": int(state.step[replica]),
+                "dev_accuracy": float(metrics.dev_accuracy[replica]),
+                "dev_loss": float(metrics.dev_loss[replica]),
+            } | {task: float(correct[replica, rows].mean()) for task, rows in tasks(data.test)}
+            for name, value in values.items():
+                history.setdefault(name, []).append(value)
+    return histories
+
+
+def chosen(history: dict[str, Any]) -> dict[str, tuple[int, float]]:
+    """Returns for each rule the epoch, from 1, and the mean accuracy over the tests."""
+    arrays = {name: np.array(values) for name, values in history.items()}
+    tests = [values for name, values in arrays.items() if name[0].isdigit()]
+    arrays["test"] = np.mean(tests, axis=0)
+    epochs = {name: rule(arrays) for name, rule in RULES.items()}
+    return {name: (epoch + 1, float(arrays["test"][epoch])) for name, epoch in epochs.items()}
+
+
+def line(key: str, histories: list[dict[str, Any]]) -> str:
+    """Formats one data set: accuracy and epochs of each rule."""
+    by_replica = [chosen(history) for history in histories]
+    cells = []
+    for rule in RULES:
+        epochs = "/".join(str(found[rule][0]) for found in by_replica)
+        cells.append(f"{rule} {np.mean([found[rule][1] for found in by_replica]):.3f} ({epochs})")
+    return f"{key}: " + ", ".join(cells)
+
+
+def worst(found: dict[str, Any]) -> list[str]:
+    """Returns for each rule its mean and largest loss against the best epoch, over all lines."""
+    *rules, best = RULES
+    losses: dict[str, list[float]] = {rule: [] for rule in rules}
+    for histories in found.values():
+        for history in histories:
+            accuracy = chosen(history)
+            for rule in rules:
+                losses[rule].append(accuracy[best][1] - accuracy[rule][1])
+    return [
+        f"{rule}: below the best epoch by {np.mean(values):.3f} on average, {max(values):.3f} at "
+        "most"
+        for rule, values in losses.items()
+    ]
