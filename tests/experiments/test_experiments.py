@@ -50,7 +50,7 @@ def with_scale(name: str, scale: str, /, **changes: object) -> ConfigDict:
 def test_every_table_and_figure_has_a_file() -> None:
     assert set(GRIDS) == ALIASES | {
         "figure5", "figure6", "figure7", "scaling", "table2", "table4", "workshop_table1",
-        "diagnosis",
+        "diagnosis", "robustness",
     }  # fmt: skip
     assert set(CONFIGS) - set(GRIDS) == {"table1", "workshop_table2", "single", "demo"}
 

@@ -1,0 +1,54 @@
+"""Robustness: few training stories, longer clauses and noise facts that training did not contain.
+
+Trains on 500, 2,500 or 10,000 clean stories each of k = 2, 3 and tests every kind of noise at every
+k. The page of the grid shows one heat map per model. Not in any paper.
+
+    python launch.py --config=experiments/robustness.py --workdir=runs/robustness \\
+        --config.scale=laptop
+
+Hardware: the laptop scale, one replica of the graph models, takes about half an hour on two cores.
+
+Expected result: models that learn rules lose nothing with noise; the others lose more the longer
+the clauses, and more with supporting facts, which are about people on the way to the answer.
+"""
+
+from experiments.grid.definition import MODEL, Grid, Training, grid_config
+
+ROWS = (500, 2_500, 10_000)  # train stories of each k
+NOISES = {1: "clean", 2: "supporting", 3: "irrelevant", 4: "disconnected", 5: "all three"}
+LENGTHS = range(2, 11)
+STEPS = 4_000  # about as many for every size, of models without a number of steps of their own
+GRAPH_MODELS = ("prover", "ncrl", "epignn", "gat", "edge_lstm")
+TEXT_MODELS = ("reader_prover", "bilstm_attention")
+
+
+def training(rows: int) -> Training:
+    """Returns the training on `rows` clean stories each of k = 2, 3."""
+    steps = -(-2 * rows * 8 // 10 // 100)  # of an epoch: a fifth are dev stories, batches of 100
+    return Training(
+        name=str(rows),
+        settings={
+            "generate.train": "1.2,1.3",
+            "generate.train_rows": rows,
+            "generate.test": ",".join(f"{t}.{k}" for t in NOISES for k in LENGTHS),
+        },
+        tests_by_cell={
+            (f"{rows} x 2, {name}", k, MODEL): (f"{noise}.{k}",)
+            for noise, name in NOISES.items()
+            for k in LENGTHS
+        },
+        epochs=dict.fromkeys(("gat", "edge_lstm", *TEXT_MODELS), STEPS // steps),
+    )
+
+
+def get_config():
+    return grid_config(
+        "robustness",
+        Grid(
+            column_names=("training stories, noise in the test", "k", "model"),
+            trainings=tuple(map(training, ROWS)),
+            models=(*GRAPH_MODELS, *TEXT_MODELS),
+            laptop=dict.fromkeys(GRAPH_MODELS, (1, 1)),
+            claims={},
+        ),
+    )
