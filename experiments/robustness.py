@@ -33,7 +33,7 @@ def training(rows: int) -> Training:
             "generate.test": ",".join(f"{t}.{k}" for t in NOISES for k in LENGTHS),
         },
         tests_by_cell={
-            (f"{rows} x 2, {name}", k, MODEL): (f"{noise}.{k}",)
+            (f"{2 * rows:,}, {name}", k, MODEL): (f"{noise}.{k}",)
             for noise, name in NOISES.items()
             for k in LENGTHS
         },
