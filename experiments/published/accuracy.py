@@ -11,7 +11,7 @@ class Accuracy(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where an accuracy was published."""
+    """Publication of an accuracy."""
 
     short: str  # name in tables
     authors: str
