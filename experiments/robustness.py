@@ -8,8 +8,8 @@ k. The page of the grid shows one heat map per model. Not in any paper.
 
 Hardware: the laptop scale, one replica of the graph models, takes about half an hour on two cores.
 
-Expected result: models that learn rules lose nothing with noise; the others lose more the longer
-the clauses, and more with supporting facts, which are about people on the way to the answer.
+Expected result: the prover loses nothing, from the smallest size on; the other models lose more the
+longer the clauses are, and most with supporting facts and with all three kinds together.
 """
 
 from experiments.grid.definition import MODEL, Grid, Training, grid_config
