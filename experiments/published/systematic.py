@@ -82,7 +82,7 @@ def _by_k(first: int, means: str) -> dict[int, Accuracy]:
 # Name, model of this project ("-": none), k = 5..10.
 _NCRL_TABLE_3 = """
 R5              -         .99 .99 .99 1.0 .99 .98
-NCRL            -         1.0 .99 .98 .98 .98 .97
+NCRL            ncrl      1.0 .99 .98 .98 .98 .97
 CTP linear      -         .99 .98 .97 .98 .97 .95
 CTP attentive   -         .99 .99 .97 .95 .93 .91
 CTP memory      -         .98 .97 .95 .94 .93 .90

@@ -91,7 +91,7 @@ def test_graph_rows_of_the_same_training_have_different_names() -> None:
 def test_rows_belong_to_the_models_of_this_project() -> None:
     assert {row.model: row.name for row in ROWS if row.model} == {
         "gat": "GAT", "gcn": "GCN", "edge_lstm": "LSTM", "edge_gru": "GRU", "edge_rnn": "RNN",
-        "epignn": "EpiGNN",
+        "epignn": "EpiGNN", "ncrl": "NCRL",
     }  # fmt: skip
     assert all(MODELS[row.model].kind == "graph" for row in ROWS if row.model)
 
