@@ -87,10 +87,11 @@ def main(argv: list[str]) -> int:
         if model not in MODELS:
             raise InputError(f'no model "{model}", expected some of {", ".join(MODELS)}')
         for source in [*arguments.data, *arguments.generate]:
-            key = f"{model}, {Path(source).stem}"
+            is_generated = source in arguments.generate
+            key = f"{model}, {source if is_generated else Path(source).stem}"
             if key not in found:
                 with tempfile.TemporaryDirectory() as folder:
-                    data = read(source, source in arguments.generate, Path(folder))
+                    data = read(source, is_generated, Path(folder))
                 found[key] = train(model, data, arguments.steps, arguments.replicas)
                 write_text(arguments.json, json.dumps(found))
             print(line(key, found[key]), flush=True)
@@ -102,8 +103,12 @@ def read(source: str, is_generated: bool, folder: Path) -> Prepared:
     """Reads a data set, or generates one from settings NAME=VALUE,..., where + separates tasks."""
     if not is_generated:
         return prepare(source)
-    settings = dict(part.split("=", 1) for part in source.split(","))
-    values = {name: value.replace("+", ",") for name, value in settings.items()}
+    values = {}
+    for part in source.split(","):
+        name, separator, value = part.partition("=")
+        if not separator:
+            raise InputError(f'--generate "{source}": "{part}", expected NAME=VALUE')
+        values[name] = value.replace("+", ",")
     write_dataset(Config.from_json(Config().to_json() | values), folder)
     return prepare(folder)
 
@@ -111,7 +116,6 @@ def read(source: str, is_generated: bool, folder: Path) -> Prepared:
 def train(model: str, data: Prepared, steps: int, count: int) -> list[dict[str, Any]]:
     """Trains and tests every epoch. Returns the history of each replica."""
     config = base("selection", model)
-    config.train.steps, config.train.patience, config.train.replicas = steps, 0, count
     settings = train_settings(config, model)
     settings.steps, settings.patience = steps, 0
     replicas = Replicas(count)
