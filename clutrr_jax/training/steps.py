@@ -43,7 +43,7 @@ class Program:
     optimizer: optax.GradientTransformation
     shapes: tuple[Shape, ...]
     train: Any
-    patience: int = 0
+    patience: int
 
 
 def loss_fn(params: Any, program: Program, buffers: Any, batch: Any, key: jax.Array) -> jax.Array:
