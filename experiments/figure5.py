@@ -72,7 +72,7 @@ def get_config():
             column_names=("train k", "k", "model"),
             trainings=tuple(training(*item) for item in RELEASES.items()),
             models=MODELS_2019,
-            laptop={"gat": (10, 20), "bilstm_attention": (2, 6), "bilstm_mean": (2, 6)},
+            laptop={"gat": 10, "bilstm_attention": 2, "bilstm_mean": 2},
             references=references(),
             claims=claims.FIGURE_5,
             note=text_models(),

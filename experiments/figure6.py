@@ -40,7 +40,7 @@ def get_config():
             column_names=("train k", "k", "model"),
             trainings=tuple(training(train) for train in RELEASES),
             models=MODELS_2019,
-            laptop={"gat": (5, 40), "bilstm_attention": (2, 25)},
+            laptop={"gat": 5, "bilstm_attention": 2},
             claims=claims.FIGURE_6,
             write_stories=write_stories,
         ),

@@ -54,7 +54,7 @@ def get_config():
             column_names=("train", "test", "model"),
             trainings=tuple(map(training, NOISE, RELEASES)),
             models=MODELS_2019,
-            laptop={"gat": (10, 20), "bilstm_attention": (2, 6)},
+            laptop={"gat": 10, "bilstm_attention": 2},
             published=TABLE_2 | TABLE_3,
             averages=average("table 2", TABLE_2) | average("table 3", TABLE_3),
             claims=claims.TABLE_2,

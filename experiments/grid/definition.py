@@ -25,8 +25,7 @@ from generator.errors import InputError, at, one_of
 
 MODEL = "MODEL"  # placeholder for the model's name in the keys of a training
 SCALES = ("paper", "laptop", "smoke")
-PAPER = (10, 100)  # replicas and epochs (Sinha et al. 2019, section 4.2 and appendix 2.2)
-SMOKE = (1, 1)  # replicas and epochs of the first model of the laptop scale
+PAPER_REPLICAS, PAPER_EPOCHS = 10, 100  # Sinha et al. 2019, section 4.2 and appendix 2.2
 SMOKE_ROWS = {"generate.train_rows": 60, "generate.test_rows": 10}  # stories per task
 
 
@@ -39,14 +38,12 @@ class Training:
       settings: by dotted name, mostly `generate.*`.
       tests_by_cell: key of a table cell -> tests T.K, which are evaluated as one test.
       release: the released data set of the same kind, if there is one.
-      epochs: by model; overrides the scale.
     """
 
     name: str
     settings: Mapping[str, Any]
     tests_by_cell: Mapping[Key, tuple[str, ...]]
     release: str = ""
-    epochs: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -94,9 +91,8 @@ class Grid:
       column_names: names of the three parts of a key.
       trainings: the data sets.
       models: the models of the paper.
-      laptop: model -> replicas and epochs that two cores train in about half an hour on released
-        data, or on generated data if none was released. A model that sets its own number of steps
-        is trained for these.
+      laptop: model -> replicas at the laptop scale. They are trained until the dev score no longer
+        improves (`train.patience`). The smoke scale trains the first model for one epoch.
       claims: question -> claims of the paper.
       published: published accuracies by key.
       averages: means over cells by (panel, x).
@@ -111,7 +107,7 @@ class Grid:
     column_names: tuple[str, str, str]
     trainings: tuple[Training, ...]
     models: tuple[str, ...]
-    laptop: Mapping[str, tuple[int, int]]
+    laptop: Mapping[str, int]
     claims: Mapping[str, tuple[Claim, ...]]
     published: Mapping[Key, Accuracy] = field(default_factory=dict)
     averages: Mapping[tuple[Any, Any], Average] = field(default_factory=dict)
@@ -160,12 +156,12 @@ def cells(config: ConfigDict) -> list[Cell]:
     """
     grid: Grid = config.grid
     one_of(config, "scale", *SCALES)
-    amounts = {
-        "paper": dict.fromkeys(grid.models, PAPER),
+    replicas = {
+        "paper": dict.fromkeys(grid.models, PAPER_REPLICAS),
         "laptop": dict(grid.laptop),
-        "smoke": dict.fromkeys(list(grid.laptop)[:1], SMOKE),
+        "smoke": dict.fromkeys(list(grid.laptop)[:1], 1),
     }[config.scale]
-    models = model_names(config.models) if config.models else list(amounts)
+    models = model_names(config.models) if config.models else list(replicas)
     _check_decided_settings(config)
     if config.data == GENERATE and grid.write_stories is not write_stories:
         raise InputError(
@@ -174,26 +170,24 @@ def cells(config: ConfigDict) -> list[Cell]:
     found = []
     for training, data in _trainings_with_data(config.data, grid.trainings):
         for model in models:
-            amount = amounts.get(model, min(amounts.values()))
-            found += _cells_of_model(config, model, training, data, amount)
+            default = replicas.get(model, min(replicas.values()))
+            found += _cells_of_model(config, model, training, data, default)
     return found
 
 
 def _cells_of_model(
-    config: ConfigDict, model: str, training: Training, data: str, amount: tuple[int, int]
+    config: ConfigDict, model: str, training: Training, data: str, replicas: int
 ) -> list[Cell]:
-    """The runs of one model on one training. `amount`: replicas and epochs of the scale."""
+    """The runs of one model on one training. `replicas`: of the scale."""
     own, everywhere = config[model].train, config.train
-    replicas = own.replicas or everywhere.replicas or amount[0]
+    replicas = own.replicas or everywhere.replicas or replicas
     single = _single_run_config(config, model, training)
     single.data = data
-    epochs: int | None = amount[1]
-    if config.scale != "smoke":  # a model that sets its own number of steps is trained for these
-        own_epochs = None if own.steps else amount[1]
-        epochs = training.epochs.get(model) or own_epochs
-    single.train.epochs = everywhere.epochs or epochs
+    epochs = 1 if config.scale == "smoke" else None
     if config.scale == "paper":
         single.train.selection = "dev_accuracy"
+        epochs = None if own.steps else PAPER_EPOCHS  # a model may set its own number of steps
+    single.train.epochs = everywhere.epochs or epochs
     variants = MODELS[model].variants if config.grid.variants else ()
     tests_by_cell = _tests_by_cell(training, model, variants)
     generates = data in ("", GENERATE)

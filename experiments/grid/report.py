@@ -104,16 +104,13 @@ def averages(grid: Grid, series: list[str], table: Table) -> list[dict[str, Any]
 
 
 def _amounts(cells: list[Cell]) -> dict[str, dict[str, Any]]:
-    """Replicas and length of the training of each model; several lengths if trainings differ."""
-    found: dict[str, dict[str, Any]] = {}
+    """Replicas and length of the training of each model."""
+    found = {}
     for cell in cells:
         train = train_settings(cell.config, cell.model)
         seeds = {c.config.seed for c in cells if c.model == cell.model}
-        amount = found.setdefault(cell.model, {"length": []})
-        amount["replicas"] = train.replicas * len(seeds)
         length = f"{train.epochs} epochs" if train.epochs else f"at most {train.steps} steps"
-        if length not in amount["length"]:
-            amount["length"].append(length)
+        found[cell.model] = {"replicas": train.replicas * len(seeds), "length": length}
     return found
 
 
@@ -216,8 +213,7 @@ def summary(config: Any, results: dict[str, Any]) -> list[str]:
     states = [cell["state"] for cell in results["cells"]]
     by_amount: defaultdict[str, list[str]] = defaultdict(list)
     for model, amount in results["models"].items():
-        length = " / ".join(amount["length"])
-        by_amount[f"replicas {amount['replicas']}, {length}"].append(model)
+        by_amount[f"replicas {amount['replicas']}, {amount['length']}"].append(model)
     amounts = "; ".join(f"{', '.join(models)}: {amount}" for amount, models in by_amount.items())
     data = f"Data: {results['data']}. {amounts}."
     missing = [model for model in config.grid.models if model not in results["models"]]
