@@ -10,7 +10,6 @@ so it is an independent check of generated stories and of published data.
 import heapq
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -18,84 +17,22 @@ import numpy as np
 from generator.kinship import NUM_PREDICATES, RULE_TABLE
 
 MIN_PROBABILITY = 1e-4  # rules, facts and proofs with a lower probability are ignored
-_CHUNK = 8  # relations per half of a lookup index: tables of at most 2^16 entries
 
 
-class _Composition(NamedTuple):
-    """Rules as lookup tables over sets of relations. A set is a bit mask.
-
-    Relations in rule bodies have the lowest bits, in chunks of `width` bits. `tables[i, j]` maps
-    `set of chunk i << width | set of chunk j` to the set of heads.
-    """
-
-    bit: np.ndarray  # [R] bit of each relation, uint16 (at most 16 relations) or uint32
-    width: int
-    tables: dict[tuple[int, int], np.ndarray]
-
-
-@lru_cache(maxsize=16)
-def _composition(rules: tuple[tuple[int, int, int], ...], relations: int) -> _Composition:
-    body = sorted({relation for rule in rules for relation in rule[:2]})
-    order = body + [relation for relation in range(relations) if relation not in body]
-    bit = np.argsort(order).astype(np.uint16 if relations <= 16 else np.uint32)
-    chunks = max(1, -(-len(body) // _CHUNK))
-    width = -(-len(body) // chunks)
-    heads = np.zeros((chunks * width, chunks * width), bit.dtype)
-    for first, second, head in rules:
-        heads[bit[first], bit[second]] |= 1 << int(bit[head])
-    blocks = heads.reshape(chunks, width, chunks, width)
-    tables = {
-        (i, j): _unions(_unions(blocks[i, :, j].T).T).ravel()
-        for i in range(chunks)
-        for j in range(chunks)
-        if blocks[i, :, j].any()
-    }
-    return _Composition(bit, width, tables)
-
-
-def _unions(sets: np.ndarray) -> np.ndarray:
-    """The union of every subset of n sets, [n, ...] -> [2^n, ...]; bit i selects set i."""
-    unions = np.zeros_like(sets, shape=(1, *sets.shape[1:]))
-    for row in sets:
-        unions = np.concatenate([unions, unions | row])
-    return unions
-
-
-def _close(
-    sets: np.ndarray, composition: _Composition, inverse: np.ndarray | None = None
-) -> np.ndarray:
-    """Adds everything that follows to the relation sets [B, P, P] of B stories, in place."""
-    bit, width, tables = composition
-    people = sets.shape[1]
-    own = np.arange(people)
-    low = (1 << width) - 1
-    sets[:, own, own] = 0
-    active = np.arange(len(sets))
-    while len(active):
-        known = sets[active]
-        if inverse is not None:
-            turned = known.swapaxes(1, 2).copy()
-            for relation, other in enumerate(inverse):
-                known |= (turned >> bit[relation] & 1) << bit[other]
-        for z in range(people):
-            for (i, j), table in tables.items():
-                first = (known[:, :, z, None] >> i * width & low) << width
-                second = known[:, z, None, :] >> j * width & low
-                known |= table[first | second]
-            known[:, own, own] = 0
-        grown = (known != sets[active]).any(axis=(1, 2))
-        sets[active] = known
-        active = active[grown]
-    return sets
-
-
-def _members(sets: np.ndarray, composition: _Composition) -> np.ndarray:
-    """Sets [...] as booleans [..., R]."""
-    return (sets[..., None] >> composition.bit & 1).astype(bool)
-
-
-def _compiled(rules: np.ndarray, relations: int) -> _Composition:
-    return _composition(tuple(map(tuple, rules.tolist())), relations)
+def _close(known: np.ndarray, rules: np.ndarray, inverse: np.ndarray | None = None) -> np.ndarray:
+    """Adds everything that follows to the facts [R, P, P, B] of B stories, in place."""
+    own = np.arange(known.shape[1])
+    known[:, own, own] = False
+    before = -1
+    while before != (before := np.count_nonzero(known)):
+        for relation, other in enumerate(() if inverse is None else inverse):
+            known[other] |= known[relation].swapaxes(0, 1)
+        for z in own:
+            left, right = known[:, :, z].copy(), known[:, z].copy()
+            for first, second, head in rules:
+                known[head] |= left[first][:, None] & right[second]
+            known[:, own, own] = False
+    return known
 
 
 def closure(
@@ -104,18 +41,15 @@ def closure(
     """All facts that are stated or follow.
 
     Args:
-      facts: [B, P, P, R] bool, true where Y is stated to be the r of X; R is at most 32.
+      facts: [B, P, P, R] bool, true where Y is stated to be the r of X.
       rules: [rules, 3] `first, second -> head`; by default the 16 rules over predicates.
       inverse: [R] the relation of (Y, X) for each relation of (X, Y); by default facts are not
         inverted.
     Returns:
       [B, P, P, R] bool.
     """
-    composition = _compiled(rules, facts.shape[-1])
-    sets = np.zeros(facts.shape[:3], composition.bit.dtype)
-    for relation, bit in enumerate(composition.bit):
-        sets |= facts[..., relation].astype(sets.dtype) << bit
-    return _members(_close(sets, composition, inverse), composition)
+    known = facts.transpose(3, 1, 2, 0).copy()
+    return _close(known, rules, inverse).transpose(3, 1, 2, 0)
 
 
 def derivable(
@@ -131,13 +65,12 @@ def derivable(
     Returns:
       [B, 11] bool.
     """
-    composition = _compiled(RULE_TABLE, NUM_PREDICATES)
-    row = np.arange(len(edges))
-    sets = np.zeros((len(edges), people, people), composition.bit.dtype)
-    for e in range(edges.shape[1]):
-        mask = composition.bit.dtype.type(1) << composition.bit[predicates[:, e]]
-        sets[row, edges[:, e, 0], edges[:, e, 1]] |= np.where(predicates[:, e] >= 0, mask, 0)
-    return _members(_close(sets, composition)[row, query[:, 0], query[:, 1]], composition)
+    known = np.zeros((NUM_PREDICATES, people, people, len(edges)), bool)
+    story, fact = np.nonzero(predicates >= 0)
+    x, y = edges[story, fact].T
+    known[predicates[story, fact], x, y, story] = True
+    x, y = query.T
+    return _close(known, RULE_TABLE)[:, x, y, np.arange(len(edges))].T
 
 
 class Fact(NamedTuple):
