@@ -104,7 +104,7 @@ def run_experiment(argv: list[str]) -> int:
     options, config, slurm_settings = parse_flags(argv)
     workdir = Path(options.workdir)
     if "counts" in config:
-        print(report.write_counts(config.name, config.counts, workdir))
+        print(report.write_counts(config.name, config.counts(), workdir))
         return 0
     if "grid" in config:
         command = [sys.executable, str(Path(__file__).resolve()), *argv[1:]]

@@ -110,7 +110,6 @@ def get_config():
             models=tuple(name for name, spec in MODELS.items() if spec.kind == "tokens"),
             # Without rmc, whose epochs take five minutes, and models over a frozen BERT.
             laptop=dict.fromkeys(LAPTOP_MODELS, 1),
-            claims={},
             write_stories=write_stories,
             variants=True,
             note="Words: the paraphrases. New: held out in training. All clauses of k = 2 are "

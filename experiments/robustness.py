@@ -46,6 +46,5 @@ def get_config():
             trainings=tuple(map(training, ROWS)),
             models=(*GRAPH_MODELS, *TEXT_MODELS),
             laptop=dict.fromkeys(GRAPH_MODELS, 1),
-            claims={},
         ),
     )

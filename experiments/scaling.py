@@ -40,6 +40,5 @@ def get_config():
             trainings=tuple(map(training, SIZES)),
             models=MODELS,
             laptop=dict.fromkeys(MODELS, 1),
-            claims={},
         ),
     )

@@ -9,7 +9,6 @@ Takes a few seconds. For other banks and data sets, use `python -m generator sta
 
 from ml_collections import ConfigDict
 
-from experiments.grid.definition import Counts
 from generator.paraphrases.bank import bank
 from generator.paraphrases.statistics import PAPER, statistics
 
@@ -21,4 +20,4 @@ def rows() -> list[tuple[str, float, float]]:
 
 
 def get_config():
-    return ConfigDict({"name": "table1", "counts": Counts(rows)})
+    return ConfigDict({"name": "table1", "counts": rows})

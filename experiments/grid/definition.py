@@ -5,22 +5,24 @@ runs on every training. On released data, one run trains all replicas. On genera
 replica is a run of its own with a data set from its own seed, as in the papers.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import fnmatch
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict, config_dict
 
 from clutrr_jax.data.prepare import GENERATE
 from clutrr_jax.models import MODELS
 from clutrr_jax.run import WriteStories, model_names
 from experiments.base import base
-from experiments.grid.claims import Claim
-from experiments.grid.measured import Key, variant_test
+from experiments.grid.claims import Claims
+from experiments.grid.measured import Key
 from experiments.grid.stories import write_stories
 from experiments.published.accuracy import Accuracy
+from generator.config import Config, parse_tasks
 from generator.errors import InputError, at, one_of
 
 MODEL = "MODEL"  # placeholder for the model's name in the keys of a training
@@ -102,13 +104,15 @@ class Grid:
       generator_settings: names of the settings that a custom `write_stories` uses; empty means all.
       variants: whether the variants of a model are series of the table too.
       note: a remark on how to read the table.
+    Raises:
+      InputError: a part of the grid refers to something that does not exist.
     """
 
     column_names: tuple[str, str, str]
     trainings: tuple[Training, ...]
     models: tuple[str, ...]
     laptop: Mapping[str, int]
-    claims: Mapping[str, tuple[Claim, ...]]
+    claims: Claims = field(default_factory=dict)
     published: Mapping[Key, Accuracy] = field(default_factory=dict)
     averages: Mapping[tuple[Any, Any], Average] = field(default_factory=dict)
     references: tuple[Reference, ...] = ()
@@ -118,22 +122,43 @@ class Grid:
     variants: bool = False
     note: str = ""
 
-
-@dataclass(frozen=True)
-class Counts:
-    """A table without models: rows of (name, measured value, published value)."""
-
-    rows: Callable[[], list[tuple[str, float, float]]]
+    def __post_init__(self) -> None:
+        keys = {key for training in self.trainings for key in training.tests_by_cell}
+        averaged = {cell for average in self.averages.values() for cell in average.cells}
+        unknown: dict[str, set[Any]] = {
+            "model": {*self.models, *self.laptop} - set(MODELS),
+            "form of key, expected three parts with MODEL": {
+                key for key in keys if len(key) != 3 or key.count(MODEL) != 1
+            },
+            "cell in averages": averaged - {key[:2] for key in keys},
+            "panel in references": {r.panel for r in self.references} - {key[0] for key in keys},
+        }
+        if self.write_stories is write_stories:  # others may write more tests
+            for training in self.trainings:
+                default = self.generate.get("test", Config().to_json()["test"])
+                written = parse_tasks(training.settings.get("generate.test", default))
+                used = {test for tests in training.tests_by_cell.values() for test in tests}
+                unknown[f"test in {training.name}"] = used - set(map(str, written))
+        for what, names in unknown.items():
+            if names:
+                raise InputError(f"grid: unknown {what}: {', '.join(sorted(map(str, names)))}")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of a grid. `name` is also its folder within the folder of the grid."""
+    """One run of a grid.
+
+    Attributes:
+      name: also its folder within the folder of the grid.
+      model: the model that it trains.
+      config: its settings.
+      tests_by_cell: key of a table cell -> (model or "MODEL: VARIANT", test T.K) of the tests.
+    """
 
     name: str
     model: str
     config: ConfigDict
-    tests_by_cell: Mapping[Key, tuple[str, ...]]
+    tests_by_cell: Mapping[Key, tuple[tuple[str, str], ...]]
 
 
 def grid_config(name: str, grid: Grid) -> ConfigDict:
@@ -167,12 +192,14 @@ def cells(config: ConfigDict) -> list[Cell]:
         raise InputError(
             f'data "{GENERATE}": {config.name} has its own generator; expected --config.data='
         )
-    found = []
-    for training, data in _trainings_with_data(config.data, grid.trainings):
-        for model in models:
-            default = replicas.get(model, min(replicas.values()))
-            found += _cells_of_model(config, model, training, data, default)
-    return found
+    return [
+        cell
+        for training, data in _trainings_with_data(config.data, grid.trainings)
+        for model in models
+        for cell in _cells_of_model(
+            config, model, training, data, replicas.get(model, min(replicas.values()))
+        )
+    ]
 
 
 def _cells_of_model(
@@ -181,15 +208,25 @@ def _cells_of_model(
     """The runs of one model on one training. `replicas`: of the scale."""
     own, everywhere = config[model].train, config.train
     replicas = own.replicas or everywhere.replicas or replicas
-    single = _single_run_config(config, model, training)
-    single.data = data
+    single = config.copy_and_resolve_references()
+    with single.unlocked():
+        for name in ("grid", "scale", "only", *(MODELS.keys() - {model})):
+            del single[name]
+    single.update_from_flattened_dict(
+        dict(training.settings) | (SMOKE_ROWS if config.scale == "smoke" else {})
+    )
+    single.models, single.data = model, data
     epochs = 1 if config.scale == "smoke" else None
     if config.scale == "paper":
         single.train.selection = "dev_accuracy"
         epochs = None if own.steps else PAPER_EPOCHS  # a model may set its own number of steps
     single.train.epochs = everywhere.epochs or epochs
     variants = MODELS[model].variants if config.grid.variants else ()
-    tests_by_cell = _tests_by_cell(training, model, variants)
+    tests_by_cell = {
+        tuple(series if part == MODEL else part for part in key): tuple((series, t) for t in tests)
+        for series in (model, *(f"{model}: {variant}" for variant in variants))
+        for key, tests in training.tests_by_cell.items()
+    }
     generates = data in ("", GENERATE)
     found = []
     for seed in range(config.seed, config.seed + replicas) if generates else [config.seed]:
@@ -198,21 +235,8 @@ def _cells_of_model(
         run.name = f"{config.name}, {name}"
         run.seed = run.generate.seed = seed
         run.train.replicas = run[model].train.replicas = 1 if generates else replicas
-        found.append(Cell(name, model, run, tests_by_cell))
+        found.append(Cell(name, model, run, tests_by_cell))  # type: ignore[arg-type]
     return found
-
-
-def _single_run_config(config: ConfigDict, model: str, training: Training) -> ConfigDict:
-    """The settings of a single run, without those of the grid and of other models."""
-    single = config.copy_and_resolve_references()
-    with single.unlocked():
-        for name in ("grid", "scale", "only", *(MODELS.keys() - {model})):
-            del single[name]
-    single.models = model
-    single.update_from_flattened_dict(
-        dict(training.settings) | (SMOKE_ROWS if config.scale == "smoke" else {})
-    )
-    return single
 
 
 def _check_decided_settings(config: ConfigDict) -> None:
@@ -224,49 +248,33 @@ def _check_decided_settings(config: ConfigDict) -> None:
     if grid.generator_settings:
         unused = set(config.generate) - set(grid.generator_settings)
         decided |= {f"generate.{name}" for name in unused}
-    default = grid_config(config.name, grid)
+    given, usual = (
+        flatten_dict(settings.to_dict(), sep=".")
+        for settings in (config, grid_config(config.name, grid))
+    )
     for name in sorted(decided):
-        *parents, last = name.split(".")
-        given, usual = config, default
-        for parent in parents:
-            given, usual = given[parent], usual[parent]
-        if given[last] != usual[last]:
+        if given[name] != usual[name]:
             raise InputError(
-                f'{name} "{given[last]}": expected to be left at "{usual[last]}"; {config.name} '
+                f'{name} "{given[name]}": expected to be left at "{usual[name]}"; {config.name} '
                 "sets it for each of its runs"
             )
-
-
-def _tests_by_cell(
-    training: Training, model: str, variants: Iterable[str]
-) -> dict[Key, tuple[str, ...]]:
-    found = {}
-    for key, tests in training.tests_by_cell.items():
-        found[_with_model(key, model)] = tests
-    for variant in variants:
-        for key, tests in training.tests_by_cell.items():
-            named = tuple(variant_test(variant, test) for test in tests)
-            found[_with_model(key, f"{model}: {variant}")] = named
-    return found
-
-
-def _with_model(key: Key, model: str) -> Key:
-    panel, x, series = (model if part == MODEL else part for part in key)
-    return panel, x, series
 
 
 def select(config: ConfigDict, all_cells: list[Cell]) -> list[Cell]:
     """Returns the cells that match `config.only`. Raises InputError for a pattern without one."""
     if config.only == "none":
         return []
-    patterns = [pattern.strip() for pattern in config.only.split(",")]
-    for pattern in patterns:
-        if not any(fnmatchcase(cell.name, pattern) for cell in all_cells):
+    names = [cell.name for cell in all_cells]
+    selected: set[str] = set()
+    for pattern in config.only.split(","):
+        matching = fnmatch.filter(names, pattern.strip())
+        if not matching:
             raise InputError(
-                f'only "{pattern}": no such run, expected names such as {all_cells[0].name}, '
+                f'only "{pattern.strip()}": no such run, expected names such as {names[0]}, '
                 "which may contain wildcards (*), or none"
             )
-    return [c for c in all_cells if any(fnmatchcase(c.name, pattern) for pattern in patterns)]
+        selected.update(matching)
+    return [cell for cell in all_cells if cell.name in selected]
 
 
 def _trainings_with_data(data: str, trainings: tuple[Training, ...]) -> list[tuple[Training, str]]:
@@ -275,12 +283,10 @@ def _trainings_with_data(data: str, trainings: tuple[Training, ...]) -> list[tup
     if data in ("", GENERATE):
         return [(training, data) for training in trainings]
     name = Path(data).name.removesuffix(".zip")
-    matching = [training for training in trainings if training.release == name]
-    if matching:
-        if not Path(data).exists():
-            raise InputError(f"{at(data)}: cannot be read (No such file or directory)")
-        return [(training, data) for training in matching]
-    return [(training, _released(data, training)) for training in trainings]
+    matching = [(training, data) for training in trainings if training.release == name]
+    if matching and not Path(data).exists():
+        raise InputError(f"{at(data)}: cannot be read (No such file or directory)")
+    return matching or [(training, _released(data, training)) for training in trainings]
 
 
 def _released(folder: str, training: Training) -> str:

@@ -1,6 +1,6 @@
 """Cells of a table: accuracies measured by finished runs, and comparison with published ones."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,23 +34,7 @@ class Measured(NamedTuple):
     ceiling: float  # best achievable accuracy
 
 
-class NotMeasured(KeyError):
-    """A table cell that no finished run fills."""
-
-
-class Table(dict[Key, Measured]):
-    """The measured cells. Looking up another cell raises NotMeasured."""
-
-    def __missing__(self, key: Key) -> Measured:
-        raise NotMeasured(key)
-
-
-class Result(NamedTuple):
-    """The result of one run on one test, or on several tests combined."""
-
-    correct: np.ndarray  # [R] correct predictions of each replica
-    stories: int
-    ceiling: float
+Table = dict[Key, Measured]
 
 
 def is_finished(run: Path) -> bool:
@@ -78,49 +62,25 @@ def run_results(run: Path) -> dict[str, Any]:
     return found
 
 
-def variant_test(variant: str, test: str) -> str:
-    """Returns the name for the predictions of a variant of a model on the test T.K."""
-    return f"{test}, {variant}"
-
-
-def results_by_test(run: Path, model: str) -> dict[str, Result]:
-    """Returns a finished run's results by test T.K, and by `variant_test` for variants.
-
-    Raises:
-      InputError: `results.json` is damaged.
-    """
-    found = {}
-    for row in run_results(run)["rows"]:
-        name, _, variant = row["model"].partition(": ")
-        if name == model:
-            test = variant_test(variant, row["task"]) if variant else row["task"]
-            found[test] = Result(np.array(row["correct"]), row["count"], row["ceiling"])
-    return found
-
-
-def combine(tests: list[Result]) -> Result:
-    """Returns the result on several tests of one run, taken as one test."""
-    stories = sum(test.stories for test in tests)
-    ceiling = sum(test.ceiling * test.stories for test in tests) / stories
-    return Result(np.sum([test.correct for test in tests], axis=0), stories, ceiling)
-
-
-def measure(runs: list[Result]) -> Measured:
+def measure(runs: Sequence[Sequence[dict[str, Any]]]) -> Measured:
     """Returns the accuracy over all replicas of all runs that fill a cell.
 
     Replicas count equally, even if the tests of their runs differ in size.
+
+    Args:
+      runs: for each run, the rows of its results for the tests of the cell, which count as one.
     """
-    stories = round(np.mean([run.stories for run in runs]))
-    accuracy = np.concatenate([run.correct / run.stories for run in runs])
+    counts = [sum(row["count"] for row in rows) for rows in runs]
+    correct = [np.sum([row["correct"] for row in rows], axis=0) for rows in runs]
+    ceilings = [
+        sum(row["ceiling"] * row["count"] for row in rows) / count
+        for rows, count in zip(runs, counts, strict=True)
+    ]
+    stories = round(np.mean(counts))
+    accuracy = np.concatenate([right / n for right, n in zip(correct, counts, strict=True)])
     mean, error, low, high = interval(accuracy * stories, stories)
-    ceiling = float(np.mean([run.ceiling for run in runs]))
+    ceiling = float(np.mean(ceilings))
     return Measured(mean, error, low, high, stories, len(accuracy), ceiling)
-
-
-def mean_of_cells(table: Table, keys: Iterable[Key]) -> float | None:
-    """Returns the unweighted mean over cells, or None if one of them is not measured."""
-    cells = [table.get(key) for key in keys]
-    return float(np.mean([cell.mean for cell in cells if cell])) if all(cells) else None
 
 
 def published_interval(published: Accuracy) -> tuple[float, float]:
@@ -128,9 +88,7 @@ def published_interval(published: Accuracy) -> tuple[float, float]:
 
     Without a published error, the rounding error alone.
     """
-    half = ROUNDING
-    if published.error is not None:
-        half += t_quantile(PUBLISHED_RUNS) * published.error
+    half = ROUNDING + t_quantile(PUBLISHED_RUNS) * (published.error or 0)
     return max(0.0, published.mean - half), min(1.0, published.mean + half)
 
 

@@ -7,13 +7,14 @@ import numpy as np
 
 from clutrr_jax.report.plots import line_style
 from experiments.grid.definition import Grid
-from experiments.grid.measured import published_interval
+from experiments.grid.measured import Key, published_interval
 from experiments.published.accuracy import Accuracy
 
-Points = list[tuple[float, dict[str, Any]]]  # (position on the x axis, row of the results)
+Rows = dict[Key, dict[str, Any]]  # rows and averages of the results
+Points = list[tuple[float, dict[str, Any]]]  # (position on the x axis, row)
 
 
-def plot_grid(grid: Grid, results: dict[str, Any], path: Path) -> None:
+def plot_grid(grid: Grid, rows: Rows, path: Path) -> None:
     """Plots measured accuracies with 95 % intervals, published ones hollow, references dotted.
 
     References that are not shown by default are left out. Averages over panels have a panel of
@@ -21,18 +22,13 @@ def plot_grid(grid: Grid, results: dict[str, Any], path: Path) -> None:
 
     Args:
       grid: the definition of the grid.
-      results: the output of `experiments.grid.report.collect`.
+      rows: the rows and averages of the results by their keys.
       path: of the PNG file.
     """
     from matplotlib.figure import Figure  # slow to import
 
-    rows = {
-        tuple(row[name] for name in grid.column_names): row
-        for row in results["rows"] + results["averages"]
-    }
-    panels, xs, series = (
-        list(dict.fromkeys(row[name] for row in results["rows"])) for name in grid.column_names
-    )
+    cells = [key for key in rows if key[:2] not in grid.averages]
+    panels, xs, series = (list(dict.fromkeys(key[part] for key in cells)) for part in range(3))
     panels += dict.fromkeys(panel for panel, x in grid.averages if x in xs)
     is_curve = not isinstance(xs[0], str)
     figure = Figure(figsize=(1.5 + 3.4 * len(panels), 3.8), layout="constrained")
@@ -56,10 +52,8 @@ def plot_grid(grid: Grid, results: dict[str, Any], path: Path) -> None:
         axes.set_title(f"{grid.column_names[0]}: {panel}")
         axes.grid(alpha=0.25)
     all_axes[0].set_ylabel("accuracy" + (" (hollow: paper)" if grid.published else ""))
-    handles = {}
-    for axes in all_axes:
-        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles[name] = handle
+    labels = [axes.get_legend_handles_labels() for axes in all_axes]
+    handles = {name: handle for found in labels for handle, name in zip(*found, strict=True)}
     if handles:
         figure.legend(
             handles.values(), handles.keys(), loc="outside right upper", frameon=False, fontsize=8

@@ -2,27 +2,26 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from clutrr_jax.report import page
 from clutrr_jax.report.tables import format_fraction, markdown_table, plain_text
 from clutrr_jax.training.settings import train_settings
-from experiments.grid import plot
 from experiments.grid.claims import verdicts
-from experiments.grid.definition import Cell, Counts, Grid, Reference
+from experiments.grid.definition import Cell, Grid
 from experiments.grid.measured import (
     Key,
-    Result,
     Table,
-    combine,
     intervals_disjoint,
     is_finished,
-    mean_of_cells,
     measure,
-    results_by_test,
     run_results,
 )
+from experiments.grid.plot import Rows, plot_grid
 from generator.files import atomic_write, write_text
 
 MARK = "*"  # marks a difference whose two intervals do not overlap
@@ -32,34 +31,30 @@ SMOKE = "Smoke scale: the figures only show that everything runs, and no claims 
 
 def write(config: Any, cells: list[Cell], workdir: Path) -> tuple[dict[str, Any], list[list[str]]]:
     """Writes the four files. Returns the results and the table, header first."""
-    measured = measured_table(cells, workdir)
-    results = collect(config, cells, measured, workdir)
-    table = table_lines(config.grid, results)
+    results = collect(config, cells, workdir)
+    rows = {
+        tuple(row[name] for name in config.grid.column_names): row
+        for row in results["rows"] + results["averages"]
+    }
+    table = table_lines(config.grid, rows)
     write_text(workdir / "results.json", json.dumps(results, indent=1) + "\n")
     write_text(workdir / "results.md", markdown(config, results, table))
     write_text(workdir / "report.html", page.render("grid", page_content(config, results, table)))
     with atomic_write(workdir / "curve.png") as temporary:
-        plot.plot_grid(config.grid, results, temporary)
+        plot_grid(config.grid, rows, temporary)
     return results, table
 
 
-def measured_table(cells: list[Cell], workdir: Path) -> Table:
-    """Returns the table cells that finished runs fill."""
-    found: defaultdict[Key, list[Result]] = defaultdict(list)
-    for cell in cells:
-        if is_finished(workdir / cell.name):
-            by_test = results_by_test(workdir / cell.name, cell.model)
-            for key, tests in cell.tests_by_cell.items():
-                if available := [by_test[test] for test in tests if test in by_test]:
-                    found[key].append(combine(available))
-    return Table({key: measure(runs) for key, runs in found.items()})
-
-
-def collect(config: Any, cells: list[Cell], table: Table, workdir: Path) -> dict[str, Any]:
+def collect(config: Any, cells: list[Cell], workdir: Path) -> dict[str, Any]:
     """Returns the results of a grid as a JSON object."""
     grid: Grid = config.grid
+    runs = {
+        cell.name: run_results(workdir / cell.name)
+        for cell in cells
+        if is_finished(workdir / cell.name)
+    }
+    table = measured_table(cells, runs)
     keys = list(dict.fromkeys(key for cell in cells for key in cell.tests_by_cell))
-    done = [run_results(run) for cell in cells if is_finished(run := workdir / cell.name)]
     rows = []
     for key in keys:
         row: dict[str, Any] = dict(zip(grid.column_names, key, strict=True))
@@ -75,17 +70,29 @@ def collect(config: Any, cells: list[Cell], table: Table, workdir: Path) -> dict
         "scale": config.scale,
         "data": config.data or "generated",
         "models": _amounts(cells),
-        "cells": [_state(workdir, cell) for cell in cells],
+        "cells": [_state(workdir, cell.name, cell.name in runs) for cell in cells],
         "rows": rows,
         "averages": averages(grid, list(dict.fromkeys(key[2] for key in keys)), table),
         "claims": {} if config.scale == "smoke" else verdicts(grid.claims, table),
-        "devices": sorted({run["device"] for run in done}),
-        "wall_seconds": round(sum(run["wall_seconds"] for run in done), 2),
+        "devices": sorted({run["device"] for run in runs.values()}),
+        "wall_seconds": round(sum(run["wall_seconds"] for run in runs.values()), 2),
     }
 
 
+def measured_table(cells: list[Cell], runs: dict[str, dict[str, Any]]) -> Table:
+    """Returns the table cells that finished runs fill, given their results by name."""
+    found: defaultdict[Key, list[list[dict[str, Any]]]] = defaultdict(list)
+    for cell in cells:
+        if cell.name in runs:
+            by_test = {(row["model"], row["task"]): row for row in runs[cell.name]["rows"]}
+            for key, tests in cell.tests_by_cell.items():
+                if available := [by_test[test] for test in tests if test in by_test]:
+                    found[key].append(available)
+    return {key: measure(of_key) for key, of_key in found.items()}
+
+
 def averages(grid: Grid, series: list[str], table: Table) -> list[dict[str, Any]]:
-    """Returns rows of means over cells.
+    """Returns rows of means over cells, once all of them are measured.
 
     They have no errors: the cells share replicas and are not independent.
     """
@@ -93,12 +100,14 @@ def averages(grid: Grid, series: list[str], table: Table) -> list[dict[str, Any]
     for place, average in grid.averages.items():
         for name in series:
             row: dict[str, Any] = dict(zip(grid.column_names, (*place, name), strict=True))
-            measured = mean_of_cells(table, [(*cell, name) for cell in average.cells])
-            published = average.published.get(name)
-            row["measured"] = None if measured is None else {"mean": measured, "error": None}
-            row["published"] = None if published is None else {"mean": published, "error": None}
-            if measured is not None and published is not None:
-                row["difference"] = measured - published
+            row["measured"] = row["published"] = None
+            if name in average.published:
+                row["published"] = {"mean": average.published[name], "error": None}
+            if all((*cell, name) in table for cell in average.cells):
+                mean = float(np.mean([table[*cell, name].mean for cell in average.cells]))
+                row["measured"] = {"mean": mean, "error": None}
+                if row["published"]:
+                    row["difference"] = mean - average.published[name]
             rows.append(row)
     return rows
 
@@ -114,33 +123,27 @@ def _amounts(cells: list[Cell]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _state(workdir: Path, cell: Cell) -> dict[str, str]:
-    error = workdir / cell.name / ERROR
-    if is_finished(workdir / cell.name):
-        return {"name": cell.name, "state": "finished"}
+def _state(workdir: Path, name: str, finished: bool) -> dict[str, str]:
+    error = workdir / name / ERROR
+    if finished:
+        return {"name": name, "state": "finished"}
     if error.exists():
         reason = error.read_text(errors="replace").strip()
-        return {"name": cell.name, "state": "failed", "error": reason}
-    return {"name": cell.name, "state": "not run"}
+        return {"name": name, "state": "failed", "error": reason}
+    return {"name": name, "state": "not run"}
 
 
-def table_lines(grid: Grid, results: dict[str, Any]) -> list[list[str]]:
+def table_lines(grid: Grid, rows: Rows) -> list[list[str]]:
     """Returns the table as text, header first.
 
     With published accuracies: one row per panel and x, and three columns per series (measured,
     published, difference). Without: one row per panel and series, and one column per x.
     """
-    rows = {
-        tuple(row[name] for name in grid.column_names): row
-        for row in results["rows"] + results["averages"]
-    }
-    series = list(dict.fromkeys(key[2] for key in rows))
     if not grid.published:
-        return _figure_lines(grid, rows, series)
-    header = [*grid.column_names[:2]]
-    for name in series:
-        header += [name, "paper", "difference"]
-    lines = [[*header, "ceiling", "stories"]]
+        return _figure_lines(grid, rows)
+    series = list(dict.fromkeys(key[2] for key in rows))
+    columns = [column for name in series for column in (name, "paper", "difference")]
+    lines = [[*grid.column_names[:2], *columns, "ceiling", "stories"]]
     for panel, x in dict.fromkeys(key[:2] for key in rows):
         line = [str(panel), str(x)]
         of_series = [rows[panel, x, name] for name in series]
@@ -150,29 +153,24 @@ def table_lines(grid: Grid, results: dict[str, Any]) -> list[list[str]]:
     return lines
 
 
-def _figure_lines(
-    grid: Grid, rows: dict[Key, dict[str, Any]], series: list[str]
-) -> list[list[str]]:
+def _figure_lines(grid: Grid, rows: Rows) -> list[list[str]]:
     panel_name, x_name, series_name = grid.column_names
-    panels, xs = (list(dict.fromkeys(key[part] for key in rows)) for part in (0, 1))
+    panels, xs, series = (list(dict.fromkeys(key[part] for key in rows)) for part in range(3))
     lines = [[panel_name, series_name, *(f"{x_name} = {x}" for x in xs)]]
-
-    def add_references(references: list[Reference]) -> None:
-        for reference in references:
-            found = (reference.by_x.get(x) for x in xs)
-            cells = [_accuracy(cell._asdict()) if cell else "" for cell in found]
-            lines.append([str(reference.panel), reference.name, *cells])
-
     for panel in panels:
+        of_panel: list[list[str]] = []
         references = [reference for reference in grid.references if reference.panel == panel]
-        for name in series:
-            cells = [_accuracy(rows[panel, x, name]["measured"]) for x in xs]
-            lines.append([str(panel), name, *cells])
-            add_references([r for r in references if r.series == name])
-        add_references([r for r in references if r.series not in series])
+        for name in (*series, ""):  # "": references to models that are no series of the table
+            if name:
+                of_panel.append([name, *(_accuracy(rows[panel, x, name]["measured"]) for x in xs)])
+            for reference in references:
+                if name == (reference.series if reference.series in series else ""):
+                    cells = (reference.by_x.get(x) for x in xs)
+                    texts = [_accuracy(cell._asdict()) if cell else "" for cell in cells]
+                    of_panel.append([reference.name, *texts])
         tests = [_ceiling_and_stories([rows[panel, x, name] for name in series]) for x in xs]
-        lines.append([str(panel), "ceiling", *(ceiling for ceiling, _ in tests)])
-        lines.append([str(panel), "stories", *(stories for _, stories in tests)])
+        of_panel += [["ceiling", *(c for c, _ in tests)], ["stories", *(n for _, n in tests)]]
+        lines += [[str(panel), *line] for line in of_panel]
     return lines
 
 
@@ -272,34 +270,30 @@ def page_content(config: Any, results: dict[str, Any], table: list[list[str]]) -
     """Returns the content of `report.html` as a JSON object: the results and their explanation."""
     grid: Grid = config.grid
     return {
+        **{name: results[name] for name in ("rows", "averages", "claims", "cells")},
         "title": f"{results['name']}, scale {results['scale']}",
         "summary": " ".join(summary(config, results)),
         "legend": legend(grid),
         "mark": MARK,
         "columns": grid.column_names,
-        "rows": results["rows"],
-        "averages": results["averages"],
         "references": [
-            {
-                "panel": reference.panel,
-                "name": reference.name,
-                "series": reference.series,
-                "shown": reference.shown,
-                "source": reference.source,
-                "values": {x: cell._asdict() for x, cell in reference.by_x.items()},
-            }
+            {name: value for name, value in vars(reference).items() if name != "by_x"}
+            | {"values": {x: cell._asdict() for x, cell in reference.by_x.items()}}
             for reference in grid.references
         ],
         "sources": sources(grid),
-        "claims": results["claims"],
-        "cells": results["cells"],
         "table": table,
     }
 
 
-def write_counts(name: str, counts: Counts, workdir: Path) -> str:
-    """Writes `results.json` and `results.md` of a table without models. Returns it as text."""
-    rows = counts.rows()
+def write_counts(name: str, rows: Sequence[tuple[str, float, float]], workdir: Path) -> str:
+    """Writes `results.json` and `results.md` of a table without models. Returns it as text.
+
+    Args:
+      name: of the table.
+      rows: (name, measured value, published value).
+      workdir: folder of the two files.
+    """
     table = [["", "measured", "paper", "difference"]]
     table += [[label, _count(a), _count(b), _count(a - b)] for label, a, b in rows]
     found = [{"name": label, "measured": a, "published": b} for label, a, b in rows]

@@ -42,8 +42,11 @@ def run_grid(
         path = workdir / cell.name / "config.json"
         if path.exists():
             check_or_write_config(path, identity(cell.config))
-    if launcher == "slurm":
-        failed = run_on_slurm(config.name, selected, workdir, options, command)
+    unfinished = [cell.name for cell in selected if not is_finished(workdir / cell.name)]
+    if launcher == "slurm" and unfinished:
+        cluster = slurm.Slurm(config.name, workdir / "slurm", options)
+        command = [*command, "--launcher=job", "--config.only"]
+        failed = slurm.Jobs(workdir, command, cluster).run(unfinished)
     else:
         failed = run_here(selected, workdir, config.grid.write_stories)
     results, table = report.write(config, cells, workdir)
@@ -76,18 +79,3 @@ def run_here(
             write_text(folder / report.ERROR, failed[cell.name] + "\n")
             print(f"failed: {failed[cell.name]}", file=sys.stderr, flush=True)
     return failed
-
-
-def run_on_slurm(
-    name: str,
-    cells: list[definition.Cell],
-    workdir: Path,
-    options: ConfigDict,
-    command: list[str],
-) -> dict[str, str]:
-    """Runs each unfinished cell as a Slurm job. Returns {name of a failed cell: reason}."""
-    names = [cell.name for cell in cells if not is_finished(workdir / cell.name)]
-    if not names:
-        return {}
-    cluster = slurm.Slurm(name, workdir / "slurm", options)
-    return slurm.run(names, workdir, [*command, "--launcher=job", "--config.only"], cluster)

@@ -112,44 +112,9 @@ class Slurm:
             raise InputError(f"--launcher=slurm: {_last_line(done.stderr)}")
         return dict(line.split() for line in done.stdout.splitlines())
 
-    def log(self, job: str) -> Path:
-        """Returns the file with the standard error of a job."""
-        return self.folder / f"{job}_0_log.err"
-
 
 def _last_line(text: str) -> str:
     return (text.strip().splitlines() or ["failed without a message"])[-1]
-
-
-def run(names: list[str], workdir: Path, command: list[str], cluster: Slurm) -> dict[str, str]:
-    """Submits a job for each run that has none, and waits for all jobs.
-
-    Ctrl-C exits with code 130; the jobs continue.
-
-    Args:
-      names: of the runs, none of which is finished.
-      workdir: the folder of the grid.
-      command: the command line of a job, without the name of its run at the end.
-      cluster: where to submit.
-    Returns:
-      {name of a failed run: reason}.
-    Raises:
-      InputError: Slurm rejects the options or does not answer.
-    """
-    jobs = _Jobs(workdir, command, cluster)
-    try:
-        jobs.start(names)
-        jobs.wait()
-    except KeyboardInterrupt:
-        ids = " ".join(sorted({job.id.split("_")[0] for job in jobs.waiting.values()}))
-        if ids:
-            print(
-                f"\nStopped waiting. {len(jobs.waiting)} jobs continue (scancel {ids} cancels "
-                "them); the same command waits for them again.",
-                flush=True,
-            )
-        sys.exit(130)
-    return jobs.failed
 
 
 @dataclass
@@ -162,30 +127,56 @@ class _Waiting:
     polls: int = 0  # since the job ended
 
 
-class _Jobs:
-    """The jobs of the runs of a grid."""
+class Jobs:
+    """The jobs of the runs of a grid.
+
+    Args:
+      workdir: the folder of the grid.
+      command: the command line of a job, without the name of its run at the end.
+      cluster: where to submit.
+    """
 
     def __init__(self, workdir: Path, command: list[str], cluster: Slurm):
         self.workdir, self.command, self.cluster = workdir, command, cluster
         self.waiting: dict[str, _Waiting] = {}  # by name of the run
         self.failed: dict[str, str] = {}
 
-    def start(self, names: list[str]) -> None:
-        """Submits the runs that have no job in the queue."""
-        states = self.cluster.states()
-        for name in names:
-            job = self._last_job(name)
-            if states.get(job, "GONE") not in ENDED:
-                self.waiting[name] = _Waiting(job)
-                _print(name, f"already has job {job}")
-        self._submit([name for name in names if name not in self.waiting])
+    def run(self, names: list[str]) -> dict[str, str]:
+        """Submits a job for each unfinished run that has none, and waits for all jobs.
 
-    def wait(self) -> None:
-        """Polls the queue until all jobs have ended, including resubmitted ones."""
+        Ctrl-C exits with code 130; the jobs continue.
+
+        Returns:
+          {name of a failed run: reason}.
+        Raises:
+          InputError: Slurm rejects the options or does not answer.
+        """
+        try:
+            states = self.cluster.states()
+            for name in names:
+                path = self.workdir / name / JOB_ID
+                job = path.read_text().strip() if path.exists() else ""
+                if states.get(job, "GONE") not in ENDED:
+                    self.waiting[name] = _Waiting(job)
+                    _print(name, f"already has job {job}")
+            self._submit([name for name in names if name not in self.waiting])
+            self._wait()
+        except KeyboardInterrupt:
+            ids = " ".join(sorted({job.id.split("_")[0] for job in self.waiting.values()}))
+            if ids:
+                print(
+                    f"\nStopped waiting. {len(self.waiting)} jobs continue (scancel {ids} cancels "
+                    "them); the same command waits for them again.",
+                    flush=True,
+                )
+            sys.exit(130)
+        return self.failed
+
+    def _wait(self) -> None:
         last_error = ""
         while self.waiting:
             try:
-                self.poll()
+                self._poll()
                 last_error = ""
             except InputError as error:  # the Slurm controller is busy or restarting
                 if str(error) != last_error:
@@ -194,19 +185,18 @@ class _Jobs:
             if self.waiting:
                 time.sleep(POLL_SECONDS)
 
-    def poll(self) -> None:
+    def _poll(self) -> None:
         """Reads the queue once, prints changes and resubmits lost jobs."""
         states, lost = self.cluster.states(), []
         for name, job in list(self.waiting.items()):
             state = states.get(job.id, "GONE")
-            if state in ENDED:
-                if self._is_lost(name, job, state):
-                    lost.append(name)
-                continue
-            job.polls = 0
-            if state != job.state and state in REPORTED:
-                job.state = state
-                _print(name, f"{REPORTED[state]}, job {job.id}")
+            if state not in ENDED:
+                job.polls = 0
+                if state != job.state and state in REPORTED:
+                    job.state = state
+                    _print(name, f"{REPORTED[state]}, job {job.id}")
+            elif self._is_lost(name, job, state):
+                lost.append(name)
         self._submit(lost)
 
     def _is_lost(self, name: str, job: _Waiting, state: str) -> bool:
@@ -218,14 +208,12 @@ class _Jobs:
             _print(name, "finished")
         elif error.exists():
             self._fail(name, error.read_text(errors="replace").strip())
-        elif self._last_job(name) != job.id:  # another process has resubmitted it
-            job.id, job.polls = self._last_job(name), 0
         elif job.polls < POLLS:
             pass
         elif state == "CANCELLED":
             self._fail(name, f"job {job.id} was cancelled")
         elif job.resubmissions == RESUBMISSIONS:
-            log = self.cluster.log(job.id)
+            log = self.cluster.folder / f"{job.id}_0_log.err"
             count = 1 + RESUBMISSIONS
             self._fail(name, f"{count} jobs ended without a result ({state}); see {log}")
         else:
@@ -241,21 +229,15 @@ class _Jobs:
         ids = self.cluster.submit([Job([*self.command, name]) for name in names])
         for name, job in zip(names, ids, strict=True):
             write_text(self.workdir / name / JOB_ID, job + "\n")
-            is_lost = name in self.waiting
-            count = self.waiting[name].resubmissions + 1 if is_lost else 0
-            self.waiting[name] = _Waiting(job, resubmissions=count)
-            _print(name, f"{'resubmitted' if is_lost else 'submitted'} as job {job}")
+            lost = self.waiting.get(name)
+            self.waiting[name] = _Waiting(job, resubmissions=lost.resubmissions + 1 if lost else 0)
+            _print(name, f"{'resubmitted' if lost else 'submitted'} as job {job}")
 
     def _fail(self, name: str, reason: str) -> None:
         write_text(self.workdir / name / ERROR, reason + "\n")
         del self.waiting[name]
         self.failed[name] = reason
         _print(name, f"failed: {reason}")
-
-    def _last_job(self, name: str) -> str:
-        """The id of the run's last job, or an empty string."""
-        path = self.workdir / name / JOB_ID
-        return path.read_text().strip() if path.exists() else ""
 
 
 def _print(name: str, message: str) -> None:

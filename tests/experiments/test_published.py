@@ -2,13 +2,11 @@
 
 from itertools import product
 
-import numpy as np
 import pytest
 
 from clutrr_jax.models import MODELS
 from experiments.figure5 import RELEASES
 from experiments.published.clutrr import (
-    AVERAGES,
     HUMANS,
     MODELS_2018,
     MODELS_2019,
@@ -22,8 +20,6 @@ from experiments.published.clutrr import (
 from experiments.published.systematic import CTP, GRAPH_ROWS, PEOPLE, TEXT_ROWS, Row
 
 TABLES = {"table 2": TABLE_2, "table 3": TABLE_3, "table 4": TABLE_4}
-# Printed averages that are not the mean of their column.
-WRONG_AVERAGES = {("table 2", "mac"), ("table 2", "bert"), ("table 4", "bert")}
 
 
 def test_accuracies_are_fractions() -> None:
@@ -49,15 +45,6 @@ def test_repeated_numbers_agree() -> None:
         assert TABLE_2[key] == TABLE_3[key]
     for key in TABLE_3:
         assert key[2] != "gat" or TABLE_3[key] == TABLE_4[key]
-
-
-def test_averages_are_means_of_columns() -> None:
-    wrong = set()
-    for name, model in product(AVERAGES, MODELS_2019):
-        column = [cell.mean for key, cell in TABLES[name].items() if key[2] == model]
-        if abs(np.mean(column) - AVERAGES[name][model]) > 0.0051:
-            wrong.add((name, model))
-    assert wrong == WRONG_AVERAGES
 
 
 def test_paths_with_gender_are_twice_the_paths() -> None:

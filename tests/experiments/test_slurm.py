@@ -27,7 +27,7 @@ class Simulated(slurm.Slurm):
     """
 
     def __init__(self, workdir: Path, **steps: list[list[str]]):
-        self.workdir, self.steps = workdir, steps
+        self.workdir, self.folder, self.steps = workdir, workdir / "slurm", steps
         self.jobs: dict[str, tuple[str, list[str]]] = {}  # id -> name of the run, remaining steps
         self.submitted: list[list[str]] = []  # names of the runs of each array
 
@@ -59,9 +59,6 @@ class Simulated(slurm.Slurm):
             return "FAILED"
         return step
 
-    def log(self, job: str) -> Path:
-        return self.workdir / "slurm" / f"{job}.err"
-
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch) -> None:
@@ -69,7 +66,7 @@ def no_pause(monkeypatch) -> None:
 
 
 def run(cluster: Simulated) -> dict[str, str]:
-    return slurm.run(NAMES, cluster.workdir, ["python"], cluster)
+    return slurm.Jobs(cluster.workdir, ["python"], cluster).run(NAMES)
 
 
 def test_all_runs_are_one_array(tmp_path: Path, capsys) -> None:
@@ -96,7 +93,7 @@ def test_run_whose_jobs_are_always_lost_fails(tmp_path: Path) -> None:
     assert set(run(cluster)) == {"clean/gat"}
     assert cluster.submitted == [NAMES] + slurm.RESUBMISSIONS * [NAMES[:1]]
     error = (tmp_path / "clean/gat" / ERROR).read_text()
-    assert "4 jobs ended without a result (FAILED)" in error and "slurm/4_0.err" in error
+    assert "4 jobs ended without a result (FAILED)" in error and "slurm/4_0_0_log.err" in error
 
 
 @pytest.mark.parametrize(("step", "why"), [("fails", "ValueError: no"), ("CANCELLED", "cancelled")])

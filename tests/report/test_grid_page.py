@@ -21,8 +21,8 @@ FAILED, MISSING = 3, 5  # indices of runs
 def write_run(folder: Path, cell: definition.Cell, rng: np.random.Generator) -> None:
     """Writes the files of a run that the report of its grid reads, with random accuracies."""
     tests = sorted({test for tests in cell.tests_by_cell.values() for test in tests})
-    rows = [{"model": cell.model, "task": test, "count": 10, "ceiling": 0.95,
-             "correct": [int(rng.binomial(10, 0.7))]} for test in tests]  # fmt: skip
+    rows = [{"model": model, "task": test, "count": 10, "ceiling": 0.95,
+             "correct": [int(rng.binomial(10, 0.7))]} for model, test in tests]  # fmt: skip
     folder.mkdir(parents=True)
     results = {"rows": rows, "device": "2 cores", "wall_seconds": 1.0}
     (folder / "results.json").write_text(json.dumps(results))

@@ -1,0 +1,220 @@
+"""The report of a grid: its table, and the states of its runs."""
+
+import json
+import shutil
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.figure5 import RELEASES
+from experiments.grid import definition, report
+from experiments.grid.definition import Grid, Reference
+from experiments.grid.measured import intervals_disjoint, measure
+from experiments.published.accuracy import Accuracy
+from experiments.published.systematic import GRAPH_ROWS, TEXT_ROWS
+from generator.config import Config
+from generator.write import write_dataset
+from tests.command_line import Done, error_of, launch
+from tests.experiments.test_claims import cell, table_of
+from tests.experiments.test_experiments import CONFIGS, with_scale
+
+FIGURE_5 = CONFIGS["figure5"].grid
+# Printed averages that are not the mean of their column.
+WRONG_AVERAGES = {("table 2", "mac"), ("table 2", "bert"), ("table 4", "bert")}
+
+
+def test_one_run_of_many_replicas_equals_many_runs_of_one() -> None:
+    """With two tests in the cell, which count as one."""
+    easy = {"count": 6, "ceiling": 1.0, "correct": [6, 6, 5]}
+    hard = {"count": 4, "ceiling": 0.75, "correct": [2, 3, 2]}
+    one = measure([[easy, hard]])
+    many = measure([
+        [test | {"correct": [test["correct"][i]]} for test in (easy, hard)] for i in range(3)
+    ])  # fmt: skip
+    assert one == many
+    assert (one.mean, one.replicas, one.stories) == (pytest.approx(0.8), 3, 10)
+    assert one.low < 0.8 < one.high and one.ceiling == 0.9
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "disjoint"),
+    [(0.5, 0, False), (0.52, 0, True), (0.52, 0.02, False), (0.52, None, True), (0.509, None, 0)],
+)
+def test_disjoint_intervals(mean: float, error: float | None, disjoint: bool) -> None:
+    """Compares a measured accuracy with a published .50 with this error."""
+    assert intervals_disjoint(cell(mean), Accuracy(0.5, error)) == disjoint
+
+
+@pytest.mark.parametrize("name", ["table2", "table4", "workshop_table1"])
+def test_averages_of_published_numbers_are_the_published_averages(name: str) -> None:
+    grid = CONFIGS[name].grid
+    series = [*grid.models, "gcn"]
+    rows = report.averages(grid, series, table_of(grid.published))
+    assert len(rows) == len(grid.averages) * len(series)
+    for row in rows:
+        if row["model"] == "gcn":  # neither published nor measured
+            assert row["measured"] is row["published"] is None
+        else:
+            is_wrong = (row[grid.column_names[1]], row["model"]) in WRONG_AVERAGES
+            assert (abs(row["difference"]) > 0.0051) == is_wrong
+            assert row["difference"] == row["measured"]["mean"] - row["published"]["mean"]
+
+
+def test_average_needs_all_of_its_cells() -> None:
+    grid = CONFIGS["table2"].grid
+    table = table_of(grid.published)
+    del table["clean", "irrelevant", "gat"]  # not a cell of table 3
+    rows = {(row["test"], row["model"]): row for row in report.averages(grid, ["gat", "rn"], table)}
+    assert rows["table 2", "gat"]["measured"] is None and "difference" not in rows["table 2", "gat"]
+    assert rows["table 2", "gat"]["published"]["mean"] == 0.77
+    assert rows["table 3", "gat"]["measured"] and rows["table 2", "rn"]["measured"]
+
+
+def test_published_rows_stand_below_the_measured_rows_of_their_models() -> None:
+    grid = Grid(
+        column_names=("train k", "k", "model"), trainings=FIGURE_5.trainings, models=(), laptop={},
+        references=tuple(
+            Reference(panel, name, {2: Accuracy(0.5, None)}, source, series)
+            for panel, name, source, series in (
+                ("2,3", "CTP", "paper A", ""),
+                ("2,3", "gat, published", "paper B", "gat"),
+                ("2,3", "gcn, published", "paper B", "gcn"),  # not run
+                ("2,3,4", "epignn, published", "paper B", "epignn"),
+            )
+        ),
+    )  # fmt: skip
+    panels, models = ("2,3", "2,3,4"), ("epignn", "gat")
+    rows = {
+        key: {"measured": cell(0.9)._asdict()} for key in product(panels, (2, 3), models)
+    }  # fmt: skip
+    table = report.table_lines(grid, rows)
+    ours, published = [".90 ±.00", ".90 ±.00"], [".50", ""]
+    ends = [["ceiling", "1.00", "1.00"], ["stories", "200", "200"]]
+    left = [
+        ["epignn", *ours], ["gat", *ours], ["gat, published", *published], ["CTP", *published],
+        ["gcn, published", *published], *ends,
+    ]  # fmt: skip
+    right = [["epignn", *ours], ["epignn, published", *published], ["gat", *ours], *ends]
+    assert table == [
+        ["train k", "model", "k = 2", "k = 3"],
+        *(["2,3", *line] for line in left),
+        *(["2,3,4", *line] for line in right),
+    ]
+    assert report.sources(grid) == [
+        "CTP: paper A",
+        "gat, published; gcn, published; epignn, published: paper B",
+    ]
+
+
+def test_figure5_shows_every_published_row_of_a_graph_model(tmp_path: Path) -> None:
+    config = with_scale("figure5", "laptop", models="gat,edge_lstm")
+    references = config.grid.references
+    for row in GRAPH_ROWS:
+        assert [r.by_x for r in references if (r.name, RELEASES[r.panel]) == (row.label, row.data)]
+    shown = {(r.panel, r.name) for r in references if r.shown}
+    assert shown == {(train, n) for train in RELEASES for n in ("CTP", "people, limited time")}
+    _, table = report.write(config, definition.cells(config), tmp_path)
+    right = [line[1] for line in table if line[0] == "2,3,4"]
+    assert right[:4] == ["gat", "gat, published (NCRL)", "edge_lstm", "edge_lstm, published (NCRL)"]
+    assert right[-2:] == ["ceiling", "stories"] and right.count("gat, published (NCRL)") == 1
+    text = (tmp_path / "results.md").read_text()
+    page = (tmp_path / "report.html").read_text()
+    for row in TEXT_ROWS:
+        assert row.name in text and row.name in page
+    for reference in references:
+        assert reference.source in text and json.dumps(reference.source)[1:-1] in page
+
+
+# Through launch.py
+
+
+def run_table2(workdir: Path, data: Path, *arguments: str) -> Done:
+    return launch(
+        f"--workdir={workdir}", f"--config.data={data}", "--config.scale=smoke",
+        "--config.models=gat", "--config.gat.node=4", "--config.gat.heads=2",
+        "--config.gat.rounds=1", "--config.gat.steps=1", "--config.gat.readout=4",
+        "--config.train.replicas=2", *arguments, config="table2",
+    )  # fmt: skip
+
+
+def states(workdir: Path) -> dict[str, str]:
+    cells = json.loads((workdir / "results.json").read_text())["cells"]
+    return {cell["name"]: cell["state"] for cell in cells}
+
+
+@pytest.fixture(scope="module")
+def releases_like(tmp_path_factory) -> list[Path]:
+    """Four small data sets named like the released ones. The second is damaged."""
+    folder = tmp_path_factory.mktemp("releases")
+    first, *others = (folder / name for name in import_module("experiments.table2").RELEASES)
+    tests = "1.2,1.3,2.3,3.3,4.3"
+    settings = {"train": "1.2,1.3", "test": tests, "train_rows": 50, "test_rows": 10}
+    write_dataset(Config.from_json(settings), first)
+    for other in others:
+        shutil.copytree(first, other)
+    (others[0] / "1.3_test.csv").write_text("damaged")
+    return [first, *others]
+
+
+@pytest.fixture(scope="module")
+def partial(releases_like, tmp_path_factory) -> tuple[Path, Done]:
+    """A grid of four runs, one of which has failed."""
+    workdir = tmp_path_factory.mktemp("grid")
+    return workdir, run_table2(workdir, releases_like[0].parent)
+
+
+def test_failed_run_is_reported_and_the_others_run(partial) -> None:
+    workdir, done = partial
+    assert done.code == 1 and "Traceback" not in done.err
+    last = done.err.splitlines()[-1]
+    assert last.startswith("failed: supporting/gat: ") and "1.3_test.csv" in last
+    finished = {f"{noise}/gat": "finished" for noise in ("clean", "irrelevant", "disconnected")}
+    assert states(workdir) == {"supporting/gat": "failed"} | finished
+    results = json.loads((workdir / "results.json").read_text())
+    rows = {(row["train"], row["test"]): row for row in results["rows"]}
+    assert len(rows) == 16
+    for (train, _), row in rows.items():
+        assert (row["measured"] is None) == (train == "supporting")
+    clean = rows["clean", "clean"]
+    assert clean["measured"]["stories"] == 20 and clean["measured"]["replicas"] == 2
+    assert clean["published"] == {"mean": 1.0, "error": 0.0}
+    single = json.loads((workdir / "clean" / "gat" / "results.json").read_text())["rows"]
+    mean = np.mean([row["accuracy"] for row in single if row["model"] == "gat"][:2])
+    assert clean["measured"]["mean"] == pytest.approx(mean)
+    assert clean["difference"] == pytest.approx(mean - 1)
+    text = (workdir / "results.md").read_text()
+    assert "scale smoke" in text and "3 of 4 runs are finished, 1 failed" in text
+    assert "- supporting/gat: " in text and "| train | test | gat | paper | difference |" in text
+    assert (workdir / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_smoke_scale_judges_no_claims(partial, tmp_path: Path) -> None:
+    workdir, done = partial
+    assert json.loads((workdir / "results.json").read_text())["claims"] == {}
+    for text in (done.out, (workdir / "results.md").read_text()):
+        assert text.count("no claims are judged") == 1 and "supported" not in text
+    config = with_scale("table2", "laptop", models="gat")
+    report.write(config, definition.cells(config), tmp_path)
+    assert "*not measured*: the GAT outperforms" in (tmp_path / "results.md").read_text()
+
+
+def test_grid_resumes(partial, releases_like) -> None:
+    workdir, _ = partial
+    data = releases_like[0].parent
+    only_report = run_table2(workdir, data, "--config.only=none")
+    assert only_report.code == 0 and "[1/" not in only_report.out
+    assert states(workdir)["supporting/gat"] == "failed"
+    finished = workdir / "clean" / "gat" / "report.html"
+    before = finished.stat().st_mtime_ns
+    shutil.copy(releases_like[0] / "1.3_test.csv", releases_like[1] / "1.3_test.csv")
+    job = run_table2(workdir, data, "--launcher=job", "--config.only", "supporting/gat")
+    assert job.code == 0 and states(workdir)["supporting/gat"] == "failed"  # no new report
+    done = run_table2(workdir, data, "--config.only=supp*")
+    assert done.code == 0 and "[1/" not in done.out
+    assert set(states(workdir).values()) == {"finished"}
+    assert finished.stat().st_mtime_ns == before
+    changed = error_of(run_table2(workdir, data, "--config.gat.node=8"))
+    assert 'another configuration: gat.node was "4", now "8"' in changed
