@@ -5,9 +5,8 @@ The columns are those of the data sets that Sinha et al. (2019) released; the RE
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, lru_cache
-from operator import itemgetter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +21,6 @@ COLUMNS = (
 REQUIRED = (
     "story", "query", "target", "task_name", "story_edges", "edge_types", "query_edge", "genders",
 )  # fmt: skip
-_OPTIONAL = ("id", "clean_story", "f_comb", "task_split")
 
 # Limits of one story: the generator has 150 names per gender, and writes far fewer facts.
 MAX_PEOPLE, MAX_EDGES, MAX_STORY = 150, 1000, 1 << 15
@@ -36,10 +34,7 @@ _PAIRS = re.compile(rf"\[(?:[\s,]*{_PAIR.pattern})*[\s,]*\]")
 _WORD = re.compile(r"'([a-z-]+)'|\"([a-z-]+)\"")
 _WORDS = re.compile(r"\[(?:[\s,]*(?:'[a-z-]+'|\"[a-z-]+\"))*[\s,]*\]")
 _NAMES = re.compile(r"\(\s*(['\"])((?:(?!\1).)+)\1\s*,\s*(['\"])((?:(?!\3).)+)\3\s*\)")
-_TASK = re.compile(r"(?:task_)?(\d{1,3})\.(\d{1,3})")
-
-
-# Formatting.
+_TASK = re.compile(r"(?:task_)?(\d{1,3})\.(?!0+$)(\d{1,3})")
 
 
 def format_row(
@@ -51,8 +46,8 @@ def format_row(
     stated_target: list[str],
     names: Sequence[str],
     genders: Sequence[int],
-    edges: bytes,
-    relations: bytes,
+    edges: Iterable[Sequence[int]],
+    relations: Sequence[int],
     query: tuple[int, int],
     target: int,
     proof: Iterable[Sequence[int]],
@@ -71,8 +66,8 @@ def format_row(
       stated_target: sentences that state the answer.
       names: name of each person.
       genders: gender of each person, index in GENDERS.
-      edges: people x0 y0 x1 y1 ... of the facts, one byte each.
-      relations: relation of each fact, index in RELATIONS, one byte each.
+      edges: people (x, y) of the facts.
+      relations: relation of each fact, index in RELATIONS.
       query: the query pair.
       target: the answer, index in RELATIONS.
       proof: steps (x, z, y, r, p, q) from the root: (x, r, y) follows from (x, p, z) and (z, q, y).
@@ -82,7 +77,7 @@ def format_row(
       split: train, dev or test.
     """
     x, y = query
-    nodes = ", ".join([f"{node}: {i}" for i, node in enumerate(family_nodes)])
+    types = [RELATIONS[r] for r in relations]
     return (
         str(index),
         uuid,
@@ -90,49 +85,31 @@ def format_row(
         f"('{names[x]}', '{names[y]}')",
         "",
         RELATIONS[target],
-        repr(stated_target),
+        str(stated_target),
         clean_story,
         _format_proof(proof, names),
-        _format_clause(relations[:k]),
+        "-".join(types[:k]),
         f"task_{task}",
-        _format_edges(edges),
-        _format_relations(relations),
+        str([*map(tuple, edges)]),
+        str(types),
         f"({x}, {y})",
         ",".join([f"{name}:{GENDERS[g]}" for name, g in zip(names, genders, strict=True)]),
         "",
-        f"{{{nodes}}}",
+        str({node: i for i, node in enumerate(family_nodes)}),
         split,
     )
 
 
 def _format_proof(steps: Iterable[Sequence[int]], names: Sequence[str]) -> str:
     """`[{fact: [fact, fact]}, ...]`, from the root."""
-    parts = []
-    for x, z, y, head, first, second in steps:
-        a, b, c = names[x], names[z], names[y]
-        parts.append(
-            f"{{('{a}', '{RELATIONS[head]}', '{c}'): [('{a}', '{RELATIONS[first]}', '{b}'), "
-            f"('{b}', '{RELATIONS[second]}', '{c}')]}}"
-        )
-    return f"[{', '.join(parts)}]"
 
+    def fact(x: int, relation: int, y: int) -> tuple[str, str, str]:
+        return names[x], RELATIONS[relation], names[y]
 
-@lru_cache(1 << 14)
-def _format_edges(edges: bytes) -> str:
-    return str(list(zip(edges[::2], edges[1::2], strict=True)))
-
-
-@lru_cache(1 << 14)
-def _format_relations(relations: bytes) -> str:
-    return str([RELATIONS[r] for r in relations])
-
-
-@lru_cache(1 << 14)
-def _format_clause(relations: bytes) -> str:
-    return "-".join([RELATIONS[r] for r in relations])
-
-
-# Parsing.
+    return str([
+        {fact(x, head, y): [fact(x, first, z), fact(z, second, y)]}
+        for x, z, y, head, first, second in steps
+    ])  # fmt: skip
 
 
 class Row(NamedTuple):
@@ -176,20 +153,17 @@ def parse_rows(file: str, header: Sequence[str], table: Iterable[Sequence[str]])
     for column in REQUIRED:
         if column not in header:
             raise InputError(f'{at(file)}: no column "{column}"; expected {", ".join(REQUIRED)}')
-    # A column that is missing is an empty cell at the end of the row.
-    places = [header.index(c) if c in header else len(header) for c in REQUIRED + _OPTIONAL]
-    pick = itemgetter(*places)
     file_split = split_of(Path(file).name)
-    target, types = header.index("target"), header.index("edge_types")
     index = 0
     for index, cells in enumerate(table, start=1):
         if len(cells) != len(header):
             raise InputError(f"{at(file, index)}: {len(cells)} cells, expected {len(header)}")
+        cell = dict(zip(header, cells, strict=True))
         try:
-            row = _parse_row(index, pick([*cells, ""]), file_split)
+            row = _parse_row(index, cell, file_split)
         except _CellError as error:
             raise InputError(f"{at(file, index, error.column)}: {error}") from None
-        if _MISSPELLED in cells[target] + cells[types]:
+        if _MISSPELLED in cell["target"] + cell["edge_types"]:
             _note_spelling(file)
         yield row
     if not index:
@@ -211,28 +185,32 @@ def _note_spelling(file: str) -> None:
     print(f'{at(file)}: "{_MISSPELLED}" is read as "niece"', file=sys.stderr)
 
 
-def _parse_row(index: int, cells: Sequence[str], file_split: str | None) -> Row:
-    (
-        story, query_cell, target, task, edge_cell, types, pair_cell, gender_cell,
-        story_id, clean_story, clause, split,
-    ) = cells  # fmt: skip
+def _parse_row(index: int, cell: Mapping[str, str], file_split: str | None) -> Row:
+    story, clean_story = cell["story"], cell.get("clean_story", "")
     for column, text in (("story", story), ("clean_story", clean_story)):
         if len(text) > MAX_STORY:
             raise _CellError(column, f"{len(text):,} characters, expected at most {MAX_STORY:,}")
-    names, genders = _parse_genders(gender_cell)
-    edges = _parse_edges(edge_cell)
-    relations = _parse_relations(types)
+    names, genders = _parse_genders(cell["genders"])
+    pairs = _match(_PAIRS, cell, "story_edges", "a list of pairs such as [(0, 1), (1, 2)]")
+    edges = tuple([(int(x), int(y)) for x, y in _PAIR.findall(pairs[0])])
+    if not 0 < len(edges) <= MAX_EDGES:
+        raise _CellError("story_edges", f"{len(edges):,} edges, expected 1 to {MAX_EDGES:,}")
+    relations = _parse_relations(cell)
     if len(relations) > len(edges):
         raise _CellError("edge_types", f"{len(relations)} relations for {len(edges)} story_edges")
-    query = _parse_pair(pair_cell)
+    pair = _match(_PAIR, cell, "query_edge", "a pair such as (0, 3)")
+    query = int(pair[1]), int(pair[2])
     for column, highest in (("story_edges", max(map(max, edges))), ("query_edge", max(query))):
         if highest >= len(names):
             raise _CellError(column, f"no person {highest}: the row has {len(names)} people")
-    noise, k = _parse_task(task)
+    asked = _match(_NAMES, cell, "query", "a pair of names such as ('Ann', 'Bob')")
+    task = _match(_TASK, cell, "task_name", "a task such as task_1.3")
+    k = int(task[2])
+    clause = cell.get("f_comb", "").replace(_MISSPELLED, "niece")
     return Row(
         row_index=index,
-        split=file_split or split_of(split) or "train",
-        id=story_id,
+        split=file_split or split_of(cell.get("task_split", "")) or "train",
+        id=cell.get("id", ""),
         story=story,
         clean_story=clean_story,
         names=names,
@@ -240,60 +218,33 @@ def _parse_row(index: int, cells: Sequence[str], file_split: str | None) -> Row:
         edges=edges,
         relations=relations,
         query=query,
-        query_names=_parse_query(query_cell),
-        target=_parse_target(target),
-        clause=clause.replace(_MISSPELLED, "niece") or _format_clause(bytes(relations[:k])),
-        noise=noise,
+        query_names=(asked[2], asked[4]),
+        target=_parse_target(cell["target"]),
+        clause=clause or "-".join(RELATIONS[r] for r in relations[:k]),
+        noise=int(task[1]),
         k=k,
     )
 
 
-@lru_cache(1 << 16)
-def _parse_edges(cell: str) -> tuple[tuple[int, int], ...]:
-    """`[(0, 1), (1, 2)]`."""
-    if not _PAIRS.fullmatch(cell.strip()):
-        raise _CellError("story_edges", "expected a list of pairs such as [(0, 1), (1, 2)]")
-    edges = tuple([(int(x), int(y)) for x, y in _PAIR.findall(cell)])
-    if not 0 < len(edges) <= MAX_EDGES:
-        raise _CellError("story_edges", f"{len(edges):,} edges, expected 1 to {MAX_EDGES:,}")
-    return edges
+def _match(
+    pattern: re.Pattern[str], cell: Mapping[str, str], column: str, expected: str
+) -> re.Match[str]:
+    match = pattern.fullmatch(cell[column].strip())
+    if not match:
+        raise _CellError(column, f"expected {expected}")
+    return match
 
 
-@lru_cache(1 << 16)
-def _parse_relations(cell: str) -> tuple[int, ...]:
+def _parse_relations(cell: Mapping[str, str]) -> tuple[int, ...]:
     """`['son', 'aunt']`."""
-    if not _WORDS.fullmatch(cell.strip()):
-        raise _CellError("edge_types", "expected a list of relations such as ['son', 'aunt']")
-    words = [single or double for single, double in _WORD.findall(cell)]
-    if not words:
+    words = _match(_WORDS, cell, "edge_types", "a list of relations such as ['son', 'aunt']")
+    found = [single or double for single, double in _WORD.findall(words[0])]
+    if not found:
         raise _CellError("edge_types", "no relations, expected those of the first edges")
-    for word in words:
+    for word in found:
         if word not in _ID_OF:
             raise _CellError("edge_types", f'unknown relation "{word}", expected one of {_KNOWN}')
-    return tuple([_ID_OF[word] for word in words])
-
-
-@lru_cache(1 << 10)
-def _parse_pair(cell: str) -> tuple[int, int]:
-    match = _PAIR.fullmatch(cell.strip())
-    if not match:
-        raise _CellError("query_edge", "expected a pair such as (0, 3)")
-    return int(match[1]), int(match[2])
-
-
-def _parse_query(cell: str) -> tuple[str, str]:
-    match = _NAMES.fullmatch(cell.strip())
-    if not match:
-        raise _CellError("query", "expected a pair of names such as ('Ann', 'Bob')")
-    return match[2], match[4]
-
-
-@lru_cache(1 << 10)
-def _parse_task(cell: str) -> tuple[int, int]:
-    match = _TASK.fullmatch(cell.strip())
-    if not match or not int(match[2]):
-        raise _CellError("task_name", "expected a task such as task_1.3")
-    return int(match[1]), int(match[2])
+    return tuple([_ID_OF[word] for word in found])
 
 
 def _parse_target(cell: str) -> int:
@@ -309,15 +260,15 @@ def _parse_target(cell: str) -> int:
 
 def _parse_genders(cell: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """`Ann:female,Bob:male`."""
-    names, genders = [], []
-    for person in cell.split(","):
-        name, _, gender = person.rpartition(":")
+    people = [person.rpartition(":") for person in cell.split(",")]
+    for name, colon, gender in people:
         if not name or gender not in GENDERS:
-            raise _CellError("genders", f'"{person}": expected NAME:male or NAME:female')
-        names.append(name)
-        genders.append(GENDERS.index(gender))
+            raise _CellError(
+                "genders", f'"{name}{colon}{gender}": expected NAME:male or NAME:female'
+            )
+    names = tuple([name for name, _, _ in people])
     if len(names) > MAX_PEOPLE:
         raise _CellError("genders", f"{len(names):,} people, expected at most {MAX_PEOPLE}")
     if len(set(names)) < len(names):
         raise _CellError("genders", "a name occurs twice: expected different names")
-    return tuple(names), tuple(genders)
+    return names, tuple([GENDERS.index(gender) for _, _, gender in people])

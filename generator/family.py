@@ -9,9 +9,8 @@ Families have no genders. The gender of a person constrains only that of the par
 sampled per story (`Families.gender_of`) and one family serves many stories.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -59,50 +58,25 @@ class Families:
 
 
 def sample_families(shape: FamilyShape, count: int, rng: np.random.Generator) -> Families:
-    """Returns `count` random families, or a single one if all families of the shape are equal."""
-    if shape.is_fixed():
-        return _fixed_family(shape)
-    return _build(
-        shape,
-        count,
-        num_children=lambda: int(rng.integers(shape.min_child, shape.max_child + 1)),
-        marries=lambda: rng.random() < shape.p_marry,
-    )
-
-
-@lru_cache(maxsize=16)
-def _fixed_family(shape: FamilyShape) -> Families:
-    return _build(shape, 1, lambda: shape.max_child, lambda: shape.p_marry == 1.0)
-
-
-def _build(
-    shape: FamilyShape, count: int, num_children: Callable[[], int], marries: Callable[[], bool]
-) -> Families:
+    """Returns `count` random families."""
     n = shape.max_people()
-    missing = np.full(count * n, -1)
-    families = Families(
-        n, missing.copy(), missing.copy(), missing.copy(), np.zeros(count * n, bool)
-    )
+    parent, partner, head = np.full((3, count * n), -1)
     for f in range(count):
-        size = f * n
-
-        def add(parent: int, head: int | None) -> int:
-            nonlocal size
-            families.parent[size] = parent
-            families.head[size] = size if head is None else head
-            families.exists[size] = True
-            size += 1
-            return size - 1
-
-        generation = [add(-1, None)]
+        ids = iter(range(f * n, (f + 1) * n))
+        generation = [next(ids)]
+        head[generation] = generation
         for depth in range(shape.max_levels):
             children: list[int] = []
             for person in generation:
-                if depth > 0 and not marries():
+                if depth > 0 and rng.random() >= shape.p_marry:
                     continue
-                spouse = add(-1, person)
-                families.partner[person], families.partner[spouse] = spouse, person
+                spouse = next(ids)
+                head[spouse] = person
+                partner[person], partner[spouse] = spouse, person
                 if depth < shape.max_levels - 1:
-                    children += [add(person, None) for _ in range(num_children())]
+                    size = int(rng.integers(shape.min_child, shape.max_child + 1))
+                    born = list(islice(ids, size))
+                    parent[born], head[born] = person, born
+                    children += born
             generation = children
-    return families
+    return Families(n, parent, partner, head, head >= 0)

@@ -31,23 +31,16 @@ Yvonne
 """
 # Names by gender, [2][150].
 NAMES = (tuple(_MALE.split()), tuple(_FEMALE.split()))
-# The male names, followed by the female names.
-ALL_NAMES = NAMES[0] + NAMES[1]
-_BRACKETED = tuple(f"[{name}]" for name in ALL_NAMES)
 
 
-def name_indices(gender: np.ndarray, name: np.ndarray) -> list[list[int]]:
-    """Returns indices into ALL_NAMES for the people of each story.
+def names_of(gender: np.ndarray, name: np.ndarray) -> list[list[str]]:
+    """Returns the names of the people of each story.
 
     Args:
       gender: [B, N] gender of each person; -1 for padding, which follows the people.
       name: [B, N] index into the names of that gender.
     """
-    index = (gender * len(NAMES[0]) + name).tolist()
-    count = (gender >= 0).sum(axis=1).tolist()
-    return [row[:n] for row, n in zip(index, count, strict=True)]
-
-
-def bracketed(gender: np.ndarray, name: np.ndarray) -> list[list[str]]:
-    """Returns the bracketed names (`[Ann]`) of the people of each story; see `name_indices`."""
-    return [[_BRACKETED[i] for i in row] for row in name_indices(gender, name)]
+    return [
+        [NAMES[g][i] for g, i in zip(genders, indices, strict=True) if g >= 0]
+        for genders, indices in zip(gender.tolist(), name.tolist(), strict=True)
+    ]

@@ -24,7 +24,7 @@ def _close(known: np.ndarray, rules: np.ndarray, inverse: np.ndarray | None = No
     own = np.arange(known.shape[1])
     known[:, own, own] = False
     before = -1
-    while before != (before := np.count_nonzero(known)):
+    while before != (before := int(known.sum())):
         for relation, other in enumerate(() if inverse is None else inverse):
             known[other] |= known[relation].swapaxes(0, 1)
         for z in own:

@@ -5,6 +5,7 @@ import gzip
 import io
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+from uuid import UUID
 
 import numpy as np
 
@@ -12,9 +13,8 @@ from generator.blocks import block
 from generator.columns import COLUMNS, format_row
 from generator.config import Config, Task
 from generator.hold_out import SplitBank
-from generator.names import ALL_NAMES, bracketed, name_indices
-from generator.stories import Stories
-from generator.text import Bank, texts
+from generator.names import names_of
+from generator.text import texts
 
 
 class Piece(NamedTuple):
@@ -41,9 +41,7 @@ class Renderer:
         self.expressible = banks.expressible()
 
     def __call__(self, piece: Piece) -> bytes:
-        stories, rng = block(self.config, piece.split, piece.task, piece.block, self.expressible)
-        stories = stories.select(slice(piece.size))
-        rows = story_rows(stories, piece.split, piece.first, self.banks.of(piece.split), rng)
+        rows = self._rows(piece)
         if self.form == "parquet":
             return _arrow(rows)
         text = io.StringIO()
@@ -54,54 +52,39 @@ class Renderer:
         data = text.getvalue().encode()
         return gzip.compress(data, 5, mtime=0) if self.form == "csv.gz" else data
 
-
-def story_rows(
-    stories: Stories, split: str, first: int, bank: Bank, rng: np.random.Generator
-) -> Iterator[tuple[str, ...]]:
-    """Yields the cells of each story in the order of COLUMNS; row indices start at `first`."""
-    people = name_indices(stories.gender, stories.name)
-    text = texts(stories, bracketed(stories.gender, stories.name), bank, rng)
-    uuids = _uuids(rng.spawn(1)[0].bytes(16 * len(stories)))
-    edges, relations = stories.edges().astype(np.int8), stories.edge_relations().astype(np.int8)
-    sizes = (relations >= 0).sum(1).tolist()  # relations are padded with -1
-    last = stories.query()[:, 1].tolist()
-    genders = stories.gender.tolist()
-    family_nodes = stories.family_node.tolist()
-    target = stories.target.tolist()
-    steps = np.concatenate([stories.proof_people, stories.proof_relations], axis=2).tolist()
-    for row, (story, clean_story, stated_target) in enumerate(text):
-        n, size = len(people[row]), sizes[row]
-        yield format_row(
-            index=first + row,
-            uuid=uuids[row],
-            story=story,
-            clean_story=clean_story,
-            stated_target=stated_target,
-            names=[ALL_NAMES[p] for p in people[row]],
-            genders=genders[row][:n],
-            edges=edges[row, :size].tobytes(),
-            relations=relations[row, :size].tobytes(),
-            query=(0, last[row]),
-            target=target[row],
-            proof=steps[row],
-            family_nodes=family_nodes[row][:n],
-            task=str(stories.task),
-            k=stories.task.k,
-            split=split,
-        )
-
-
-def _uuids(random: bytes) -> list[str]:
-    """UUIDs of version 4, from 16 random bytes each."""
-    raw = np.frombuffer(random, np.uint8).reshape(-1, 16).copy()
-    raw[:, 6] = raw[:, 6] & 0x0F | 0x40
-    raw[:, 8] = raw[:, 8] & 0x3F | 0x80
-    digits = raw.tobytes().hex()
-    return [
-        f"{digits[i : i + 8]}-{digits[i + 8 : i + 12]}-{digits[i + 12 : i + 16]}-"
-        f"{digits[i + 16 : i + 20]}-{digits[i + 20 : i + 32]}"
-        for i in range(0, len(digits), 32)
-    ]
+    def _rows(self, piece: Piece) -> Iterator[tuple[str, ...]]:
+        """Yields the cells of each story in the order of COLUMNS."""
+        stories, rng = block(self.config, piece.split, piece.task, piece.block, self.expressible)
+        stories = stories.select(slice(piece.size))
+        people = names_of(stories.gender, stories.name)
+        text = texts(stories, people, self.banks.of(piece.split), rng)
+        uuids = rng.spawn(1)[0].bytes(16 * len(stories))
+        edges, relations = stories.edges().tolist(), stories.edge_relations().tolist()
+        num_facts = (stories.edge_relations() >= 0).sum(1).tolist()  # then follows padding
+        last = stories.query()[:, 1].tolist()
+        genders, family_nodes = stories.gender.tolist(), stories.family_node.tolist()
+        target = stories.target.tolist()
+        steps = np.concatenate([stories.proof_people, stories.proof_relations], axis=2).tolist()
+        for row, (story, clean_story, stated_target) in enumerate(text):
+            n, e = len(people[row]), num_facts[row]
+            yield format_row(
+                index=piece.first + row,
+                uuid=str(UUID(bytes=uuids[16 * row : 16 * row + 16], version=4)),
+                story=story,
+                clean_story=clean_story,
+                stated_target=stated_target,
+                names=people[row],
+                genders=genders[row][:n],
+                edges=edges[row][:e],
+                relations=relations[row][:e],
+                query=(0, last[row]),
+                target=target[row],
+                proof=steps[row],
+                family_nodes=family_nodes[row][:n],
+                task=str(piece.task),
+                k=piece.task.k,
+                split=piece.split,
+            )
 
 
 def _arrow(rows: Iterable[tuple[str, ...]]) -> bytes:

@@ -235,7 +235,7 @@ def texts(
 
     Args:
       stories: B stories.
-      people: names by story id, as they are to appear in the text, for each story.
+      people: names by story id, for each story.
       bank: paraphrases to sample from.
       rng: random generator.
 
@@ -253,6 +253,7 @@ def texts(
         people, chosen.num_path.tolist(), stories.target.tolist(), chosen.random, strict=True
     )
     for row, (names, num_path, answer, random) in enumerate(rows):
+        names = [f"[{name}]" for name in names]
         first, end = start[row], start[row + 1]
         paraphrases = [
             text_of[template[i]].format(*[names[person] for person in placeholders[i]])

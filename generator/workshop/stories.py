@@ -82,7 +82,7 @@ def story_rows(
 ) -> Iterator[tuple[str, ...]]:
     """Yields an endless sequence of rows in the published columns; see `sample_batch`."""
     k = paths.clause.shape[1]
-    edges = bytes(np.array([(i, i + 1) for i in range(k)], np.uint8).ravel())
+    edges = [(i, i + 1) for i in range(k)]
     index = 0
     while True:
         batch = sample_batch(members, paths, distractors, rng)
@@ -109,7 +109,7 @@ def story_rows(
                 names=names,
                 genders=gender,
                 edges=edges,
-                relations=bytes(relations),
+                relations=relations,
                 query=(0, k),
                 target=answer,
                 proof=_proof_steps(tuple(paths.clause[path].tolist()), relations, gender),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from generator.columns import COLUMNS, REQUIRED, format_row, parse_rows
 from generator.errors import InputError
 from generator.kinship import NUM_RELATIONS, RELATION_ID, RELATIONS
-from generator.names import ALL_NAMES
+from generator.names import NAMES
 from generator.tables import data_sets
 
 ROW = {
@@ -56,7 +56,7 @@ def stories(draw):
         "story": draw(st.text(max_size=80)),
         "clean_story": draw(st.text(max_size=80)),
         "stated_target": draw(st.lists(st.text(max_size=9), max_size=2)),
-        "names": draw(st.permutations(ALL_NAMES))[:n],
+        "names": draw(st.permutations(NAMES[0]))[:n],
         "genders": draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)),
         "edges": edges,
         "relations": draw(st.lists(relation, min_size=len(edges), max_size=len(edges))),
@@ -74,16 +74,14 @@ def stories(draw):
 @settings(max_examples=60)
 def test_parsing_inverts_formatting(story) -> None:
     noise = story.pop("noise")
-    flat = bytes(person for edge in story["edges"] for person in edge)
-    relations = bytes(story["relations"])
-    given = story | {"edges": flat, "relations": relations, "task": f"{noise}.{story['k']}"}
-    (row,) = parse_rows("all.csv", COLUMNS, [format_row(**given)])
+    cells = format_row(**story, task=f"{noise}.{story['k']}")
+    (row,) = parse_rows("all.csv", COLUMNS, [cells])
     x, y = story["query"]
     assert row == (
         1, story["split"], story["uuid"], story["story"], story["clean_story"],
         tuple(story["names"]), tuple(story["genders"]), tuple(story["edges"]),
         tuple(story["relations"]), (x, y), (story["names"][x], story["names"][y]), story["target"],
-        "-".join(RELATIONS[r] for r in relations[: story["k"]]), noise, story["k"],
+        "-".join(RELATIONS[r] for r in story["relations"][: story["k"]]), noise, story["k"],
     )  # fmt: skip
 
 

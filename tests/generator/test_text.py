@@ -12,7 +12,7 @@ from generator.blocks import block
 from generator.config import Config, Task
 from generator.errors import InputError
 from generator.kinship import FEMALE, MALE, RELATION_ID, RELATIONS
-from generator.names import bracketed
+from generator.names import names_of
 from generator.paraphrases.load import load_bank, parse_clause, read_bank
 from generator.text import Bank, clause_name, texts
 
@@ -42,9 +42,10 @@ def test_paraphrases_state_each_fact_once(task, seed):
     templates = {key: (listing(len(key[1]), "-".join(map(str, key[1]))),) for key in walks}
     templates |= {key: (listing(1, key[1][0]),) for key in single}
     bank = Bank("listing", {k: v for k, v in templates.items() if min(k[1]) >= 0})
-    names = bracketed(stories.gender, stories.name)
+    people = names_of(stories.gender, stories.name)
+    names = [[f"[{name}]" for name in row] for row in people]
     lengths = set()
-    generated = texts(stories, names, bank, np.random.default_rng(seed))
+    generated = texts(stories, people, bank, np.random.default_rng(seed))
     for b, (story, clean, stated) in enumerate(generated):
         facts = Counter()
         for people, relations in re.findall(r"\(([^:()]*):([^()]*)\)", story):
@@ -69,7 +70,7 @@ def test_paraphrases_state_each_fact_once(task, seed):
 
 def test_order_of_paraphrases_is_random():
     stories, rng = block(SYNTHETIC, "train", Task(1, 3), 0)
-    names = bracketed(stories.gender, stories.name)
+    names = names_of(stories.gender, stories.name)
     in_order = [
         story == clean for story, clean, _ in texts(stories, names, load_bank(SYNTHETIC), rng)
     ]
@@ -106,7 +107,7 @@ def test_noise_facts_are_expressible():
     noise = stories.relations[1].ravel()
     assert not {r for r in noise if "in-law" in RELATIONS[r]}
     assert {r for r in stories.target if "in-law" in RELATIONS[r]}
-    assert list(texts(stories, bracketed(stories.gender, stories.name), bank, rng))
+    assert list(texts(stories, names_of(stories.gender, stories.name), bank, rng))
 
 
 def test_reading_a_bank(tmp_path):
