@@ -52,6 +52,7 @@ class Extraction(NamedTuple):
     probability: list[np.ndarray]  # per story [P, P]: its probability
     # [R, R, R] probabilities of the reasoner's rules `first, second -> head`; None without rules.
     rules: np.ndarray | None
+    verdict: list[np.ndarray]  # see `judge_facts`
 
 
 def write_extracted(folder: Path, model: Any, kind: InputKind, data: Prepared) -> None:
@@ -100,13 +101,11 @@ def read_extracted(folder: Path, test: Records) -> Extraction | None:
     max_bytes = 16 * pairs + 8 * NUM_RELATIONS**3
     names = ("relation", "chance", "rules")
     relation, probability, rules = read_arrays(path, names, max_bytes, expected)
-    probabilities = [probability, rules]
-    valid = relation.dtype == np.uint8 and all(a.dtype == np.float16 for a in probabilities)
-    if (
-        not valid
-        or (relation >= NUM_RELATIONS).any()
-        or not all(((array >= 0) & (array <= 1)).all() for array in probabilities)
-        or rules.shape not in ((0,), (NUM_RELATIONS,) * 3)
+    if not (
+        relation.dtype == np.uint8
+        and (relation < NUM_RELATIONS).all()
+        and all(a.dtype == np.float16 and ((a >= 0) & (a <= 1)).all() for a in (probability, rules))
+        and rules.shape in ((0,), (NUM_RELATIONS,) * 3)
     ):
         raise InputError(f"{at(path)}: damaged, expected {expected}")
     if relation.shape != (pairs,) or probability.shape != (pairs,):
@@ -120,6 +119,7 @@ def read_extracted(folder: Path, test: Records) -> Extraction | None:
         matrices(relation.astype(int)),
         matrices(probability.astype(np.float32)),
         rules.astype(np.float32) if rules.size else None,
+        judge_facts(test),
     )
 
 
@@ -145,16 +145,6 @@ def judge_facts(test: Records) -> list[np.ndarray]:
     return found
 
 
-def masked_probabilities(extraction: Extraction, query: np.ndarray) -> list[np.ndarray]:
-    """Extracted probabilities per story [P, P], 0 on the diagonal and for the query pair."""
-    found = []
-    for probability, (x, y) in zip(extraction.probability, query, strict=True):
-        part = probability * ~np.eye(len(probability), dtype=bool)
-        part[x, y] = part[y, x] = 0
-        found.append(part)
-    return found
-
-
 def precision_recall(extraction: Extraction, test: Records) -> list[dict[str, Any]]:
     """Precision and recall of the extracted facts: overall, by clause length and by relation.
 
@@ -166,10 +156,9 @@ def precision_recall(extraction: Extraction, test: Records) -> list[dict[str, An
     ks = test.clause_length
     stated = np.zeros((len(test), NUM_RELATIONS), int)
     counts = np.zeros((3, len(test), NUM_RELATIONS), int)  # right, follow, wrong
-    above = [p > THRESHOLD for p in masked_probabilities(extraction, test.query)]
-    for story, verdict in enumerate(judge_facts(test)):
+    for story, verdict in enumerate(extraction.verdict):
         stated[story] = (verdict == RIGHT).sum(axis=(0, 1))
-        x, y = np.nonzero(above[story])
+        x, y = np.nonzero(extraction.probability[story] > THRESHOLD)
         relation = extraction.relation[story][x, y]
         kind = verdict[x, y, relation]
         judged = kind != UNJUDGED

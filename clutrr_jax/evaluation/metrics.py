@@ -1,6 +1,8 @@
 """Accuracy per test set with its count, 95 % confidence interval and ceiling."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from scipy import stats
@@ -56,16 +58,15 @@ def interval(correct: np.ndarray, count: int) -> tuple[float, float | None, floa
     return mean, stderr, max(0.0, mean - half), min(1.0, mean + half)
 
 
-def score(model: str, predictions: Predictions, records: Records) -> list[Row]:
-    """One row for each task of the test records."""
-    ceiling = ceilings(records)
-    correct = predictions.best == records.target
-    correct_last = predictions.last == records.target
-    rows = []
-    for task, stories in tasks(records):
-        count = len(stories)
-        accuracy, stderr, low, high = interval(correct[:, stories].sum(axis=1), count)
-        accuracy_last, stderr_last, _, _ = interval(correct_last[:, stories].sum(axis=1), count)
+def score(predictions: Mapping[str, Predictions], records: Records) -> list[Row]:
+    """One row for each model and each task of the test records."""
+    ceiling, rows = ceilings(records), []
+    for (model, predicted), (task, stories) in product(predictions.items(), tasks(records)):
+        count, target = len(stories), records.target[stories]
+        correct = (predicted.best[:, stories] == target).sum(axis=1)
+        correct_last = (predicted.last[:, stories] == target).sum(axis=1)
+        accuracy, stderr, low, high = interval(correct, count)
+        accuracy_last, stderr_last, _, _ = interval(correct_last, count)
         rows.append(
             Row(
                 model=model,
@@ -77,7 +78,7 @@ def score(model: str, predictions: Predictions, records: Records) -> list[Row]:
                 high=high,
                 count=count,
                 replicas=len(correct),
-                correct=correct[:, stories].sum(axis=1).tolist(),
+                correct=correct.tolist(),
                 ceiling=float(ceiling[stories].mean()),
                 accuracy_last=accuracy_last,
                 stderr_last=stderr_last,

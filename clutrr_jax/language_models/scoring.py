@@ -28,15 +28,13 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
     """
     test = data.test
     assert test is not None
-    rows = []
-    for name, predictions in submissions:
-        unmapped = predictions.best == UNMAPPED
-        points = [asdict(row) for row in score(name, predictions, test)]
-        for point, (_, stories) in zip(points, tasks(test), strict=True):
-            point["unmapped"] = int(unmapped[:, stories].sum())
-        rows += points
-    for name, predictions in baselines(data.train, test).items():
-        rows += [asdict(row) for row in score(name, predictions, test)]
+    submitted = dict(submissions)
+    scores = score(submitted | baselines(data.train, test), test)
+    rows, stories = [asdict(row) for row in scores], dict(tasks(test))
+    for row in rows:
+        if row["model"] in submitted:
+            predicted = submitted[row["model"]].best[:, stories[row["task"]]]
+            row["unmapped"] = int((predicted == UNMAPPED).sum())
     return {
         "data": {"name": data.name, "test_rows": len(test)},
         "models": {s.name: {"replicas": len(s.predictions.best)} for s in submissions},

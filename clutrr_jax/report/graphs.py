@@ -7,13 +7,7 @@ from typing import Any
 import numpy as np
 
 from clutrr_jax.data.records import Records
-from clutrr_jax.evaluation.extraction import (
-    RIGHT,
-    THRESHOLD,
-    Extraction,
-    judge_facts,
-    masked_probabilities,
-)
+from clutrr_jax.evaluation.extraction import RIGHT, THRESHOLD, Extraction
 from clutrr_jax.evaluation.proofs import prove_extracted, prove_label
 from generator.kinship import PREDICATE_OF, RELATION_OF
 from generator.prover import Fact, Proof, Step, rule_heads
@@ -62,15 +56,15 @@ def encode_steps(facts: Sequence[Fact], steps: Sequence[Step]) -> list[list[int]
 
 
 def extracted_graphs(
-    extraction: Extraction, test: Records, predicted: np.ndarray
+    extraction: Extraction, test: Records, order: np.ndarray, predicted: np.ndarray
 ) -> dict[str, list[Any] | None]:
     """Returns the extracted facts of each story and the proof of the model's prediction.
 
     Args:
       extraction: graphs extracted by the model.
       test: the S test stories.
+      order: indices of the stories in the order of the result, int[S].
       predicted: relation predicted for each story, int[S].
-
     Returns:
       "extracted": for each story, five integers per fact: x, relation, y, index in FACT_KINDS, and
         probability in percent. Extracted facts come first, then stated facts that were not
@@ -81,17 +75,19 @@ def extracted_graphs(
       The last two are None if the model has no rules.
     """
     heads = None if extraction.rules is None else rule_heads(extraction.rules)
-    probabilities, verdicts = masked_probabilities(extraction, test.query), judge_facts(test)
     graphs: list[Any] = []
     proofs: list[Any] = []
     percents: list[Any] = []
-    for story, (x, y) in enumerate(test.query.tolist()):
-        relation, probability = extraction.relation[story], probabilities[story]
+    for story in order:
+        x, y = test.query[story].tolist()
+        relation, probability = extraction.relation[story], extraction.probability[story].copy()
+        np.fill_diagonal(probability, 0)
+        probability[x, y] = probability[y, x] = 0
         proof = None
         if heads is not None:
             goal = Fact(x, int(predicted[story]), y)
             proof = prove_extracted(relation, probability, heads, goal)
-        facts = _facts(relation, probability, verdicts[story], proof)
+        facts = _facts(relation, probability, extraction.verdict[story], proof)
         graphs.append([number for fact, values in facts.items() for number in (*fact, *values)])
         proofs.append(None if proof is None else encode_steps(list(facts), proof.steps))
         percents.append(None if proof is None else round(100 * proof.probability, 1))
@@ -103,14 +99,7 @@ def extracted_graphs(
 def _facts(
     relation: np.ndarray, probability: np.ndarray, verdict: np.ndarray, proof: Proof | None
 ) -> dict[Fact, tuple[int, int]]:
-    """Facts of one story -> (kind, probability in percent).
-
-    Args:
-      relation: most probable relation of each ordered pair of people, [P, P].
-      probability: its probability, [P, P].
-      verdict: verdict on each possible fact, [P, P, R].
-      proof: proof of the prediction, if any.
-    """
+    """Facts of one story -> (kind, probability in percent)."""
     extracted = probability > THRESHOLD
     listed = [Fact(x, int(relation[x, y]), y) for x, y in np.argwhere(extracted).tolist()]
     listed += [Fact(x, r, y) for x, y, r in np.argwhere(verdict == RIGHT).tolist()]

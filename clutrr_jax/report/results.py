@@ -10,7 +10,7 @@ from clutrr_jax.data.records import Records
 from clutrr_jax.evaluation.attention import Attention, read_attention
 from clutrr_jax.evaluation.baselines import baselines
 from clutrr_jax.evaluation.extraction import Extraction, precision_recall, read_extracted
-from clutrr_jax.evaluation.metrics import Row, score
+from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_predictions
 from clutrr_jax.models import MODELS
 from generator.files import read_json
@@ -57,9 +57,8 @@ def read_outputs(model: str, folder: Path, test: Records) -> Outputs:
     Raises:
       InputError: a file is missing, damaged or for other stories.
     """
-    names = {model: ""}
-    if model in MODELS:
-        names |= {f"{model}: {variant}": variant for variant in MODELS[model].variants}
+    variants = MODELS[model].variants if model in MODELS else ()
+    names = {model: ""} | {f"{model}: {variant}": variant for variant in variants}
     return Outputs(
         read_json(folder / "model.json", SUMMARY),
         {
@@ -89,9 +88,6 @@ def collect(
     """
     predictions = {name: p for output in outputs.values() for name, p in output.predictions.items()}
     predictions |= baselines(data.train, data.test)
-    rows: list[Row] = []
-    for name, predicted in predictions.items():
-        rows += score(name, predicted, data.test)
     return {
         "data": {
             "name": data.name,
@@ -103,7 +99,7 @@ def collect(
         "versions": versions or {package: version(package) for package in PACKAGES},
         "wall_seconds": round(sum(output.summary["seconds"] for output in outputs.values()), 2),
         "models": {model: output.summary for model, output in outputs.items()},
-        "rows": [asdict(row) for row in rows],
+        "rows": [asdict(row) for row in score(predictions, data.test)],
         "extraction": {
             model: precision_recall(output.extraction, data.test)
             for model, output in outputs.items()

@@ -71,16 +71,10 @@ def _model(model: str, output: Outputs, test: Records, order: np.ndarray) -> dic
     """Predictions, attention and extracted graphs of a model.
 
     Attention is written as one digit for each fact or word, where 9 is the largest weight in the
-    story.
-
-    Args:
-      model: its name.
-      output: outputs of the model.
-      test: the test stories.
-      order: indices of the stories in the order of the page, [S].
+    story. `order` holds the indices of the stories in the order of the page, [S].
     """
-    predicted = output.predictions[model].best[:, order]
-    content: dict[str, Any] = {"predictions": [_letters(replica) for replica in predicted]}
+    predicted = output.predictions[model].best
+    content: dict[str, Any] = {"predictions": [_letters(replica[order]) for replica in predicted]}
     if output.attention:
         content["attentionOver"] = output.attention.over
         content["attention"] = [
@@ -88,20 +82,14 @@ def _model(model: str, output: Outputs, test: Records, order: np.ndarray) -> dic
             for w in (output.attention.weights[story] for story in order)
         ]
     if output.extraction:
-        extraction = output.extraction._replace(
-            relation=[output.extraction.relation[story] for story in order],
-            probability=[output.extraction.probability[story] for story in order],
-        )
-        content |= extracted_graphs(extraction, test.select(order), predicted[0])
+        content |= extracted_graphs(output.extraction, test, order, predicted[0])
     return content
 
 
 def _stories(test: Records, over_words: bool) -> dict[str, Any]:
     """The test stories, column by column.
 
-    Args:
-      test: the test stories in the order of the page.
-      over_words: includes the position of the first character of each word, to show attention.
+    With `over_words`, also the first character of each word, to show attention over words.
     """
     test_index = np.zeros(len(test), int)
     for i, (_, rows) in enumerate(tasks(test)):

@@ -59,7 +59,7 @@ def perfect(test: Records) -> Extraction:
         facts = stated_facts(test.select(np.array([story])))[0]
         relation.append(facts.argmax(axis=-1))
         probability.append(facts.any(axis=-1).astype(np.float32))
-    return Extraction(relation, probability, RULES)
+    return Extraction(relation, probability, RULES, judge_facts(test))
 
 
 def facts_of(test: Records, story: int) -> list[tuple[int, int, int]]:

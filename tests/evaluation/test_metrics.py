@@ -39,7 +39,7 @@ def test_interval_over_replicas_is_student_t() -> None:
 def test_scores_by_hand(small) -> None:
     records = small.test
     answers = np.stack([records.target, np.full(len(records), -1)])
-    rows = score("m", Predictions(answers, answers[::-1], np.ones(answers.shape)), records)
+    rows = score({"m": Predictions(answers, answers[::-1], np.ones(answers.shape))}, records)
     assert [(r.task, r.k, r.count) for r in rows] == [
         ("1.2", 2, 20), ("1.3", 3, 20), ("1.5", 5, 20), ("2.4", 4, 20),
     ]  # fmt: skip
@@ -49,7 +49,7 @@ def test_scores_by_hand(small) -> None:
 
 
 def test_majority_accuracy_is_the_frequency_of_the_most_frequent_label(small) -> None:
-    rows = score("majority", majority(small.test), small.test)
+    rows = score({"majority": majority(small.test)}, small.test)
     for row in rows:
         t, k = (int(x) for x in row.task.split("."))
         mine = (small.test.task == t) & (small.test.clause_length == k)

@@ -116,7 +116,7 @@ def test_table_holds_the_accuracy_of_every_cell(cells, folder, tmp_path: Path) -
             predictions = Predictions(predicted[None], predicted[None], np.ones((1, len(data))))
             name = f"{run.model}: {variant}" if variant else run.model
             offsets[name] = offset
-            rows += [asdict(row) for row in score(name, predictions, data)]
+            rows += [asdict(row) for row in score({name: predictions}, data)]
         results = {"rows": rows, "device": "a device", "wall_seconds": 1.0}
         (tmp_path / run.name).mkdir(parents=True)
         (tmp_path / run.name / "results.json").write_text(json.dumps(results))

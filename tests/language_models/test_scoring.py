@@ -263,7 +263,7 @@ def test_a_swapped_comparison_has_the_opposite_sign(data, ids, tmp_path) -> None
         )
     a, b = read_submissions([tmp_path / name / "predictions.csv" for name in "ab"], ids, data.test)
     there, back = compare(a, b, data)["tasks"], compare(b, a, data)["tasks"]
-    rows_a, rows_b = (score(s.name, s.predictions, data.test) for s in (a, b))
+    rows_a, rows_b = (score({s.name: s.predictions}, data.test) for s in (a, b))
     for one, other, row_a, row_b in zip(there, back, rows_a, rows_b, strict=True):
         assert np.isclose(one["difference"], row_a.accuracy - row_b.accuracy)
         assert np.isclose(one["difference"], -other["difference"])
