@@ -11,8 +11,7 @@ The ceiling of a file is the best achievable accuracy: a row with n implied rela
 """
 
 import re
-import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -85,23 +84,17 @@ def audit(table: Table, train: Seen) -> Findings:
     """Audits one file. The content of a train file is added to `train`."""
     result = Findings()
     stories: set[int] = set()
-    bar = tqdm(unit=" rows", desc=table.name, leave=False, disable=not sys.stderr.isatty())
-    for rows in _chunks(table.rows()):
+    bar = tqdm(table.rows(), unit=" rows", desc=table.name, leave=False, disable=None)
+    table_rows = iter(bar)
+    while rows := list(islice(table_rows, _CHUNK)):
         for row, relations in zip(rows, readings(rows), strict=True):
-            result.rows += 1
             _judge(row, relations, result)
             _compare(row, table.split, train, stories, result)
-        bar.update(len(rows))
-    bar.close()
     return result
 
 
-def _chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    while chunk := list(islice(rows, _CHUNK)):
-        yield chunk
-
-
 def _judge(row: Row, relations: list[int], result: Findings) -> None:
+    result.rows += 1
     result.labels[row.target, row.k] += 1
     result.disagreeing += not _agrees(row)
     result.unnamed += any(f"[{name}]" not in row.story for name in row.names)
@@ -190,21 +183,16 @@ def report(name: str, found: dict[str, tuple[str, Findings]]) -> str:
 
 def _labels(found: dict[str, tuple[str, Findings]]) -> str:
     """A table with the frequency of each label in each file, by k."""
-    keys = [(file, k) for file, (_, f) in found.items() for k in sorted({k for _, k in f.labels})]
-    several = {file for file, _ in keys if sum(file == other for other, _ in keys) > 1}
-    head = ["label"]
-    for file, k in keys:
+    head, columns = ["label"], []
+    for file, (_, f) in found.items():
+        lengths = sorted({k for _, k in f.labels})
         short = file.split(".csv")[0].removesuffix("_test")
-        head.append(f"{short} k={k}" if file in several else short)
-    counts = defaultdict(dict)  # type: ignore[var-annotated]
-    for column, (file, k) in enumerate(keys):
-        for (label, of_k), count in found[file][1].labels.items():
-            if of_k == k:
-                counts[label][column] = count
-    order = sorted(counts, key=lambda label: (PREDICATE_OF[label], GENDER_OF[label]))
+        head += [f"{short} k={k}" if len(lengths) > 1 else short for k in lengths]
+        columns += [(f.labels, k) for k in lengths]
+    labels = {label for _, f in found.values() for label, _ in f.labels}
+    order = sorted(labels, key=lambda label: (PREDICATE_OF[label], GENDER_OF[label]))
     rows = [
-        (RELATIONS[label], *(str(counts[label].get(i, "")) for i in range(len(keys))))
-        for label in order
+        (RELATIONS[label], *(str(count[label, k] or "") for count, k in columns)) for label in order
     ]
     return _aligned([tuple(head), *rows])
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from math import inf
 from typing import Any, NamedTuple
 
-from generator.errors import InputError
+from generator.errors import InputError, one_of
 from generator.family import FamilyShape
 
 # The noise type T of a task T.K.
@@ -133,9 +134,6 @@ class Config:
         "", "crowd-sourced", "JSON file of paraphrases, as written by import-paraphrases"
     )
 
-    def __post_init__(self) -> None:
-        self._check()
-
     @property
     def shape(self) -> FamilyShape:
         return FamilyShape(self.max_levels, self.min_child, self.max_child, self.p_marry)
@@ -195,19 +193,20 @@ class Config:
                 raise InputError(f'setting "{name}": "{value}", expected {expected}') from None
         return cls(**parsed)
 
-    def _check(self) -> None:
-        minimum = {
-            "seed": 0, "max_levels": 2, "min_child": 1, "max_child": self.min_child,
-            "supporting_length": 2, "irrelevant_length": 1, "disconnected_length": 1,
+    def __post_init__(self) -> None:
+        ranges = {
+            "seed": (0, 2**63 - 1), "max_levels": (2, inf), "min_child": (1, inf),
+            "max_child": (self.min_child, inf), "p_marry": (0, 1), "clause_fraction": (0, 1),
+            "paraphrase_fraction": (0, 1), "supporting_length": (2, inf),
+            "irrelevant_length": (1, inf), "disconnected_length": (1, inf),
         }  # fmt: skip
-        for name, bound in minimum.items():
-            if getattr(self, name) < bound:
-                option = name.replace("_", "-")
-                raise InputError(f"--{option} {getattr(self, name)} must be at least {bound}")
-        for name in ("p_marry", "clause_fraction", "paraphrase_fraction"):
-            if not 0 <= getattr(self, name) <= 1:
-                option = name.replace("_", "-")
-                raise InputError(f"--{option} {getattr(self, name)} must be between 0 and 1")
+        for name, (low, high) in ranges.items():
+            value = getattr(self, name)
+            if not low <= value <= high:
+                expected = f"{low} or more" if high == inf else f"{low} to {high}"
+                raise InputError(f"--{name.replace('_', '-')} {value}: expected {expected}")
+        one_of(vars(self), "language", *LANGUAGES, of="--")
+        one_of(vars(self), "ambiguous", "drop", "keep", of="--")
         for split in SPLITS:
             rows, tasks = getattr(self, f"{split}_rows"), self.tasks(split)
             counts = [rows] if isinstance(rows, int) else rows
@@ -216,12 +215,6 @@ class Config:
                     f"--{split}-rows {','.join(map(str, counts))}: expected one number, or one "
                     f"for each of the {len(tasks)} tasks, each at least 0"
                 )
-        if self.language not in LANGUAGES:
-            raise InputError(f'--language "{self.language}" must be {" or ".join(LANGUAGES)}')
-        if self.seed >= 2**63:
-            raise InputError(f"--seed {self.seed} must be below 2 ** 63")
-        if self.ambiguous not in ("drop", "keep"):
-            raise InputError(f'--ambiguous "{self.ambiguous}" must be drop or keep')
         # The first two tests keep the power in `max_people` within bounds.
         too_deep = self.max_levels > (15 if self.max_child > 1 else 10_000)
         if too_deep or self.max_child > 20_000 or self.shape.max_people() > 20_000:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -40,20 +40,16 @@ class Bank:
     def __post_init__(self) -> None:
         """Raises InputError for templates with wrong placeholders or too many sentences."""
         for key, templates in self.templates.items():
-            people = {str(i) for i in range(len(key[1]) + 1)}
+            people = [str(i) for i in range(len(key[1]) + 1)]
             for text in templates:
-                placeholders, sentences = _inspect(text)
-                if placeholders != people:
-                    expected = ", ".join(f"{{{i}}}" for i in sorted(people))
+                where = f'bank "{self.name}", clause {clause_name(key)}: template "{text}"'
+                if set(PERSON.findall(text)) != {*people} or not _TEMPLATE.fullmatch(text):
+                    expected = ", ".join(f"{{{i}}}" for i in people)
                     raise InputError(
-                        f'bank "{self.name}", clause {clause_name(key)}: template "{text}" must '
-                        f"contain the placeholders {expected} and no other braces"
+                        f"{where} must contain the placeholders {expected} and no other braces"
                     )
-                if sentences > MAX_SENTENCES:
-                    raise InputError(
-                        f'bank "{self.name}", clause {clause_name(key)}: template "{text}" '
-                        f"has over {MAX_SENTENCES} sentences"
-                    )
+                if len(SENTENCE.findall(text)) >= MAX_SENTENCES:
+                    raise InputError(f"{where} has over {MAX_SENTENCES} sentences")
 
     def expressible(self) -> np.ndarray:
         """Returns bool [11]: the predicates whose facts have templates for all genders."""
@@ -91,13 +87,6 @@ class Bank:
         return TemplatePools(self)
 
 
-@lru_cache(1 << 16)  # the parts of a split bank are checked again
-def _inspect(text: str) -> tuple[set[str] | None, int]:
-    """Returns the placeholders of a template (None if it has other braces) and its sentences."""
-    placeholders = set(PERSON.findall(text)) if _TEMPLATE.fullmatch(text) else None
-    return placeholders, len(SENTENCE.findall(text)) + 1
-
-
 def clause_name(key: ClauseKey) -> str:
     """Returns the name of a clause in bank files and config.json, such as `male:son-brother`."""
     return f"{GENDERS[key[0]]}:{'-'.join(RELATIONS[r] for r in key[1])}"
@@ -107,7 +96,6 @@ class TemplatePools:
     """The templates of a bank in one list, with a lookup from facts to pools of templates."""
 
     def __init__(self, bank: Bank) -> None:
-        self.name = bank.name
         self.texts: list[str] = []  # by template index
         sizes: list[int] = []
         # Pool id by number of facts - 1, gender, and the relations of the next three facts (only as
@@ -127,7 +115,7 @@ class TemplatePools:
         """Samples the template that states the next facts, for P positions in walks.
 
         Args:
-          gender: [P] gender of the person at which the facts start.
+          gender: [P] gender of the person at which the facts start. Each single fact has a pool.
           relations: [P, 3] relations of the next facts; arbitrary after the end of the walk.
           limit: [P] maximum number of facts to state.
           random: [P, 2] random numbers in [0, 1).
@@ -138,13 +126,6 @@ class TemplatePools:
         pools = self.pool[:, gender, *relations.T]  # [3, P]
         allowed = (pools >= 0) & (np.arange(MAX_PARAPHRASE_FACTS)[:, None] < limit)
         options = np.cumsum(allowed, axis=0)
-        if (options[-1] == 0).any():
-            row = int((options[-1] == 0).argmax())
-            raise InputError(
-                f'bank "{self.name}" has no paraphrase for clause '
-                f"{clause_name((int(gender[row]), (int(relations[row, 0]),)))}; a bank needs one "
-                "for each single fact"
-            )
         choice = (options > (random[:, 0] * options[-1]).astype(int)).argmax(axis=0)  # [P]
         pool = pools[choice, np.arange(len(gender))]
         return choice + 1, self.start[pool] + (random[:, 1] * self.size[pool]).astype(int)
@@ -220,11 +201,9 @@ def _facts_without_repeated_people(nodes: np.ndarray) -> np.ndarray:
     limit = np.empty((len(nodes), length), np.int64)
     for start in range(length):
         limit[:, start] = min(MAX_PARAPHRASE_FACTS, length - start)
-        for stop in range(start + MAX_PARAPHRASE_FACTS, start + 1, -1):
-            for other in range(start, stop):
-                if stop <= length:
-                    repeated = nodes[:, stop] == nodes[:, other]
-                    limit[repeated, start] = np.minimum(limit[repeated, start], stop - start - 1)
+        for stop in range(min(start + MAX_PARAPHRASE_FACTS, length), start + 1, -1):
+            repeated = (nodes[:, start:stop] == nodes[:, stop, None]).any(axis=1)
+            limit[repeated, start] = stop - start - 1
     return limit
 
 
