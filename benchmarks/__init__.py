@@ -2,6 +2,17 @@
 
 import argparse
 
+from generator.errors import Parser
+
+
+def parser(name: str, description: str | None) -> Parser:
+    """Returns the argument parser of a benchmark."""
+    return Parser(
+        prog=f"python -m benchmarks {name}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
 
 def positive_int(text: str) -> int:
     """Parses a command-line value that must be a whole number, at least 1."""

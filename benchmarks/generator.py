@@ -5,13 +5,13 @@ the bytes of a CSV file (or .csv.gz, .parquet) with all published columns and th
 and from nothing to arrays in memory.
 """
 
-import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 
+from benchmarks import parser
 from generator.blocks import BLOCK, block
 from generator.config import Config, parse_tasks
-from generator.errors import Parser
 from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank
 from generator.write import FORMATS, Piece, Renderer
@@ -21,20 +21,16 @@ TASKS = ("1.2", "1.3", "5.3", "1.10")
 
 def main(argv: list[str]) -> int:
     """Prints one line per task and language."""
-    parser = Parser(
-        prog="python -m benchmarks generator",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--seconds", type=float, default=3.0, help="per measurement [3]")
-    seconds = parser.parse_args(argv).seconds
+    arguments = parser("generator", __doc__)
+    arguments.add_argument("--seconds", type=float, default=3.0, help="per measurement [3]")
+    seconds = arguments.parse_args(argv).seconds
     print("stories per second of processor time, on one core")
     print(f"{'task':6}{'language':12}" + "".join(f"{name:>12}" for name in (*FORMATS, "arrays")))
     for language in ("paraphrase", "synthetic"):
         for name in TASKS:
             config = Config(train=parse_tasks(name), test=(), language=language)
-            speeds = [_rate(_file_block(config, form), seconds) for form in FORMATS]
-            speeds.append(_rate(_array_block(config), seconds))
+            runs = [*(_file_block(config, form) for form in FORMATS), partial(_arrays, config)]
+            speeds = [_rate(run, seconds) for run in runs]
             print(f"{name:6}{language:12}" + "".join(f"{s:12,.0f}" for s in speeds), flush=True)
     return 0
 
@@ -50,9 +46,8 @@ def _file_block(config: Config, form: str) -> Callable[[int], int]:
     return run
 
 
-def _array_block(config: Config) -> Callable[[int], int]:
-    """Returns a function that generates one block of stories as arrays and returns their number."""
-    return lambda index: len(block(config, "train", config.train[0], index)[0])
+def _arrays(config: Config, index: int) -> int:
+    return len(block(config, "train", config.train[0], index)[0])
 
 
 def _rate(run: Callable[[int], int], seconds: float) -> float:

@@ -27,14 +27,15 @@ import numpy as np
 import optax
 from ml_collections import ConfigDict
 
-from benchmarks import positive_int
+from benchmarks import parser, positive_int
 from benchmarks.flops import matmul_flops
 from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.batching import TEST_BATCH, pack, plan_shapes, targets
-from clutrr_jax.data.prepare import prepare
-from clutrr_jax.models import MODELS
+from clutrr_jax.data.prepare import Prepared, prepare
+from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.models.pretrained.frozen_states import with_states
+from clutrr_jax.run import model_names
 from clutrr_jax.training.loop import device_name
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.trainer import Trainer
@@ -70,40 +71,56 @@ def main(argv: list[str]) -> int:
 
 def parse(argv: list[str]) -> argparse.Namespace:
     """Parses the command line; raises InputError."""
-    parser = Parser(
-        prog="python -m benchmarks models",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--data", help="a CLUTRR data set; default: 10,000 generated stories")
-    parser.add_argument(
-        "--stories", type=positive_int, help="most train stories and most test stories to use [all]"
-    )
-    parser.add_argument("--models", default="", help="comma-separated names [all]")
-    parser.add_argument(
-        "--cores", type=positive_int, default=os.cpu_count(), help="CPU cores to use [all]"
-    )
-    parser.add_argument(
+    options = training_parser("models", __doc__)
+    options.add_argument("--models", type=model_names, default=list(MODELS), metavar="A,B,...",
+                         help="names [all]")  # fmt: skip
+    options.add_argument(
         "--replicas", type=_positive_ints, default="1", metavar="N,N,...",
         help="number of replicas trained together, or several to compare [1]",
     )  # fmt: skip
-    parser.add_argument(
+    options.add_argument(
         "--batch", type=_positive_ints, default="100", metavar="N,N,...",
         help="stories per step, or several to compare [100]",
     )  # fmt: skip
-    parser.add_argument(
-        "--repeats", type=positive_int, default=5, help="timed epochs; the median is printed [5]"
-    )
-    parser.add_argument("--json", type=Path, help="file to write the figures of every epoch to")
-    parser.add_argument("--compare", type=Path, help="a file written by --json: prints the change")
-    arguments = parser.parse_args(argv)
-    arguments.models = arguments.models.split(",") if arguments.models else list(MODELS)
-    for name in arguments.models:
-        if name not in MODELS:
-            raise InputError(f'no model "{name}", expected some of {", ".join(MODELS)}')
+    options.add_argument("--json", type=Path, help="file to write the figures of every epoch to")
+    options.add_argument("--compare", type=Path, help="a file written by --json: prints the change")
+    arguments = options.parse_args(argv)
     if arguments.json and not arguments.json.absolute().parent.is_dir():
         raise InputError(f"{at(arguments.json)}: cannot be written, there is no such folder")
     return arguments
+
+
+def training_parser(name: str, description: str | None) -> Parser:
+    """Returns the parser of a benchmark of training: its data, cores and repeats."""
+    options = parser(name, description)
+    options.add_argument("--data", help="a CLUTRR data set; default: 10,000 generated stories")
+    options.add_argument(
+        "--stories", type=positive_int, help="most train stories and most test stories to use [all]"
+    )
+    options.add_argument(
+        "--cores", type=positive_int, default=os.cpu_count(), help="CPU cores to use [all]"
+    )
+    options.add_argument(
+        "--repeats", type=positive_int, default=5, help="timed epochs; the median is printed [5]"
+    )
+    return options
+
+
+def read_data(arguments: argparse.Namespace) -> Prepared:
+    """Reads the data set, or generates one."""
+    with tempfile.TemporaryDirectory() as folder:
+        if not arguments.data:
+            write_dataset(Config(), Path(folder))
+        return prepare(arguments.data or folder, max_stories=arguments.stories)
+
+
+def new_trainer(
+    spec: Spec, settings: ConfigDict, data: Prepared, replicas: int = 1, batch: int = 100
+) -> Trainer:
+    """Returns a trainer of all train stories, with the default settings of training."""
+    train = base("benchmarks", "").train
+    train.update(batch=batch, dev_fraction=0.0)
+    return Trainer(spec, settings, train, data.sizes, data.train_stories, Replicas(replicas))
 
 
 def _positive_ints(text: str) -> list[int]:
@@ -158,24 +175,17 @@ def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
       A dict: train and test stories per second of each epoch, FLOPs per train and per test story,
       peak memory in GB.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        if not arguments.data:
-            write_dataset(Config(), Path(folder))
-        words = prepare(arguments.data or folder, max_stories=arguments.stories)
+    words = read_data(arguments)
     for name, count, batch in product(arguments.models, arguments.replicas, arguments.batch):
         peak_memory()
-        train = base("benchmarks", "").train
-        train.update(batch=batch, dev_fraction=0.0)
-        spec, replicas = MODELS[name], Replicas(count)
+        spec = MODELS[name]
         settings = ConfigDict(spec.config)
         data = with_states(words, settings) if spec.kind == "states" else words
-        trainer = Trainer(spec, settings, train, data.sizes, data.train_stories, replicas)
-        state, _ = jax.block_until_ready(trainer.epoch(trainer.init(), 1))
-        epochs = []
-        for epoch in range(2, 2 + arguments.repeats):
-            start = time.perf_counter()
-            state, _ = jax.block_until_ready(trainer.epoch(state, epoch))
-            epochs.append(time.perf_counter() - start)
+        trainer = new_trainer(spec, settings, data, count, batch)
+        state, epochs = trainer.init(), []
+        for epoch in range(1, 2 + arguments.repeats):
+            took, (state, _) = timed(trainer.epoch, state, epoch)
+            epochs.append(took)
         test = partial(trainer.predict, state.params, state.buffers, data.test_stories)
         tests = seconds(test, arguments.repeats)
         flops = partial(flops_per_story, ModelDef(spec, settings, data.sizes))
@@ -184,7 +194,7 @@ def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
             "model": name,
             "replicas": count,
             "batch": batch,
-            "train": [count * len(words.train) / s for s in epochs],
+            "train": [count * len(words.train) / s for s in epochs[1:]],  # the first compiles
             "test": [count * len(words.test) / s for s in tests],
             "flops": flops(data.train_stories, batch, train=True),
             "test_flops": flops(data.test_stories, test_batch, train=False),
@@ -192,15 +202,16 @@ def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         }
 
 
+def timed(run: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
+    """Returns the seconds of one call, and its result."""
+    start = time.perf_counter()
+    result = jax.block_until_ready(run(*arguments))
+    return time.perf_counter() - start, result
+
+
 def seconds(run: Callable[[], Any], repeats: int) -> list[float]:
     """Seconds of each of `repeats` calls, after one warm-up call."""
-    jax.block_until_ready(run())
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        jax.block_until_ready(run())
-        times.append(time.perf_counter() - start)
-    return times
+    return [timed(run)[0] for _ in range(1 + repeats)][1:]
 
 
 def matmul_rate(repeats: int) -> float:
@@ -230,24 +241,18 @@ def flops_per_story(definition: ModelDef, stories: StoryArrays, batch: int, trai
     Averages over the padded shapes that `stories` are packed to, weighted by their stories.
     """
     params, buffers = definition.init(jax.random.key(0))
+
+    def run(params: Any, packed: Any) -> jax.Array:
+        model = definition.merge(params, buffers, jax.random.key(0))
+        (model.train if train else model.eval)()
+        logits, (target, _) = model(packed), targets(packed)
+        if not train:
+            return logits
+        return optax.softmax_cross_entropy_with_integer_labels(logits, target).mean()
+
     total = 0.0
     for shape, rows in zip(*plan_shapes(definition.spec.kind, stories, batch), strict=True):
         packed = pack(stories, jnp.arange(shape.stories), shape)
-
-        def logits(params: Any, packed: Any = packed) -> jax.Array:
-            model = definition.merge(params, buffers, jax.random.key(0))
-            if train:
-                model.train()
-            else:
-                model.eval()
-            return model(packed)
-
-        def loss(params: Any, packed: Any = packed) -> jax.Array:
-            losses = optax.softmax_cross_entropy_with_integer_labels(
-                logits(params, packed), targets(packed)[0]
-            )
-            return losses.mean()
-
-        flops = matmul_flops(jax.grad(loss) if train else logits, params)
+        flops = matmul_flops(jax.grad(run) if train else run, params, packed)
         total += flops / shape.stories * len(rows)
     return total / len(stories.target)

@@ -5,7 +5,6 @@ batches of all stories, as graphs and as tokens. Packing is compiled beforehand,
 and testing run it inside their own compiled programs.
 """
 
-import argparse
 import time
 from collections.abc import Callable
 from functools import partial
@@ -15,26 +14,21 @@ from typing import Any
 
 import jax
 
+from benchmarks import parser
 from clutrr_jax.data.arrays import build_arrays, entity_pool
 from clutrr_jax.data.batching import InputKind, chunk, pack, plan_shapes
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.vocabulary import build_vocabulary
-from generator.errors import Parser
 
 BATCH = 100  # stories
 
 
 def main(argv: list[str]) -> int:
     """Prints one line per data set."""
-    parser = Parser(
-        prog="python -m benchmarks reading",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a CLUTRR data set")
-    arguments = parser.parse_args(argv)
+    arguments = parser("reading", __doc__)
+    arguments.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a CLUTRR data set")
     print(f"{'data set':20}{'stories':>9}{'records':>9}{'arrays':>9}{'batches':>9}{'total':>9}")
-    for file in arguments.files:
+    for file in arguments.parse_args(argv).files:
         stories, seconds = measure(file)
         columns = [*seconds, sum(seconds)]
         print(f"{file.stem:20}{stories:9,}" + "".join(f"{s:8.2f}s" for s in columns), flush=True)
@@ -60,16 +54,16 @@ def measure(file: Path) -> tuple[int, list[float]]:
 
 def packing(stories: Any) -> list[Callable[[], Any]]:
     """Returns compiled programs that pack all stories into graph batches and token batches."""
+
+    def batches(stories: Any, chunks: Any, shape: Any) -> Any:
+        return jax.lax.map(lambda rows: pack(stories, rows, shape), chunks)
+
     programs: list[Callable[[], Any]] = []
     kinds: tuple[InputKind, ...] = ("graph", "tokens")
     for kind in kinds:
         shapes, buckets = plan_shapes(kind, stories, min(BATCH, len(stories.target)))
         for shape, rows in zip(shapes, buckets, strict=True):
-
-            def batches(stories: Any, chunks: Any, shape: Any = shape) -> Any:
-                return jax.lax.map(lambda now: pack(stories, now, shape), chunks)
-
             chunks = chunk(rows, shape.stories)
-            compiled = jax.jit(batches).lower(stories, chunks).compile()
-            programs.append(partial(compiled, stories, chunks))
+            lowered = jax.jit(batches, static_argnums=2).lower(stories, chunks, shape)
+            programs.append(partial(lowered.compile(), stories, chunks))
     return programs

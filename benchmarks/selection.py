@@ -10,25 +10,27 @@ stories. The table shows the accuracy of that epoch on the tests, the mean over 
 replicas. Data sets that are in the JSON file already are not trained again.
 """
 
-import argparse
 import json
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks import positive_int
+from benchmarks import parser, positive_int
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import tasks
 from clutrr_jax.models import MODELS
+from clutrr_jax.run import model_names
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.settings import train_settings
 from clutrr_jax.training.trainer import Trainer
 from experiments.base import base
 from generator.config import Config
-from generator.errors import InputError, Parser
+from generator.errors import InputError
 from generator.files import read_json, write_text
 from generator.write import write_dataset
 
@@ -68,33 +70,26 @@ RULES: dict[str, Rule] = {
 
 def main(argv: list[str]) -> int:
     """Prints the table."""
-    parser = Parser(
-        prog="python -m benchmarks selection",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--models", required=True, help="comma-separated names")
-    parser.add_argument("--data", nargs="*", default=[], help="CLUTRR data sets")
-    parser.add_argument(
+    options = parser("selection", __doc__)
+    options.add_argument("--models", required=True, help="comma-separated names")
+    options.add_argument("--data", nargs="*", default=[], help="CLUTRR data sets")
+    options.add_argument(
         "--generate", nargs="*", default=[], help="generator settings of further data sets"
     )
-    parser.add_argument("--steps", type=positive_int, default=3000, help="optimizer steps [3000]")
-    parser.add_argument("--replicas", type=positive_int, default=2, help="replicas [2]")
-    parser.add_argument("--json", type=Path, required=True, help="all histories")
-    arguments = parser.parse_args(argv)
-    found = read_json(arguments.json) if arguments.json.exists() else {}
-    for model in arguments.models.split(","):
-        if model not in MODELS:
-            raise InputError(f'no model "{model}", expected some of {", ".join(MODELS)}')
-        for source in [*arguments.data, *arguments.generate]:
-            is_generated = source in arguments.generate
-            key = f"{model}, {source if is_generated else Path(source).stem}"
-            if key not in found:
-                with tempfile.TemporaryDirectory() as folder:
-                    data = read(source, is_generated, Path(folder))
-                found[key] = train(model, data, arguments.steps, arguments.replicas)
-                write_text(arguments.json, json.dumps(found))
-            print(line(key, found[key]), flush=True)
+    options.add_argument("--steps", type=positive_int, default=3000, help="optimizer steps [3000]")
+    options.add_argument("--replicas", type=positive_int, default=2, help="replicas [2]")
+    options.add_argument("--json", type=Path, required=True, help="all histories")
+    given = options.parse_args(argv)
+    found = read_json(given.json) if given.json.exists() else {}
+    for model, source in product(model_names(given.models), [*given.data, *given.generate]):
+        is_generated = source in given.generate
+        key = f"{model}, {source if is_generated else Path(source).stem}"
+        if key not in found:
+            with tempfile.TemporaryDirectory() as folder:
+                data = read(source, is_generated, Path(folder))
+            found[key] = train(model, data, given.steps, given.replicas)
+            write_text(given.json, json.dumps(found))
+        print(line(key, found[key]), flush=True)
     print("\n" + "\n".join(worst(found)))
     return 0
 
@@ -118,12 +113,10 @@ def train(model: str, data: Prepared, steps: int, count: int) -> list[dict[str, 
     config = base("selection", model)
     settings = train_settings(config, model)
     settings.steps, settings.patience = steps, 0
-    replicas = Replicas(count)
-    trainer = Trainer(
-        MODELS[model], config[model], settings, data.sizes, data.train_stories, replicas
-    )
+    stories, replicas = data.train_stories, Replicas(count)
+    trainer = Trainer(MODELS[model], config[model], settings, data.sizes, stories, replicas)
     state = trainer.init()
-    histories: list[dict[str, Any]] = [{} for _ in range(count)]
+    histories: list[dict[str, Any]] = [defaultdict(list) for _ in range(count)]
     for epoch in range(1, trainer.epochs + 1):
         state, metrics = trainer.epoch(state, epoch)
         predicted, _ = trainer.predict(state.ema_params, state.buffers, data.test_stories)
@@ -135,7 +128,7 @@ def train(model: str, data: Prepared, steps: int, count: int) -> list[dict[str, 
                 "dev_loss": float(metrics.dev_loss[replica]),
             } | {task: float(correct[replica, rows].mean()) for task, rows in tasks(data.test)}
             for name, value in values.items():
-                history.setdefault(name, []).append(value)
+                history[name].append(value)
     return histories
 
 
@@ -161,14 +154,12 @@ def line(key: str, histories: list[dict[str, Any]]) -> str:
 def worst(found: dict[str, Any]) -> list[str]:
     """Returns for each rule its mean and largest loss against the best epoch, over all lines."""
     *rules, best = RULES
-    losses: dict[str, list[float]] = {rule: [] for rule in rules}
-    for histories in found.values():
-        for history in histories:
-            accuracy = chosen(history)
-            for rule in rules:
-                losses[rule].append(accuracy[best][1] - accuracy[rule][1])
-    return [
-        f"{rule}: below the best epoch by {np.mean(values):.3f} on average, {max(values):.3f} at "
-        "most"
-        for rule, values in losses.items()
-    ]
+    accuracies = [chosen(history) for histories in found.values() for history in histories]
+    lines = []
+    for rule in rules:
+        losses = [accuracy[best][1] - accuracy[rule][1] for accuracy in accuracies]
+        lines.append(
+            f"{rule}: below the best epoch by {np.mean(losses):.3f} on average, "
+            f"{max(losses):.3f} at most"
+        )
+    return lines

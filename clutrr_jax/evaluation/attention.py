@@ -4,13 +4,10 @@ A model with attention weights to show has a method `attention(batch)`. It retur
 each fact [B, F] or token [B, T] in the order of the story; padding may hold any value.
 """
 
-import tokenize
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from clutrr_jax.data.arrays import StoryArrays
@@ -21,11 +18,6 @@ from clutrr_jax.evaluation.predict import per_story
 from generator.errors import InputError, at
 
 FILE = "attention.npz"
-# Exceptions of NumPy and zipfile for damaged files.
-_DAMAGED = (
-    OSError, ValueError, KeyError, EOFError, TypeError, MemoryError, RuntimeError, SyntaxError,
-    zipfile.BadZipFile, zlib.error, tokenize.TokenError,
-)  # fmt: skip
 
 
 class Attention(NamedTuple):
@@ -47,24 +39,13 @@ def attention_weights(model: Any, kind: InputKind, stories: StoryArrays) -> np.n
     start = np.asarray(stories.edge_start if graphs else stories.token_start)
     size = np.asarray(stories.n_edge if graphs else stories.n_token)
     flat = np.zeros(size.sum(), np.float32)
-    for story, weights in per_story(_attention, model, kind, stories):
+    for story, weights in per_story(type(model).attention, model, kind, stories):
         flat[start[story] : start[story] + size[story]] = weights[: size[story]]
     return flat
 
 
-def _attention(model: Any, batch: Any) -> jax.Array:
-    return model.attention(batch)
-
-
 def write_attention(folder: Path, model: Any, kind: InputKind, stories: StoryArrays) -> None:
-    """Writes `attention.npz` of a model, if it has attention weights.
-
-    Args:
-      folder: of the model.
-      model: in evaluation mode.
-      kind: of the batches that the model reads.
-      stories: test stories.
-    """
+    """Writes the file of a model with attention weights, see `attention_weights`."""
     if not hasattr(model, "attention"):
         return
     weights = attention_weights(model, kind, stories).astype(np.float16)
@@ -92,7 +73,7 @@ def read_arrays(
             raise ValueError
         with np.load(path, allow_pickle=False) as file:
             return [file[name] for name in names]
-    except _DAMAGED:
+    except Exception:  # NumPy and zipfile raise a dozen kinds for damaged files
         raise InputError(f"{at(path)}: damaged, expected {expected}") from None
 
 
@@ -108,14 +89,15 @@ def read_attention(folder: Path, test: Records) -> Attention | None:
     facts, words = np.diff(test.edge_start), np.array([len(spans(s)) for s in test.stories])
     expected = "attention weights"
     max_bytes = 8 * int(facts.sum() + words.sum())
-    over_array, weights = read_arrays(path, ("over", "weights"), max_bytes, expected)
-    try:
-        over, flat = str(over_array), weights.astype(np.float32, casting="same_kind")
-        if over not in ("facts", "words") or not (np.isfinite(flat) & (flat >= 0)).all():
-            raise ValueError
-    except _DAMAGED:
-        raise InputError(f"{at(path)}: damaged, expected {expected}") from None
+    over_array, flat = read_arrays(path, ("over", "weights"), max_bytes, expected)
+    over = str(over_array)
+    if (
+        over not in ("facts", "words")
+        or flat.dtype.kind != "f"
+        or not (np.isfinite(flat) & (flat >= 0)).all()
+    ):
+        raise InputError(f"{at(path)}: damaged, expected {expected}")
     sizes = facts if over == "facts" else words
     if flat.shape != (sizes.sum(),):
         raise InputError(f"{at(path)}: written for other stories, expected {sizes.sum()} weights")
-    return Attention(over, np.split(flat, np.cumsum(sizes)[:-1]))
+    return Attention(over, np.split(flat.astype(np.float32), np.cumsum(sizes)[:-1]))

@@ -11,7 +11,6 @@ part of the graph, because the reasoner does not see it. If the model's `reasone
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from clutrr_jax.data.batching import InputKind
@@ -56,14 +55,7 @@ class Extraction(NamedTuple):
 
 
 def write_extracted(folder: Path, model: Any, kind: InputKind, data: Prepared) -> None:
-    """Writes `extracted.npz` of a model, if it extracts a graph.
-
-    Args:
-      folder: of the model.
-      model: in evaluation mode.
-      kind: of the batches that the model reads.
-      data: data set with the test stories.
-    """
+    """Writes the file of a model in evaluation mode, if it extracts a graph."""
     if not hasattr(model, "answer"):
         return
     reasoner: Any = getattr(model, "reasoner", None)
@@ -71,7 +63,7 @@ def write_extracted(folder: Path, model: Any, kind: InputKind, data: Prepared) -
     people = np.diff(data.test.node_start)
     relation: list[Any] = [None] * len(people)
     probability: list[Any] = [None] * len(people)
-    for story, facts in per_story(_extract, model, kind, data.test_stories):
+    for story, facts in per_story(type(model).read, model, kind, data.test_stories):
         facts = facts[: people[story], : people[story]]
         relation[story] = facts.argmax(axis=-1).ravel()
         probability[story] = facts.max(axis=-1).ravel()
@@ -81,10 +73,6 @@ def write_extracted(folder: Path, model: Any, kind: InputKind, data: Prepared) -
         chance=np.concatenate(probability).astype(np.float16),
         rules=rules.astype(np.float16),
     )
-
-
-def _extract(model: Any, batch: Any) -> jax.Array:
-    return model.read(batch)
 
 
 def read_extracted(folder: Path, test: Records) -> Extraction | None:

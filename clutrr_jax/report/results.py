@@ -47,12 +47,7 @@ class Outputs(NamedTuple):
 
 
 def read_outputs(model: str, folder: Path, test: Records) -> Outputs:
-    """Reads the outputs of one model.
-
-    Args:
-      model: its name.
-      folder: its folder in the run.
-      test: the test stories.
+    """Reads the outputs of one model from its folder in the run.
 
     Raises:
       InputError: a file is missing, damaged or for other stories.
