@@ -29,8 +29,8 @@ def main(argv: list[str]) -> int:
     for language in ("paraphrase", "synthetic"):
         for name in TASKS:
             config = Config(train=parse_tasks(name), test=(), language=language)
-            runs = [*(_file_block(config, form) for form in FORMATS), partial(_arrays, config)]
-            speeds = [_rate(run, seconds) for run in runs]
+            speeds = [_rate(_file_block(config, form), seconds) for form in FORMATS]
+            speeds.append(_rate(partial(_arrays, config), seconds))
             print(f"{name:6}{language:12}" + "".join(f"{s:12,.0f}" for s in speeds), flush=True)
     return 0
 
