@@ -9,7 +9,7 @@ from uuid import UUID
 
 import numpy as np
 
-from generator.blocks import block
+from generator.blocks import BLOCK, block
 from generator.columns import COLUMNS, format_row
 from generator.config import Config, Task
 from generator.hold_out import SplitBank
@@ -25,6 +25,18 @@ class Piece(NamedTuple):
     block: int
     size: int  # the first `size` stories of the block are used
     first: int  # row index of the first story
+
+
+def pieces(config: Config, split: str, tasks: Iterable[Task]) -> list[Piece]:
+    """Returns the pieces of a file with the stories of some tasks of a split."""
+    found: list[Piece] = []
+    for task in tasks:
+        first = found[-1].first + found[-1].size if found else 0
+        rows = config.rows(split, task)
+        for start in range(0, rows, BLOCK):
+            size = min(BLOCK, rows - start)
+            found.append(Piece(split, task, start // BLOCK, size, first + start))
+    return found
 
 
 class Renderer:

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from generator import VERSION
-from generator.blocks import BLOCK, check
+from generator.blocks import check
 from generator.clause_sets import allowed_clauses, is_listable
 from generator.config import Config
 from generator.errors import InputError
@@ -29,7 +28,7 @@ from generator.files import atomic_write, write_text
 from generator.hold_out import SplitBank, split_bank
 from generator.kinship import RELATIONS
 from generator.paraphrases.load import load_bank
-from generator.render import Piece, Renderer
+from generator.render import Piece, Renderer, pieces
 from generator.text import Bank, clause_name
 
 FORMATS = ("csv", "csv.gz", "parquet")
@@ -58,14 +57,14 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
     """
     bank = load_bank(config)
     banks = split_bank(bank, config)
-    files = {out / f"{name}.{form}": pieces for name, pieces in _files(config).items()}
-    for split, task in sorted({piece[:2] for pieces in files.values() for piece in pieces}):
+    files = {out / f"{name}.{form}": parts for name, parts in _files(config).items()}
+    for split, task in sorted({piece[:2] for parts in files.values() for piece in parts}):
         check(config, split, task)
     _write_description(out, _description(config, bank, banks, [path.name for path in files]))
-    missing = {path: pieces for path, pieces in files.items() if not path.exists()}
-    total = sum(piece.size for pieces in missing.values() for piece in pieces)
+    missing = {path: parts for path, parts in files.items() if not path.exists()}
+    total = sum(piece.size for parts in missing.values() for piece in parts)
     with (
-        tqdm(total=total, unit=" stories", disable=not sys.stderr.isatty(), smoothing=0) as bar,
+        tqdm(total=total, unit=" stories", disable=None, smoothing=0) as bar,
         _pool(config, banks, form, workers) as compute,
     ):
         for path in files:
@@ -77,23 +76,12 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
 
 def _files(config: Config) -> dict[str, list[Piece]]:
     """The pieces of each file, by its name without the suffix."""
-    contents = {}
+    files = {}
     for split in ("train", "dev"):
         tasks = config.tasks(split)
-        contents[f"{','.join(map(str, tasks))}_{split}"] = (split, tasks)
-    contents |= {f"{task}_test": ("test", (task,)) for task in config.test}
-    files = {}
-    for name, (split, tasks) in contents.items():
-        pieces, first = [], 0
-        for task in tasks:
-            rows = config.rows(split, task)
-            for start in range(0, rows, BLOCK):
-                size = min(BLOCK, rows - start)
-                pieces.append(Piece(split, task, start // BLOCK, size, first + start))
-            first += rows
-        if pieces:
-            files[name] = pieces
-    return files
+        files[f"{','.join(map(str, tasks))}_{split}"] = pieces(config, split, tasks)
+    files |= {f"{task}_test": pieces(config, "test", [task]) for task in config.test}
+    return {name: parts for name, parts in files.items() if parts}
 
 
 def _description(config: Config, bank: Bank, banks: SplitBank, files: list[str]) -> str:
@@ -135,10 +123,10 @@ def _write_description(out: Path, description: str) -> None:
         raise InputError(f"{path}: the folder holds data of other settings; choose another --out")
 
 
-def _write_file(path: Path, pieces: list[Piece], compute: Compute, bar: tqdm) -> None:
-    parts = [_parts_folder(path) / str(index) for index in range(len(pieces))]
-    todo = [(piece, part) for piece, part in zip(pieces, parts, strict=True) if not part.exists()]
-    bar.update(sum(piece.size for piece in pieces) - sum(piece.size for piece, _ in todo))
+def _write_file(path: Path, contents: list[Piece], compute: Compute, bar: tqdm) -> None:
+    parts = [_parts_folder(path) / str(index) for index in range(len(contents))]
+    todo = [(piece, part) for piece, part in zip(contents, parts, strict=True) if not part.exists()]
+    bar.update(sum(piece.size for piece in contents) - sum(piece.size for piece, _ in todo))
     rendered = compute([piece for piece, _ in todo])
     for (piece, part), content in zip(todo, rendered, strict=True):
         with atomic_write(part) as temporary:

@@ -57,29 +57,15 @@ def build_arrays(records: Records, vocabulary: Vocabulary, seed: int) -> StoryAr
     """Converts records to arrays. `seed` determines the entities of each story."""
     entities = draw_entities(np.diff(records.node_start), vocabulary.entities, seed)
     tokens, token_start = encode(records, vocabulary, entities)
-
-    def spans(start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return start[:-1].astype(np.int32), np.diff(start).astype(np.int32)
-
-    node_start, n_node = spans(records.node_start)
-    edge_start, n_edge = spans(records.edge_start)
-    first_token, n_token = spans(token_start)
-    arrays = dict(
-        node_start=node_start,
-        n_node=n_node,
-        entity=entities,
-        edge_start=edge_start,
-        n_edge=n_edge,
-        senders=records.senders,
-        receivers=records.receivers,
-        relation=records.relations,
-        token_start=first_token,
-        n_token=n_token,
-        tokens=tokens,
-        query=records.query,
-        target=records.target,
-        clause_length=records.clause_length,
-    )
+    arrays = {}
+    for kind, start in (
+        ("node", records.node_start), ("edge", records.edge_start), ("token", token_start),
+    ):  # fmt: skip
+        arrays[f"{kind}_start"] = start[:-1].astype(np.int32)
+        arrays[f"n_{kind}"] = np.diff(start).astype(np.int32)
+    arrays |= {"entity": entities, "relation": records.relations, "tokens": tokens}
+    for name in ("senders", "receivers", "query", "target", "clause_length"):
+        arrays[name] = getattr(records, name)
     return StoryArrays(**jax.device_put(arrays))
 
 

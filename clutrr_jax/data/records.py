@@ -70,33 +70,23 @@ def _spans(start: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 def concatenate(parts: Sequence[Records]) -> Records:
     """Returns the stories of several records, in order."""
-
-    def starts(name: str) -> np.ndarray:
-        sizes = [np.diff(getattr(p, name)) for p in parts]
-        return np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
-
     arrays = ("genders", "senders", "receivers", "relations", "query", "target", "task",
               "clause_length")  # fmt: skip
+    starts = {
+        name: np.cumsum([0, *(size for p in parts for size in np.diff(getattr(p, name)))])
+        for name in ("node_start", "edge_start")
+    }
     return Records(
         stories=[story for p in parts for story in p.stories],
         names=[name for p in parts for name in p.names],
-        node_start=starts("node_start"),
-        edge_start=starts("edge_start"),
         ids=[id for p in parts for id in p.ids] if all(p.ids for p in parts) else (),
+        **starts,
         **{name: np.concatenate([getattr(p, name) for p in parts]) for name in arrays},
     )
 
 
 def parse(file: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> Records:
-    """Parses the rows of one table.
-
-    Args:
-      file: its name, for error messages.
-      header: column names; at least `generator.columns.REQUIRED`.
-      rows: the cells as text, in the order of the header.
-    Raises:
-      InputError: names the file, row and column of the first cell that cannot be used.
-    """
+    """Parses the rows of one table; see `generator.columns.parse_rows`."""
     return build_records(file, parse_rows(file, header, rows))
 
 
@@ -106,43 +96,27 @@ def build_records(file: str, rows: Iterable[Row]) -> Records:
     Raises:
       InputError: the query columns of a row contradict each other or its story.
     """
-    stories, ids = [], []
-    names: list[str] = []
-    genders: list[int] = []
-    edges: list[tuple[int, int]] = []
-    relations: list[int] = []
-    sizes = [(0, 0)]  # people and facts of each story
-    labels = []
+    rows = list(rows)
     for row in rows:
-        problem = _query_problem(row)
-        if problem:
+        if problem := _query_problem(row):
             raise InputError(f"{at(file, row.row_index, 'query')}: {problem}")
-        stories.append(row.story)
-        ids.append(row.id)
-        names += row.names
-        genders += row.genders
-        edges += row.edges
-        relations += row.relations
-        relations += [UNSTATED] * (len(row.edges) - len(row.relations))
-        sizes.append((len(row.names), len(row.edges)))
-        labels.append((*row.query, row.target, row.noise, row.k))
-    flat = np.array(edges, np.int32)
-    starts = np.cumsum(np.array(sizes), axis=0)
-    table = np.array(labels, np.int32)
+    edges = np.array([edge for row in rows for edge in row.edges], np.int32)
+    # Only the first edges of a released story have relations.
+    types = [[*row.relations, *[UNSTATED] * (len(row.edges) - len(row.relations))] for row in rows]
     return Records(
-        stories=stories,
-        names=names,
-        genders=np.array(genders, np.int8),
-        senders=flat[:, 0],
-        receivers=flat[:, 1],
-        relations=np.array(relations, np.int32),
-        node_start=starts[:, 0],
-        edge_start=starts[:, 1],
-        query=table[:, :2],
-        target=table[:, 2],
-        task=table[:, 3],
-        clause_length=table[:, 4],
-        ids=ids,
+        stories=[row.story for row in rows],
+        names=[name for row in rows for name in row.names],
+        genders=np.array([gender for row in rows for gender in row.genders], np.int8),
+        senders=edges[:, 0],
+        receivers=edges[:, 1],
+        relations=np.concatenate(types).astype(np.int32),
+        node_start=np.cumsum([0, *(len(row.names) for row in rows)]),
+        edge_start=np.cumsum([0, *(len(row.edges) for row in rows)]),
+        query=np.array([row.query for row in rows], np.int32),
+        target=np.array([row.target for row in rows], np.int32),
+        task=np.array([row.noise for row in rows], np.int32),
+        clause_length=np.array([row.k for row in rows], np.int32),
+        ids=[row.id for row in rows],
     )
 
 

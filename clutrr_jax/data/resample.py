@@ -6,17 +6,26 @@ those of its paraphrases.
 """
 
 import signal
+from itertools import zip_longest
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 import numpy as np
 
-from clutrr_jax.data.vocabulary import FIRST_ENTITY, Vocabulary, draw_entities, tokens_of, words_of
-from generator.blocks import BLOCK, block
+from clutrr_jax.data.vocabulary import (
+    FIRST_ENTITY,
+    PAD,
+    Vocabulary,
+    draw_entities,
+    tokens_of,
+    words_of,
+)
+from generator.blocks import block
 from generator.config import Config
 from generator.errors import InputError
 from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank
+from generator.render import pieces
 from generator.stories import Stories
 from generator.text import MAX_PARAPHRASE_FACTS, Bank, choose_templates
 
@@ -34,7 +43,7 @@ class Layout(NamedTuple):
 
 
 class _Paraphrases(NamedTuple):
-    """P paraphrases of some stories, ordered by story and position in the text."""
+    """P paraphrases of some stories; those of a story are in the order of the text."""
 
     story: np.ndarray  # [P] index of the story in the epoch
     template: np.ndarray  # [P] index of the paraphrase in the bank
@@ -72,10 +81,9 @@ class EpochSampler:
         word_ids = Vocabulary(words_of(texts), entities).token_ids()
         people = {f"[\0{i}]": -1 - i for i in range(MAX_PARAPHRASE_FACTS + 1)}
         templates = [tokens_of(text, word_ids, people) for text in texts]
-        # Flat tokens of all templates; -1 - i stands for person i of the template.
-        self.tokens = np.array([token for template in templates for token in template])
-        self.n_token = np.array([len(template) for template in templates])
-        self.n_name = np.array([sum(token < 0 for token in template) for template in templates])
+        # Tokens of each template, padded with PAD; -1 - i stands for person i of the template.
+        self.tokens = np.array([*zip_longest(*templates, fillvalue=PAD)], np.int32).T
+        self.n_token, self.n_name = (self.tokens != PAD).sum(axis=1), (self.tokens < 0).sum(axis=1)
 
     def __call__(self, epoch: int) -> dict[str, np.ndarray]:
         """Returns the fields of `clutrr_jax.data.arrays.StoryArrays`, int32.
@@ -87,65 +95,58 @@ class EpochSampler:
           InputError: the settings allow no such stories, or they do not fit the layout.
         """
         blocks, parts = self._sample(epoch)
-        n_node = np.concatenate([(part.gender >= 0).sum(axis=1) for part in blocks])
-        entity = draw_entities(n_node, self.entities, [self.config.seed, epoch])
-        if self.layout.max_tokens is None:
-            n_token, tokens = np.zeros(len(n_node), np.int64), np.zeros(0)
-        else:
+        people = _stack([part.gender for part in blocks])  # [S, N]
+        is_person = people >= 0
+        seed = [self.config.seed, epoch]
+        people[is_person] = draw_entities(is_person.sum(axis=1), self.entities, seed)
+        n_token, order = np.zeros(len(people), int), np.arange(len(people))
+        tokens = np.zeros(0)
+        if self.layout.max_tokens is not None:
             told, n_token = self._fit(blocks, parts, epoch)
-            tokens = self._tokens(told, entity, np.cumsum(n_node) - n_node)
-        is_stated = [part.edge_relations() >= 0 for part in blocks]
-        edges, relations = (
-            np.concatenate([a[stated] for a, stated in zip(arrays, is_stated, strict=True)])
-            for arrays in (
-                [part.edges() for part in blocks],
-                [part.edge_relations() for part in blocks],
+            order = np.argsort(n_token, kind="stable")
+            tokens = self._tokens(told, people, np.argsort(order))
+        people, relations, edges = (
+            _stack(values)[order]
+            for values in (
+                [people],
+                [b.edge_relations() for b in blocks],
+                [b.edges() for b in blocks],
             )
         )
-        n_edge = np.concatenate([stated.sum(axis=1) for stated in is_stated])
-
-        order = np.argsort(n_token, kind="stable")
-        people = _Reordered(n_node, order, self.layout.people)
-        facts = _Reordered(n_edge, order, self.layout.facts)
-        words = _Reordered(n_token, order, self.layout.tokens)
-
-        def by_story(arrays: list[np.ndarray]) -> np.ndarray:
-            padding = np.zeros_like(arrays[0][:1])
-            return np.concatenate([*arrays, padding])[np.append(order, -1)]
-
-        arrays = {
-            "node_start": people.start,
-            "n_node": people.size,
-            "entity": people.reorder(entity),
-            "edge_start": facts.start,
-            "n_edge": facts.size,
-            "senders": facts.reorder(edges[:, 0]),
-            "receivers": facts.reorder(edges[:, 1]),
-            "relation": facts.reorder(relations),
-            "token_start": words.start,
-            "n_token": words.size,
-            "tokens": words.reorder(tokens),
-            "query": by_story([part.query() for part in blocks]),
-            "target": by_story([part.target for part in blocks]),
-            "clause_length": by_story([np.full(len(part), part.task.k) for part in blocks]),
-        }
+        is_person, is_fact = people >= 0, relations >= 0
+        arrays = {}
+        for kind, size, length, flat in (
+            ("node", is_person.sum(axis=1), self.layout.people, {"entity": people[is_person]}),
+            ("edge", is_fact.sum(axis=1), self.layout.facts, {
+                "senders": edges[is_fact][:, 0],
+                "receivers": edges[is_fact][:, 1],
+                "relation": relations[is_fact],
+            }),
+            ("token", n_token[order], self.layout.tokens, {"tokens": tokens}),
+        ):  # fmt: skip
+            arrays[f"{kind}_start"] = np.append(0, np.cumsum(size))
+            arrays[f"n_{kind}"] = np.append(size, length - size.sum())
+            arrays |= {name: np.pad(x, (0, length - len(x))) for name, x in flat.items()}
+        for name, values in (
+            ("query", [b.query() for b in blocks]),
+            ("target", [b.target for b in blocks]),
+            ("clause_length", [np.full(len(b), b.task.k) for b in blocks]),
+        ):
+            arrays[name] = np.concatenate([np.concatenate(values)[order], 0 * values[0][:1]])
         return {name: np.ascontiguousarray(array, np.int32) for name, array in arrays.items()}
 
     def _sample(self, epoch: int) -> tuple[list[Stories], list[_Paraphrases]]:
         """Samples the stories of all tasks, and their paraphrases if they have text."""
         blocks: list[Stories] = []
         paraphrases: list[_Paraphrases] = []
-        count = 0
-        for task in self.config.train:
-            rows = self.config.rows("train", task)
-            for index in range(-(-rows // BLOCK)):
-                part, rng = block(self.config, "train", task, index, self.expressible, epoch)
-                part = part.select(slice(rows - index * BLOCK))
-                blocks.append(part)
-                if self.layout.max_tokens is not None:
-                    stories = np.arange(count, count + len(part))
-                    paraphrases.append(self._paraphrase(part, stories, rng))
-                count += len(part)
+        for piece in pieces(self.config, "train", self.config.train):
+            part, rng = block(
+                self.config, "train", piece.task, piece.block, self.expressible, epoch
+            )
+            blocks.append(part.select(slice(piece.size)))
+            if self.layout.max_tokens is not None:
+                stories = np.arange(piece.first, piece.first + piece.size)
+                paraphrases.append(self._paraphrase(blocks[-1], stories, rng))
         return blocks, paraphrases
 
     def _paraphrase(
@@ -166,8 +167,8 @@ class EpochSampler:
         """
         max_tokens = np.array(self.layout.max_tokens)
         first = np.cumsum([0, *map(len, blocks)])
-        told = _join(parts)
         for attempt in range(_MAX_ATTEMPTS):
+            told = _Paraphrases(*map(np.concatenate, zip(*parts, strict=True)))
             n_token = np.bincount(told.story, self.n_token[told.template], len(max_tokens))
             n_name = np.bincount(told.story, self.n_name[told.template], len(max_tokens))
             order = np.argsort(n_token, kind="stable")
@@ -182,55 +183,36 @@ class EpochSampler:
                 own = rejected[(rejected >= begin) & (rejected < begin + len(part))]
                 if len(own):
                     parts.append(self._paraphrase(part.select(own - begin), own, rng))
-            told = _join(parts)
         raise InputError(
             f"epoch {epoch}: {len(rejected)} stories are longer, or name people more often, than "
             "those of the files, which the arrays are sized by; expected a larger "
             "--config.generate.train_rows"
         )
 
-    def _tokens(self, told: _Paraphrases, entity: np.ndarray, node_start: np.ndarray) -> np.ndarray:
-        """Returns the tokens of all stories, flat [M]."""
-        sizes = self.n_token[told.template]
-        index, _ = _ranges((np.cumsum(self.n_token) - self.n_token)[told.template], sizes)
-        tokens = self.tokens[index]
-        names = np.flatnonzero(tokens < 0)
-        paraphrase = np.repeat(np.arange(len(sizes)), sizes)[names]
-        person = told.people[paraphrase, -1 - tokens[names]] + node_start[told.story[paraphrase]]
-        tokens[names] = entity[person] + FIRST_ENTITY
-        return tokens
+    def _tokens(self, told: _Paraphrases, people: np.ndarray, rank: np.ndarray) -> np.ndarray:
+        """Returns the tokens of all stories, flat [M].
+
+        Args:
+          told: the paraphrases of all stories.
+          people: [S, N] entity of each person.
+          rank: [S] place of each story in the result.
+        """
+        order = np.argsort(rank[told.story], kind="stable")
+        tokens = self.tokens[told.template[order]]
+        paraphrase, place = np.nonzero(tokens < 0)
+        person = told.people[order[paraphrase], -1 - tokens[paraphrase, place]]
+        tokens[paraphrase, place] = people[told.story[order[paraphrase]], person] + FIRST_ENTITY
+        return tokens[tokens != PAD]
 
 
-def _join(parts: list[_Paraphrases]) -> _Paraphrases:
-    """Joins paraphrases and orders them by story."""
-    joined = _Paraphrases(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-    order = np.argsort(joined.story, kind="stable")
-    return _Paraphrases(*(array[order] for array in joined))
-
-
-def _ranges(start: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Concatenates the ranges start[i] ... start[i] + size[i] - 1. Also returns their ends."""
-    ends = np.cumsum(size)
-    return np.arange(ends[-1]) + np.repeat(start - (ends - size), size), ends
-
-
-class _Reordered:
-    """Flat arrays with the stories in another order, padded to a length.
-
-    Args:
-      size: [S] number of elements of each story.
-      order: [S] story indices.
-      length: of the padded arrays. The padding belongs to one more story.
-    """
-
-    def __init__(self, size: np.ndarray, order: np.ndarray, length: int):
-        index, ends = _ranges((np.cumsum(size) - size)[order], size[order])
-        self.index = np.append(index, np.full(length - len(index), -1))
-        self.start = np.append(ends - size[order], ends[-1])  # [S + 1]
-        self.size = np.append(size[order], length - ends[-1])  # [S + 1]
-
-    def reorder(self, array: np.ndarray) -> np.ndarray:
-        return np.append(array, 0)[self.index]
+def _stack(parts: list[np.ndarray]) -> np.ndarray:
+    """Concatenates arrays [B, n, ...], padded with -1 to the same n."""
+    width = max(part.shape[1] for part in parts)
+    return np.concatenate([
+        np.pad(part, [(0, 0), (0, width - part.shape[1])] + [(0, 0)] * (part.ndim - 2),
+               constant_values=-1)
+        for part in parts
+    ])  # fmt: skip
 
 
 def serve(connection: Connection) -> None:

@@ -1,7 +1,5 @@
 """Files of predictions -> `Submission`: CSV, JSON Lines, or the predictions.csv of a run."""
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ from clutrr_jax.data.story_ids import positional_ids
 from clutrr_jax.evaluation.predictions import Predictions, read_predictions
 from clutrr_jax.language_models.answers import to_relation
 from generator.errors import InputError, at
+from generator.files import table_rows
 
 UNMAPPED, _MISSING = -1, -2
 EXPECTED = "id, prediction and, for several replicas, replica"
@@ -49,21 +48,15 @@ def read_submissions(paths: list[Path], ids: list[str], test: Records) -> list[S
 
 
 def _read(path: Path, story_of: dict[str, int], ids: list[str], test: Records) -> Predictions:
-    try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", "not UTF-8 text")
-        raise InputError(f"{at(path)}: cannot be read ({reason})") from None
-    if not text.strip():
-        raise InputError(f"{at(path)}: empty file, expected {EXPECTED}")
     if path.suffix == ".jsonl":
-        rows: Iterable[tuple[int, dict[str, Any]]] = _json_lines(path, text)
+        rows: Iterable[tuple[int, dict[str, Any]]] = _json_lines(path)
     elif path.suffix != ".csv":
         raise InputError(f"{at(path)}: expected a .csv or .jsonl file")
-    elif text.startswith("replica,task,row,"):
-        return read_predictions(path, test)
     else:
-        rows = _csv(path, text)
+        header, *cells = table_rows(path)
+        if header[:3] == ["replica", "task", "row"]:
+            return read_predictions(path, test)
+        rows = _csv(path, header, cells)
     best = _best(path, rows, story_of, ids)
     return Predictions(best, best, np.ones(best.shape))
 
@@ -102,11 +95,9 @@ def _best(
     return np.stack([best[index] for index in sorted(best)])
 
 
-def _csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
-    try:
-        header, *rows = csv.reader(io.StringIO(text.rstrip(), newline=""), strict=True)
-    except csv.Error as error:
-        raise InputError(f"{at(path)}: not a CSV file ({error})") from None
+def _csv(
+    path: Path, header: list[str], rows: list[list[str]]
+) -> Iterator[tuple[int, dict[str, str]]]:
     for column in ("id", "prediction"):
         if header.count(column) != 1:
             raise InputError(
@@ -120,8 +111,15 @@ def _csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
         yield number, dict(zip(header, row, strict=True))
 
 
-def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(text.rstrip().split("\n"), start=1):
+def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        text = path.read_text("utf-8-sig").rstrip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", "not UTF-8 text")
+        raise InputError(f"{at(path)}: cannot be read ({reason})") from None
+    if not text:
+        raise InputError(f"{at(path)}: empty file, expected {EXPECTED}")
+    for number, line in enumerate(text.split("\n"), start=1):
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:

@@ -310,7 +310,7 @@ def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:
         ("a.csv", lambda lines: ["id,answer"], '0 columns "prediction"'),
         ("a.csv", lambda lines: ["id,prediction"], "no rows"),
         ("a.csv", lambda lines: ["id,prediction", "1.2/1"], "row 1: 1 cells, expected 2"),
-        ("a.csv", lambda lines: ["id,prediction", '"1.2/1'], "not a CSV file"),
+        ("a.csv", lambda lines: ["id,prediction", '"1.2/1'], "not a CSV row"),
         ("a.csv", lambda lines: ["id,prediction", "9.9/1,aunt"], "row 1: no test story '9.9/1'"),
         ("a.csv", lambda lines: ["replica,task,row,x", "0,1,2,3"], "expected the header"),
         ("a.txt", lambda lines: lines, "expected a .csv or .jsonl"),
