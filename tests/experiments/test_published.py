@@ -19,17 +19,10 @@ from experiments.published.clutrr import (
 )
 from experiments.published.systematic import CTP, GRAPH_ROWS, PEOPLE, TEXT_ROWS, Row
 
-TABLES = {"table 2": TABLE_2, "table 3": TABLE_3, "table 4": TABLE_4}
 
-
-def test_accuracies_are_fractions() -> None:
-    for table in TABLES.values():
-        assert all(0 <= cell.mean <= 1 and 0 <= cell.error < 0.3 for cell in table.values())
-    for table in (HUMANS, WORKSHOP_TABLE_1):
-        assert all(0 <= cell.mean <= 1 and cell.error is None for cell in table.values())
-
-
-def test_every_cell_exists() -> None:
+def test_every_cell_exists_and_is_a_fraction() -> None:
+    for table in (TABLE_2, TABLE_3, TABLE_4, HUMANS, WORKSHOP_TABLE_1):
+        assert all(0 <= cell.mean <= 1 and 0 <= (cell.error or 0) < 0.3 for cell in table.values())
     noisy = set(product(NOISE[1:], NOISE, MODELS_2019))
     assert set(TABLE_3) == noisy == set(TABLE_4)
     pairs = {("clean", noise) for noise in NOISE} | {(noise, noise) for noise in NOISE}
@@ -66,34 +59,10 @@ def test_row_has_a_source_and_accuracies(row: Row) -> None:
     assert found and all(0 <= cell.mean <= 1 and cell.error is None for cell in found)
     assert set(row.by_k) <= set(range(2, 11))
     assert row.data in ("", *RELEASES.values())
-    assert not row.model or row.model in MODELS
+    assert not row.model or (row.model in MODELS and MODELS[row.model].kind == "graph")
 
 
 def test_graph_rows_of_the_same_training_have_different_names() -> None:
     names = [(row.label, row.data) for row in GRAPH_ROWS]
-    assert len(names) == len(set(names)) == 18
+    assert len(names) == len(set(names))
     assert all(row.data and row.by_k for row in GRAPH_ROWS)
-
-
-def test_rows_belong_to_the_models_of_this_project() -> None:
-    assert {row.model: row.name for row in ROWS if row.model} == {
-        "gat": "GAT", "gcn": "GCN", "edge_lstm": "LSTM", "edge_gru": "GRU", "edge_rnn": "RNN",
-        "epignn": "EpiGNN", "ncrl": "NCRL",
-    }  # fmt: skip
-    assert all(MODELS[row.model].kind == "graph" for row in ROWS if row.model)
-
-
-def test_rows_hold_the_printed_accuracies() -> None:
-    """First and last columns, copied from the papers."""
-    rows = {(row.name, row.data): [cell.mean for cell in row.by_k.values()] for row in GRAPH_ROWS}
-    ends = {name: (means[0], means[-1]) for (name, data), means in rows.items() if "db9b" in data}
-    assert ends == {
-        "CTP": (1.0, 0.89), "R5": (0.99, 0.98), "NCRL": (1.0, 0.97), "CTP linear": (0.99, 0.95),
-        "CTP attentive": (0.99, 0.91), "CTP memory": (0.98, 0.90), "RLogic": (0.99, 0.94),
-        "GNTP": (0.68, 0.52), "Transformer": (0.88, 0.70), "GAT": (0.99, 0.68),
-        "GCN": (0.94, 0.41), "LSTM": (0.98, 0.78), "GRU": (0.95, 0.75), "RNN": (0.93, 0.64),
-        "EpiGNN": (0.99, 0.98),
-    }  # fmt: skip
-    left = {name: means for (name, data), means in rows.items() if "0899" in data}
-    assert left["GAT"] == [0.91, 0.76, 0.54, 0.56, 0.54, 0.55, 0.45]
-    assert left.keys() == {"CTP", "R5", "GAT"}

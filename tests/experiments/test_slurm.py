@@ -79,7 +79,7 @@ def test_all_runs_are_one_array(tmp_path: Path, capsys) -> None:
     ]
 
 
-def test_lost_job_is_resubmitted(tmp_path: Path, capsys) -> None:
+def test_lost_job_is_resubmitted_three_times(tmp_path: Path, capsys) -> None:
     cluster = Simulated(tmp_path, clean=[["RUNNING", "NODE_FAIL"], ["RUNNING", "GONE"]])
     assert run(cluster) == {}
     assert cluster.submitted == [NAMES, NAMES[:1], NAMES[:1]]
@@ -87,13 +87,11 @@ def test_lost_job_is_resubmitted(tmp_path: Path, capsys) -> None:
     assert "clean/gat: job 1_0 ended without a result (NODE_FAIL)" in printed
     assert "clean/gat: resubmitted as job 2_0" in printed
 
-
-def test_run_whose_jobs_are_always_lost_fails(tmp_path: Path) -> None:
-    cluster = Simulated(tmp_path, clean=[["FAILED"]] * 10)
-    assert set(run(cluster)) == {"clean/gat"}
+    cluster = Simulated(tmp_path / "other", clean=[["FAILED"]] * 10)
+    (reason,) = run(cluster).values()
     assert cluster.submitted == [NAMES] + slurm.RESUBMISSIONS * [NAMES[:1]]
-    error = (tmp_path / "clean/gat" / ERROR).read_text()
-    assert "4 jobs ended without a result (FAILED)" in error and "slurm/4_0_0_log.err" in error
+    assert "4 jobs ended without a result (FAILED)" in reason and "slurm/4_0_0_log.err" in reason
+    assert (cluster.workdir / "clean/gat" / ERROR).read_text() == reason + "\n"
 
 
 @pytest.mark.parametrize(("step", "why"), [("fails", "ValueError: no"), ("CANCELLED", "cancelled")])
@@ -146,17 +144,14 @@ def test_unanswered_poll_is_retried(tmp_path: Path, capsys) -> None:
         run(cluster)
 
 
-def test_job_ignores_warnings_and_exits_like_its_command() -> None:
+def test_job_ignores_warnings_exits_like_its_command_and_is_requeued_unchanged() -> None:
     code = "import os, signal\nfor s in (signal.SIGTERM, signal.SIGUSR2): os.kill(os.getpid(), s)\n"
-    Job([sys.executable, "-S", "-c", code])()
+    job = Job([sys.executable, "-S", "-c", code])
+    job()
     with pytest.raises(SystemExit) as end:
         Job([sys.executable, "-S", "-c", "raise SystemExit(3)"])()
     assert end.value.code == 3
-
-
-def test_preempted_job_is_requeued_unchanged() -> None:
     pytest.importorskip("submitit")
-    job = Job(["python"])
     assert job.checkpoint().function is job
 
 
