@@ -19,7 +19,7 @@ from clutrr_jax.command import CommandParser, run
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.story_ids import story_ids
 from clutrr_jax.language_models.prompts import examples, prompts
-from generator.errors import InputError, at
+from generator.errors import InputError, at, check_range
 from generator.files import write_text
 
 DEFAULT_SHOTS = 4
@@ -40,12 +40,8 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     least, most = STYLES[options.style]
     shots = min(DEFAULT_SHOTS, most) if options.shots is None else options.shots
-    if not least <= shots <= most:
-        raise InputError(
-            f"--shots {shots} with --style {options.style}: expected {least} to {most}"
-        )
-    if options.seed < 0:
-        raise InputError(f"--seed {options.seed}: expected 0 or more")
+    check_range(f"--style {options.style}: --shots", shots, least, most)
+    check_range("--seed", options.seed, 0)
     data = load(options.data)
     if data.test is None or (shots and data.train is None):
         raise InputError(

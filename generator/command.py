@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 
 from generator.config import PARSE, Config
-from generator.errors import InputError, Parser
+from generator.errors import Parser, check_range
 from generator.write import FORMATS, write_dataset
 
 
@@ -55,8 +55,7 @@ def main(argv: list[str]) -> int:
     """Generates a data set and prints its files. Raises InputError for unusable settings."""
     options = vars(_parser().parse_args(argv))
     out, workers, form = options.pop("out"), options.pop("workers"), options.pop("format")
-    if workers < 1:
-        raise InputError(f"--workers {workers} must be at least 1")
+    check_range("--workers", workers, 1)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         files = write_dataset(Config(**options), out, workers, form)

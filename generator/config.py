@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from math import inf
 from typing import Any, NamedTuple
 
-from generator.errors import InputError, one_of
+from generator.errors import InputError, check_range, one_of
 from generator.family import FamilyShape
 
 # The noise type T of a task T.K.
@@ -201,10 +201,7 @@ class Config:
             "irrelevant_length": (1, inf), "disconnected_length": (1, inf),
         }  # fmt: skip
         for name, (low, high) in ranges.items():
-            value = getattr(self, name)
-            if not low <= value <= high:
-                expected = f"{low} or more" if high == inf else f"{low} to {high}"
-                raise InputError(f"--{name.replace('_', '-')} {value}: expected {expected}")
+            check_range(f"--{name.replace('_', '-')}", getattr(self, name), low, high)
         one_of(vars(self), "language", *LANGUAGES, of="--")
         one_of(vars(self), "ambiguous", "drop", "keep", of="--")
         for split in SPLITS:

@@ -1,6 +1,7 @@
 """Errors that the user can fix, and how a command reports them."""
 
 import argparse
+import math
 import os
 import signal
 import sys
@@ -49,6 +50,13 @@ def one_of(settings: Any, name: str, *known: str, of: str = "") -> str:
     if settings[name] not in known:
         raise InputError(f'{of}{name} "{settings[name]}": expected one of {", ".join(known)}')
     return settings[name]
+
+
+def check_range(name: str, value: float, low: float, high: float = math.inf) -> None:
+    """Raises InputError unless a setting is at least `low` and at most `high`."""
+    if not low <= value <= high:
+        expected = f"{low} or more" if high == math.inf else f"{low} to {high}"
+        raise InputError(f"{name} {value}: expected {expected}")
 
 
 class Parser(argparse.ArgumentParser):

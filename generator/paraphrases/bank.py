@@ -145,25 +145,16 @@ def _must_be_equal(clause: Clause, genders: Sequence[int], i: int) -> bool:
 
 
 @cache
-def _placed_frames(start: int, num_facts: int) -> tuple[PlacedFrame, ...]:
-    """All frames of a length, in both directions, at person `start` of a path."""
+def _fitting_frames(clause: Clause, start: int, num_facts: int) -> tuple[PlacedFrame, ...]:
+    """All frames of a length, in both directions, that suit the relations from person `start`."""
+    predicate_of_q = {"P": clause[start], "Q": int(INVERSE[clause[start]])}  # by first person
     return tuple(
         PlacedFrame(frame, start, frame.chain[::direction], frame.ages[::direction])
         for frame in frames()
-        if frame.num_facts == num_facts
+        if len(frame.chain) == num_facts + 1
         for direction in (1, -1)
-    )
-
-
-@cache
-def _fitting_frames(clause: Clause, start: int, num_facts: int) -> tuple[PlacedFrame, ...]:
-    """The `_placed_frames` that suit the relations of a clause."""
-    predicate_of_q = {"P": clause[start], "Q": int(INVERSE[clause[start]])}  # by first person
-    return tuple(
-        placed
-        for placed in _placed_frames(start, num_facts)
-        if (num_facts > 1 or predicate_of_q[placed.chain[0]] in placed.frame.predicates)
-        and is_plausible(clause, (start, placed.ages))
+        if (num_facts > 1 or predicate_of_q[frame.chain[::direction][0]] in frame.predicates)
+        and is_plausible(clause, (start, frame.ages[::direction]))
     )
 
 
@@ -223,12 +214,11 @@ class ClauseWriter:
     def write(self, placed: Sequence[PlacedFrame]) -> str:
         """Returns the text of a sequence of frames, with placeholders for names."""
         used_words: set[str] = set()
-        texts: list[str] = []
-        previous: set[int] = set()  # the people of the previous frame
-        for place in placed:
-            people = place.people
-            texts.append(self._fill(place.frame.parts, people, previous, used_words))
-            previous = set(people.values())
+        people_of = [{}, *(place.people for place in placed)]
+        texts = [
+            self._fill(place.frame.parts, people, set(previous.values()), used_words)
+            for place, (previous, people) in zip(placed, pairwise(people_of), strict=True)
+        ]
         return _A_BEFORE_VOWEL.sub(r"\1n ", " ".join(texts))
 
     def _fill(
@@ -249,7 +239,10 @@ class ClauseWriter:
                     subject = None
                 continue
             if isinstance(part, Slot):
-                out.append(self._unused_word(part.words, used_words))
+                while (word := self.choose(words()[part.words])) in used_words:
+                    pass
+                used_words.add(word)
+                out.append(word)
                 continue
             if isinstance(part, Noun):
                 relation = self._relation(people[part.whose], people[part.who])
@@ -270,13 +263,6 @@ class ClauseWriter:
             elif isinstance(part, Pronoun) and not is_possessive and subject != person:
                 subject = _UNCLEAR  # "Carl took him to his son": whose son?
         return "".join(out)
-
-    def _unused_word(self, name: str, used: set[str]) -> str:
-        word = self.choose(words()[name])
-        while word in used:
-            word = self.choose(words()[name])
-        used.add(word)
-        return word
 
     def _name(self, person: int, previous: set[int]) -> str:
         """The placeholder of a person, or "He" if that clearly is one of the previous people."""

@@ -113,11 +113,6 @@ class Frame:
     parts: tuple[Part, ...]
     nameless: tuple[Noun, ...]  # nouns that are never next to the name, as in "she saw her p"
 
-    @property
-    def num_facts(self) -> int:
-        """Number of facts that the frame states."""
-        return len(self.chain) - 1
-
 
 def parse(text: str) -> tuple[Part, ...]:
     """Parses the markup of a frame; the last part is always text."""

@@ -9,8 +9,8 @@ stories with other names. Paraphrases that do not recur are discarded.
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,13 +57,6 @@ class Piece(NamedTuple):
     template: Template
 
 
-class Candidates(NamedTuple):
-    """All pieces of one to three facts that a story may consist of."""
-
-    pieces: list[Piece]
-    num_segments: int
-
-
 def path_story(row: Row) -> Story | None:
     """Returns the clean story of a row; None without text or if its first k facts are no path."""
     edges = row.edges[: row.k]
@@ -74,36 +67,28 @@ def path_story(row: Row) -> Story | None:
     return Story(row.clean_story, names, row.genders[path[0]], row.relations[: row.k])
 
 
-def candidate_pieces(story: Story) -> Candidates:
-    """Returns all pieces that a story may consist of."""
+def candidate_pieces(story: Story) -> tuple[list[Piece], int]:
+    """Returns all pieces of one to three facts that a story may consist of, and its number of
+    segments."""
     cuts = [0, *(m.start() for m in _CUT.finditer(story.text)), len(story.text)]
     segments = [story.text[a:b] for a, b in pairwise(cuts)]
     named = [frozenset(_NAME.findall(segment)) for segment in segments]
-    spans = _spans_by_people(story)
+    spans = defaultdict(list)  # of facts without repeated people, by the people
+    for first, size in product(range(len(story.relations)), range(1, MAX_PARAPHRASE_FACTS + 1)):
+        people = frozenset(story.people[first : first + size + 1])
+        if len(people) == size + 1:
+            spans[people].append((first, first + size))
     pieces = []
     for begin in range(len(segments)):
-        people: frozenset[str] = frozenset()
+        people = frozenset()
         for end in range(begin + 1, min(begin + _MAX_SEGMENTS, len(segments)) + 1):
             people |= named[end - 1]
             if len(people) > MAX_PARAPHRASE_FACTS + 1:
                 break
             for first, last in spans.get(people, ()):
                 text = "".join(segments[begin:end]).strip()
-                template = _template(story, first, last, text)
-                pieces.append(Piece(begin, end, first, last, template))
-    return Candidates(pieces, len(segments))
-
-
-def _spans_by_people(story: Story) -> dict[frozenset[str], list[tuple[int, int]]]:
-    """Spans of one to three facts without repeated people, by the people that they are about."""
-    num_facts = len(story.relations)
-    spans = defaultdict(list)
-    for first in range(num_facts):
-        for last in range(first + 1, min(num_facts, first + MAX_PARAPHRASE_FACTS) + 1):
-            people = frozenset(story.people[first : last + 1])
-            if len(people) == last - first + 1:
-                spans[people].append((first, last))
-    return spans
+                pieces.append(Piece(begin, end, first, last, _template(story, first, last, text)))
+    return pieces, len(segments)
 
 
 def _template(story: Story, first: int, last: int, text: str) -> Template:
@@ -124,7 +109,14 @@ def cut(stories: Sequence[Story]) -> tuple[list[list[Template] | None], Mapping[
     count = _count_names(stories, [pieces for pieces, _ in candidates])
     count = _without_compounds(candidates, count)
     for _ in range(_ROUNDS):
-        cost = _template_cost(count)
+        totals: Counter[ClauseKey] = Counter()
+        for template, n in count.items():
+            totals[template.clause] += n
+        # Negative log-likelihood of a template given its clause, from leave-one-out counts.
+        cost = {
+            template: math.log(totals[template.clause] / (n - 1)) if n > 1 else _SINGLE_COST
+            for template, n in count.items()
+        }
         chosen = [
             _cheapest(pieces, (0, 0), (num_segments, len(story.relations)), cost)
             for story, (pieces, num_segments) in zip(stories, candidates, strict=True)
@@ -150,31 +142,18 @@ def _count_names(
     return {template: len(found) for template, found in names.items()}
 
 
-def _template_cost(count: Mapping[Template, int]) -> Callable[[Template], float]:
-    """Negative log-likelihood of a template given its clause, from leave-one-out counts."""
-    totals: Counter[ClauseKey] = Counter()
-    for template, n in count.items():
-        totals[template.clause] += n
-
-    def cost(template: Template) -> float:
-        n = count.get(template, 0)
-        return math.log(totals[template.clause] / (n - 1)) if n > 1 else _SINGLE_COST
-
-    return cost
-
-
 def _cheapest(
     pieces: Iterable[Piece],
     start: tuple[int, int],
     goal: tuple[int, int],
-    cost: Callable[[Template], float],
+    cost: Mapping[Template, float],
 ) -> Sequence[Piece]:
     """The cheapest chain of pieces between two (segment, fact) positions; empty if none exists."""
     best: dict[tuple[int, int], tuple[float, Sequence[Piece]]] = {start: (0.0, ())}
     for piece in sorted(pieces, key=lambda piece: piece.begin):
         so_far = best.get((piece.begin, piece.first))
         if so_far:
-            total = so_far[0] + cost(piece.template)
+            total = so_far[0] + cost.get(piece.template, _SINGLE_COST)
             reached = piece.end, piece.last
             if reached not in best or total < best[reached][0]:
                 best[reached] = total, (*so_far[1], piece)
@@ -182,27 +161,26 @@ def _cheapest(
 
 
 def _without_compounds(
-    candidates: Sequence[Candidates], count: Mapping[Template, int]
+    candidates: Sequence[tuple[list[Piece], int]], count: Mapping[Template, int]
 ) -> dict[Template, int]:
     """Drops templates that consist of several shorter ones, which all occur more often."""
-    checked: set[Template] = set()
-    compounds = set()
+    whole_pieces: dict[Template, tuple[Piece, list[Piece]]] = {}  # first occurrences
     for pieces, _ in candidates:
-        for whole in pieces:
-            n = count[whole.template]
-            if n == 1 or whole.last - whole.first == 1 or whole.template in checked:
-                continue
-            checked.add(whole.template)
-            parts = (
+        for piece in pieces:
+            whole_pieces.setdefault(piece.template, (piece, pieces))
+    compounds = set()
+    for template, (whole, pieces) in whole_pieces.items():
+        n = count[template]
+        if n > 1 and whole.last - whole.first > 1:
+            parts = [
                 piece
                 for piece in pieces
                 if whole.begin <= piece.begin
                 and piece.end <= whole.end
                 and count[piece.template] > n
-            )
-            start, goal = (whole.begin, whole.first), (whole.end, whole.last)
-            if _cheapest(parts, start, goal, lambda _: 1.0):
-                compounds.add(whole.template)
+            ]
+            if _cheapest(parts, (whole.begin, whole.first), (whole.end, whole.last), {}):
+                compounds.add(template)
     return {template: n for template, n in count.items() if template not in compounds}
 
 

@@ -8,7 +8,7 @@ from generator.errors import InputError
 from generator.files import read_json, write_text
 from generator.kinship import GENDERS, RELATION_ID
 from generator.paraphrases.templates import synthetic_templates
-from generator.text import Bank, ClauseKey, clause_name
+from generator.text import Bank, clause_name
 
 
 def load_bank(config: Config) -> Bank:
@@ -43,7 +43,13 @@ def read_bank(path: Path) -> Bank:
     for name, texts in content.items():
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise InputError(f'{path}: clause "{name}": expected a list of texts')
-        templates[_clause_key(name, path)] = tuple(texts)
+        gender, _, relations = name.partition(":")
+        try:
+            key = GENDERS.index(gender), parse_clause(relations)
+        except (ValueError, KeyError):
+            expected = "expected a name such as male:son-brother"
+            raise InputError(f'{path}: clause "{name}": {expected}') from None
+        templates[key] = tuple(texts)
     return Bank(path.name, templates)
 
 
@@ -51,16 +57,6 @@ def save_bank(bank: Bank, path: Path) -> None:
     """Writes a bank for `read_bank`, atomically. Raises InputError if it cannot be written."""
     templates = {clause_name(key): texts for key, texts in sorted(bank.templates.items())}
     write_text(path, json.dumps({"name": bank.name, "templates": templates}, indent=1) + "\n")
-
-
-def _clause_key(name: str, path: Path) -> ClauseKey:
-    gender, _, relations = name.partition(":")
-    try:
-        return GENDERS.index(gender), parse_clause(relations)
-    except (ValueError, KeyError):
-        raise InputError(
-            f'{path}: clause "{name}": expected a name such as male:son-brother'
-        ) from None
 
 
 def parse_clause(text: str) -> tuple[int, ...]:

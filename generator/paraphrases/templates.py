@@ -16,10 +16,11 @@ _TEMPLATES = (
 
 def synthetic_templates() -> dict[tuple[int, tuple[int, ...]], tuple[str, ...]]:
     """Returns the templates of a `Bank`: (gender of {0}, (relation,)) -> texts."""
-    templates: dict[tuple[int, tuple[int, ...]], tuple[str, ...]] = {}
-    for relation, name in enumerate(RELATIONS):
-        article = "an" if name[0] in "au" else "a"
-        texts = tuple(text.format(relation=name, article=article) for text in _TEMPLATES)
-        for gender in range(len(GENDERS)):
-            templates[gender, (relation,)] = texts
-    return templates
+    return {
+        (gender, (relation,)): tuple(
+            text.format(relation=name, article="an" if name[0] in "au" else "a")
+            for text in _TEMPLATES
+        )
+        for relation, name in enumerate(RELATIONS)
+        for gender in range(len(GENDERS))
+    }

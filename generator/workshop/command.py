@@ -19,15 +19,17 @@ does.
 
 import argparse
 import csv
-from collections.abc import Iterator, Sequence
+import io
+from collections.abc import Sequence
 from itertools import islice
+from math import inf
 from pathlib import Path
 
 import numpy as np
 
 from generator.columns import COLUMNS
-from generator.errors import InputError, Parser
-from generator.files import atomic_write
+from generator.errors import InputError, Parser, check_range
+from generator.files import write_text
 from generator.workshop.paths import count_paths, family, paths_of
 from generator.workshop.stories import story_rows
 from generator.workshop.text import KINDS, PEOPLE
@@ -87,42 +89,21 @@ def _check(settings: argparse.Namespace) -> None:
     ranges = [
         ("k", settings.k[0], 2, MAX_FACTS),
         ("k", settings.k[-1], 2, MAX_FACTS),
-        ("train-rows", settings.train_rows, 0, None),
-        ("test-rows", settings.test_rows, 0, None),
+        ("train-rows", settings.train_rows, 0, inf),
+        ("test-rows", settings.test_rows, 0, inf),
         ("l-max", settings.l_max, 1, 100),
         ("c-max", settings.c_max, 1, 100),
         ("c-min", settings.c_min, 0, settings.c_max),
         ("distractors", settings.distractors, 0, len(KINDS)),
-        ("seed", settings.seed, 0, None),
+        ("seed", settings.seed, 0, inf),
     ]
     for name, value, low, high in ranges:
-        if value < low or (high is not None and value > high):
-            expected = f"{low} or more" if high is None else f"{low} to {high}"
-            raise InputError(f"workshop: --{name} is {value}, expected {expected}")
+        check_range(f"workshop: --{name}", value, low, high)
     if settings.train_k and not set(settings.train_k) <= set(settings.k):
         train_k = ",".join(map(str, settings.train_k))
         raise InputError(f"workshop: --train-k is {train_k}, expected a subset of --k")
     if settings.out is None and not settings.count_paths:
         raise InputError("workshop: expected --out DIR (or --count-paths)")
-
-
-def print_counts(l_max: int, c_max: int, max_people: int) -> None:
-    """Prints table 2, where the length of a path is its number of people.
-
-    With gender, each path counts twice: its last person may be male or female.
-    """
-    print("Path length  Unique paths  Unique paths with gender")
-    for people in range(3, max_people + 1):
-        count = count_paths(l_max, c_max, people)
-        print(f"{people:11}  {count:12}  {2 * count:24}")
-
-
-def write(path: Path, rows: Iterator[tuple[str, ...]]) -> None:
-    """Writes a CSV file atomically. Raises InputError if it cannot be written."""
-    with atomic_write(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(rows)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -134,7 +115,12 @@ def main(argv: Sequence[str]) -> int:
     settings = _parser().parse_args(argv)
     _check(settings)
     if settings.count_paths:
-        print_counts(settings.l_max, settings.c_max, settings.k[-1] + 1)
+        # In table 2, the length of a path is its number of people. With gender, each path counts
+        # twice: its last person may be male or female.
+        print("Path length  Unique paths  Unique paths with gender")
+        for people in range(3, settings.k[-1] + 2):
+            count = count_paths(settings.l_max, settings.c_max, people)
+            print(f"{people:11}  {count:12}  {2 * count:24}")
         return 0
     drop = settings.ambiguous == "drop"
     families_and_paths = {}  # for all k before the first file, so that errors write nothing
@@ -150,6 +136,8 @@ def main(argv: Sequence[str]) -> int:
             rng = np.random.default_rng([settings.seed, k, SPLITS.index(split)])
             path = settings.out / f"M{k}_{split}.csv"
             rows = story_rows(members, paths, settings.distractors, split, rng)
-            write(path, islice(rows, count))
+            text = io.StringIO()
+            csv.writer(text, lineterminator="\n").writerows([COLUMNS, *islice(rows, count)])
+            write_text(path, text.getvalue())
             print(f"{path}: {count} stories")
     return 0

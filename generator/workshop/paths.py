@@ -7,7 +7,7 @@ enumerated. `Paths.weight` is the expected size of the class in a random family.
 """
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, pairwise
 from math import perm
 from typing import NamedTuple
 
@@ -89,10 +89,9 @@ def family(l_max: int, children: int) -> Family:
     edges[inverse] = INVERSE[edges.T[inverse]]
 
     branches = np.zeros((size, size), bool)
-    for p in range(1, size):
-        if parent[p] >= 0:
-            branches[p] = branches[parent[p]]
-            branches[p, head[p]] = True
+    for p in np.flatnonzero(parent >= 0):
+        branches[p] = branches[parent[p]]
+        branches[p, head[p]] = True
     return Family(edges, head, branches, parent)
 
 
@@ -106,14 +105,14 @@ def simple_paths(members: Family) -> Iterator[np.ndarray]:
     """
     size = len(members.head)
     bit = [1 << p for p in range(size)]
+    own = members.branches.diagonal()
     branch = [sum(bit[p] for p in np.flatnonzero(column)) for column in members.branches.T]
-    previous: dict[int, int] = {}  # previous branch of the same parents
-    last_branch: dict[int, int] = {}
-    for b in np.flatnonzero(members.branches.any(axis=0)).tolist():
-        parent = int(members.parent[b])
-        if parent in last_branch:
-            previous[b] = last_branch[parent]
-        last_branch[parent] = b
+    # Previous branch of the same parents.
+    previous = {
+        b: a
+        for siblings in (np.flatnonzero((members.parent == p) & own) for p in range(size))
+        for a, b in pairwise(siblings.tolist())
+    }
     # A path may visit a person if it has visited, for each of the person's branches, that branch or
     # the previous one.
     gates = [
@@ -139,6 +138,10 @@ def simple_paths(members: Family) -> Iterator[np.ndarray]:
         level = list(islice(longer, MAX_PATHS + 1))
 
 
+def _paths_of_length(members: Family, people: int) -> np.ndarray:
+    return next(islice(simple_paths(members), people - 1, None), np.empty((0, people), int))
+
+
 def count_paths(l_max: int, c_max: int, people: int) -> int:
     """Returns the number of unique relation paths of `people` people as in table 2.
 
@@ -146,7 +149,7 @@ def count_paths(l_max: int, c_max: int, people: int) -> int:
     the edge between its ends. Paths start at the end that comes first in preorder.
     """
     members = family(l_max, min(c_max, people))
-    paths = next(islice(simple_paths(members), people - 1, None), np.empty((0, people), int))
+    paths = _paths_of_length(members, people)
     ends = members.edges[paths[:, 0], paths[:, -1]]
     counted = (ends >= 0) & (paths[:, 0] < paths[:, -1])
     predicates = np.column_stack([members.edges[paths[:, :-1], paths[:, 1:]], ends])[counted]
@@ -166,7 +169,7 @@ def paths_of(members: Family, k: int, c_min: int, c_max: int, drop_ambiguous: bo
     Raises:
       InputError: there is no such path.
     """
-    people = next(islice(simple_paths(members), k, None), np.empty((0, k + 1), int))
+    people = _paths_of_length(members, k + 1)
     answer = members.edges[people[:, 0], people[:, -1]]
     people, answer = people[answer >= 0], answer[answer >= 0]
     clause = members.edges[people[:, :-1], people[:, 1:]]

@@ -1,7 +1,6 @@
 """Random stories of the benchmark of 2018, as rows in the published columns."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -19,29 +18,28 @@ _SENTENCES = tuple(DISTRACTORS.values())
 _NUM_SENTENCES = np.array([len(sentences) for sentences in _SENTENCES])
 
 
-class Batch(NamedTuple):
-    """The random choices of B stories of k facts with d distractor sentences per person."""
-
-    path: np.ndarray  # [B] row of Paths
-    gender: np.ndarray  # [B, k + 1] along the path
-    name: np.ndarray  # [B, k + 1] index into PEOPLE, without repetition
-    fact: np.ndarray  # [B, k] template
-    kind: np.ndarray  # [B, k + 1, d] kind of distractor, without repetition per person
-    sentence: np.ndarray  # [B, k + 1, d] index within the kind
-    order: np.ndarray  # [B, k + (k + 1) d] order of the sentences; the facts stay in order
-    uuid: np.ndarray  # [B, 16] bytes
-
-
 def sample_batch(
     members: Family, paths: Paths, distractors: int, rng: np.random.Generator
-) -> Batch:
+) -> tuple[np.ndarray, ...]:
     """Samples `BLOCK` stories and returns those whose relations are all in the benchmark.
 
     Args:
       members: the family that `paths` is about.
-      paths: paths to sample from.
-      distractors: number of distractor sentences per person.
+      paths: paths of k facts to sample from.
+      distractors: number of distractor sentences per person, d.
       rng: random generator.
+
+    Returns:
+      path: [B] row of Paths.
+      gender: [B, k + 1] along the path.
+      relation: [B, k] of the facts.
+      answer: [B] relation of the last person to the first.
+      name: [B, k + 1] index into PEOPLE, without repetition.
+      template: [B, k] index into FACTS.
+      kind: [B, k + 1, d] kind of distractor, without repetition per person.
+      sentence: [B, k + 1, d] index within the kind.
+      order: [B, k + (k + 1) d] order of the sentences; the facts stay in order.
+      uuid: [B, 16] bytes.
     """
     k = paths.clause.shape[1]
     path = rng.choice(len(paths.weight), BLOCK, p=paths.weight / paths.weight.sum())
@@ -51,30 +49,20 @@ def sample_batch(
     bits = rng.integers(0, 2, (BLOCK, len(members.head)))
     head = members.head[people]
     gender = np.take_along_axis(bits, head, 1) ^ (head != people)
-    facts, answer = _relations(paths, path, gender)
-    allowed = _IN_2018[facts].all(axis=1) & _IN_2018[answer]
-    path, gender = path[allowed], gender[allowed]
+    relation = RELATION_OF[paths.clause[path], gender[:, 1:]]
+    answer = RELATION_OF[paths.answer[path], gender[:, -1]]
+    allowed = _IN_2018[relation].all(axis=1) & _IN_2018[answer]
 
-    b = len(path)
+    b = int(allowed.sum())
     kind = rng.random((b, k + 1, len(KINDS))).argsort(axis=2)[..., :distractors]
     order = rng.random((b, k + (k + 1) * distractors)).argsort(axis=1)
     order[order < k] = np.tile(np.arange(k), b)  # sort the facts among their random places
-    return Batch(
-        path=path,
-        gender=gender,
-        name=rng.random((b, len(PEOPLE))).argsort(axis=1)[:, : k + 1],
-        fact=rng.integers(0, len(FACTS), (b, k)),
-        kind=kind,
-        sentence=rng.integers(0, _NUM_SENTENCES[kind]),
-        order=order,
-        uuid=np.frombuffer(rng.bytes(16 * b), np.uint8).reshape(b, 16),
-    )
-
-
-def _relations(paths: Paths, path: np.ndarray, gender: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The relations of the facts [B, k] and of the answer [B]."""
-    facts = RELATION_OF[paths.clause[path], gender[:, 1:]]
-    return facts, RELATION_OF[paths.answer[path], gender[:, -1]]
+    name = rng.random((b, len(PEOPLE))).argsort(axis=1)[:, : k + 1]
+    template = rng.integers(0, len(FACTS), (b, k))
+    sentence = rng.integers(0, _NUM_SENTENCES[kind])
+    uuid = np.frombuffer(rng.bytes(16 * b), np.uint8).reshape(b, 16)
+    of_story = (array[allowed] for array in (path, gender, relation, answer))
+    return (*of_story, name, template, kind, sentence, order, uuid)
 
 
 def story_rows(
@@ -82,18 +70,16 @@ def story_rows(
 ) -> Iterator[tuple[str, ...]]:
     """Yields an endless sequence of rows in the published columns; see `sample_batch`."""
     k = paths.clause.shape[1]
-    edges = [(i, i + 1) for i in range(k)]
     index = 0
     while True:
         batch = sample_batch(members, paths, distractors, rng)
-        facts, answers = _relations(paths, batch.path, batch.gender)
-        for path, gender, name, fact, kind, sentence, order, uuid, relations, answer in zip(
-            *(column.tolist() for column in batch), facts.tolist(), answers.tolist(), strict=True
+        for path, gender, relations, answer, name, templates, kind, sentence, order, uuid in zip(
+            *(column.tolist() for column in batch), strict=True
         ):
             names = [PEOPLE[i] for i in name]
             stated = [
                 FACTS[t].format(x=names[i], r=RELATIONS[relations[i]], y=names[i + 1])
-                for i, t in enumerate(fact)
+                for i, t in enumerate(templates)
             ]
             sentences = stated + [
                 _SENTENCES[a][s].format(names[i])
@@ -108,7 +94,7 @@ def story_rows(
                 stated_target=[FACTS[0].format(x=names[0], r=RELATIONS[answer], y=names[-1])],
                 names=names,
                 genders=gender,
-                edges=edges,
+                edges=[(i, i + 1) for i in range(k)],
                 relations=relations,
                 query=(0, k),
                 target=answer,

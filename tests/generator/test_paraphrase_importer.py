@@ -101,7 +101,7 @@ def test_templates_of_a_story_reproduce_its_text(seed):
 
 def test_pieces_name_exactly_the_people_of_their_facts():
     (story, _), *_ = random_stories(1)
-    for piece in candidate_pieces(story).pieces:
+    for piece in candidate_pieces(story)[0]:
         facts = piece.last - piece.first
         assert len(piece.template.clause[1]) == facts
         assert all(f"{{{i}}}" in piece.template.text for i in range(facts + 1))
@@ -119,7 +119,7 @@ def test_paraphrases_that_do_not_recur_are_discarded():
 
 def test_pieces_do_not_repeat_people():
     story = Story("[Ann] hit [Bob]. [Bob] hit [Ann].", ("Ann", "Bob", "Ann"), MAN, (WIFE, WIFE))
-    assert {piece.last - piece.first for piece in candidate_pieces(story).pieces} == {1}
+    assert {piece.last - piece.first for piece in candidate_pieces(story)[0]} == {1}
 
 
 def test_command_writes_a_bank_that_can_be_read(tmp_path, capsys):

@@ -173,7 +173,7 @@ def test_a_folder_of_other_settings_is_not_changed(data):
         ("--min-child 5", "--max-child 4: expected 5 or more"),
         ("--p-marry 2", "expected 0 to 1"),
         ("--hold-out rules", "clauses,paraphrases"),
-        ("--workers 0", "at least 1"),
+        ("--workers 0", "--workers 0: expected 1 or more"),
         ("--language klingon", "paraphrase, synthetic"),
         ("--bank absent.json", "absent.json: cannot be read"),
         ("--seed -1", "--seed -1: expected 0 to"),
