@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields
+from itertools import product
 from pathlib import Path
 
 import jax
@@ -84,22 +85,17 @@ def test_a_perfect_extraction_has_precision_and_recall_1(small) -> None:
     for row in rows:
         assert row["precision"] in (1, None) and row["recall"] in (1, None)
         assert row["wrong"] == row["missing"] == row["follow"] == 0
-    lengths = [row for row in rows if row["group"].startswith("k")]
-    relations = [row for row in rows if row["group"] in RELATION_ID]
-    assert len(lengths) == 4 and len(relations) == NUM_RELATIONS
-    for part in (lengths, relations):
-        for name in ("stated", "extracted", "right"):
-            assert sum(row[name] for row in part) == whole[name]
+    lengths, relations = rows[1:5], rows[5:]
+    assert {row["group"] for row in relations} == set(RELATION_ID)
+    for part, name in product((lengths, relations), ("stated", "extracted", "right")):
+        assert sum(row[name] for row in part) == whole[name]
     assert sum(row["stories"] for row in lengths) == whole["stories"] == len(test)
 
 
 def test_each_kind_of_error_is_counted(small) -> None:
     test, found = small.test, perfect(small.test)
     before = precision_recall(found, test)[0]
-    verdict = judge_facts(test)
-    (story, *_) = [
-        s for s, v in enumerate(verdict) if all((v == kind).any() for kind in (FOLLOWS, WRONG))
-    ]
+    verdict, story = judge_facts(test), 0
     x, _, y = facts_of(test, story)[0]
     found.probability[story][x, y] = 0.5  # not above the threshold
     row = precision_recall(found, test)[0]
@@ -129,23 +125,16 @@ def test_facts_that_follow_are_the_closure_under_rules_and_inverses(small) -> No
         people = test.genders[test.node_start[story] : test.node_start[story + 1]]
         known = set(facts_of(test, story))
         assert all(verdict[story][x, y, r] in (RIGHT, UNJUDGED) for x, r, y in known)
-        while True:
-            new = set()
-            for x, r, z in known:
-                for z_again, s, y in known:
-                    head = COMPOSE[PREDICATE_OF[r], PREDICATE_OF[s]]
-                    if z == z_again and x != y and head >= 0:
-                        of_head = np.flatnonzero(head == PREDICATE_OF)
-                        new |= {(x, int(h), y) for h in of_head if GENDER_OF[h] == people[y]}
-                for back in range(NUM_RELATIONS):
-                    if (
-                        INVERSE[PREDICATE_OF[r]] == PREDICATE_OF[back]
-                        and GENDER_OF[back] == people[x]
-                    ):
-                        new.add((z, back, x))
-            if new <= known:
-                break
-            known |= new
+        before = set()
+        while known != before:
+            before = set(known)
+            derived = {(z, INVERSE[PREDICATE_OF[r]], x) for x, r, z in before}
+            for (x, r, z), (other_z, s, y) in product(before, repeat=2):
+                if z == other_z and x != y:
+                    derived.add((x, COMPOSE[PREDICATE_OF[r], PREDICATE_OF[s]], y))
+            for x, predicate, y in derived:
+                fits = (predicate == PREDICATE_OF) & (people[y] == GENDER_OF)
+                known |= {(x, int(r), y) for r in np.flatnonzero(fits)}
         found = {tuple(map(int, f)) for f in np.argwhere(verdict[story] <= FOLLOWS)}
         pair = set(test.query[story].tolist())
         assert found == {(x, y, r) for x, r, y in known if {x, y} != pair}
@@ -217,11 +206,6 @@ def test_the_file_holds_what_the_first_replica_extracts(few, trained, tmp_path: 
     assert (tmp_path / FILE).stat().st_size < 100_000
     with pytest.raises(InputError, match="written for other stories"):
         read_extracted(tmp_path, few.test.select(np.arange(19)))
-    whole = (tmp_path / FILE).read_bytes()
-    for damaged in (b"PK", whole[: len(whole) // 2], b""):
-        (tmp_path / FILE).write_bytes(damaged)
-        with pytest.raises(InputError, match="damaged"):
-            read_extracted(tmp_path, few.test)
     np.savez_compressed(tmp_path / FILE, relation=np.zeros(10_000_000, np.uint8))
     with pytest.raises(InputError, match="damaged"):
         read_extracted(tmp_path, few.test)

@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 
@@ -12,8 +11,6 @@ import pytest
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import tasks
-from clutrr_jax.evaluation.metrics import score
-from clutrr_jax.evaluation.predictions import Predictions
 from clutrr_jax.models import MODELS
 from experiments import diagnosis
 from experiments.grid import definition, report
@@ -99,24 +96,20 @@ def test_writing_resumes(folder: Path) -> None:
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_table_holds_the_accuracy_of_every_cell(cells, folder, tmp_path: Path) -> None:
+def test_table_holds_the_accuracy_of_every_cell(cells, tmp_path: Path) -> None:
     """Each model is right on another number of stories in each cell; each story is in one cell."""
     config, runs = cells
-    data = load(folder).test
-    found = dict(tasks(data))
     offsets = {}
     for run in runs:
         rows = []
         for offset, variant in enumerate(["", *MODELS[run.model].variants]):
-            predicted = (data.target + 1) % len(RELATIONS)
-            for i, key in enumerate(KEYS):
-                for test in diagnosis.tests(*key):
-                    correct = found[test][: (i + offset) % (ROWS + 1)]
-                    predicted[correct] = data.target[correct]
-            predictions = Predictions(predicted[None], predicted[None], np.ones((1, len(data))))
             name = f"{run.model}: {variant}" if variant else run.model
             offsets[name] = offset
-            rows += [asdict(row) for row in score({name: predictions}, data)]
+            rows += [
+                {"model": name, "task": test, "count": ROWS, "ceiling": 1.0,
+                 "correct": [(i + offset) % (ROWS + 1)]}
+                for i, key in enumerate(KEYS) for test in diagnosis.tests(*key)
+            ]  # fmt: skip
         results = {"rows": rows, "device": "a device", "wall_seconds": 1.0}
         (tmp_path / run.name).mkdir(parents=True)
         (tmp_path / run.name / "results.json").write_text(json.dumps(results))
@@ -133,7 +126,7 @@ def test_table_holds_the_accuracy_of_every_cell(cells, folder, tmp_path: Path) -
             if cell:
                 stories += cell["stories"]
                 assert cell["mean"] * ROWS == pytest.approx((i + offset) % (ROWS + 1))
-        assert stories == len(data)
+        assert stories == ROWS * sum(len(lengths) for _, lengths in diagnosis.KINDS.values())
     assert table[0] == ["tests", "model", *(f"k = {k}" for k in range(2, 11))]
     lines = {(line[0], line[1]): line[2:] for line in table[1:]}
     assert lines["seen clauses, new words", "mac"][2:] == [""] * 7
