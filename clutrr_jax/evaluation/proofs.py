@@ -3,7 +3,7 @@ it extracted."""
 
 import numpy as np
 
-from clutrr_jax.data.records import UNSTATED, Records
+from clutrr_jax.data.records import Records
 from generator.kinship import NUM_PREDICATES, PREDICATE_OF, RULE_TABLE
 from generator.prover import Fact, Proof, RuleHeads, Step, prove, rule_heads
 
@@ -12,23 +12,21 @@ _CERTAIN[tuple(RULE_TABLE.T)] = 1
 _GIVEN = rule_heads(_CERTAIN)  # the 16 rules over predicates
 
 
+def facts_of(records: Records, story: int) -> list[Fact]:
+    """The facts of a story over predicates, -1 where the relation is not stated."""
+    edges = slice(records.edge_start[story], records.edge_start[story + 1])
+    predicates = np.append(PREDICATE_OF, -1)[records.relations[edges]]
+    facts = np.stack([records.senders[edges], predicates, records.receivers[edges]], axis=1)
+    return [Fact(*fact) for fact in facts.tolist()]
+
+
 def prove_label(records: Records, story: int) -> list[Step] | None:
     """A shortest proof of the label of a story by the 16 rules, over predicates.
 
     People are indexed within the story. The proof has no steps if the label is stated, and is None
     if it does not follow.
     """
-    edges = slice(records.edge_start[story], records.edge_start[story + 1])
-    stated = {
-        Fact(x, int(PREDICATE_OF[relation]), y): 1.0
-        for x, y, relation in zip(
-            records.senders[edges].tolist(),
-            records.receivers[edges].tolist(),
-            records.relations[edges].tolist(),
-            strict=True,
-        )
-        if relation != UNSTATED
-    }
+    stated = {fact: 1.0 for fact in facts_of(records, story) if fact.relation >= 0}
     x, y = records.query[story].tolist()
     proof = prove(stated, _GIVEN, Fact(x, int(PREDICATE_OF[records.target[story]]), y))
     return None if proof is None else proof.steps

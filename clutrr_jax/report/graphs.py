@@ -8,8 +8,8 @@ import numpy as np
 
 from clutrr_jax.data.records import Records
 from clutrr_jax.evaluation.extraction import RIGHT, THRESHOLD, Extraction
-from clutrr_jax.evaluation.proofs import prove_extracted, prove_label
-from generator.kinship import PREDICATE_OF, RELATION_OF
+from clutrr_jax.evaluation.proofs import facts_of, prove_extracted, prove_label
+from generator.kinship import RELATION_OF
 from generator.prover import Fact, Proof, Step, rule_heads
 
 # Kinds of facts on the page: the verdicts of `clutrr_jax.evaluation.extraction`, in their order,
@@ -26,14 +26,10 @@ def label_proof(test: Records, story: int) -> list[list[int]] | None:
     steps = prove_label(test, story)
     if steps is None:
         return None
-    edges = slice(test.edge_start[story], test.edge_start[story + 1])
-    predicates = np.append(PREDICATE_OF, -1)[test.relations[edges]]  # -1: relation not stated
-    triples = np.stack([test.senders[edges], predicates, test.receivers[edges]], axis=1)
-    encoded = encode_steps([Fact(*triple) for triple in triples.tolist()], steps)
     genders = test.genders[test.node_start[story] :]
     return [
         [x, int(RELATION_OF[predicate, genders[y]]), y, *premises]
-        for x, predicate, y, *premises in encoded
+        for x, predicate, y, *premises in encode_steps(facts_of(test, story), steps)
     ]
 
 

@@ -72,15 +72,7 @@ def collect(
     device: str,
     versions: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Returns the results of a run as a JSON object.
-
-    Args:
-      outputs: outputs of each model, by name.
-      config: settings of the run as a plain dictionary.
-      data: the data set of the run.
-      device: description of the hardware used for training.
-      versions: package versions used for training; the installed ones by default.
-    """
+    """Returns the results of a run as a JSON object; the arguments are those of `write_report`."""
     predictions = {name: p for output in outputs.values() for name, p in output.predictions.items()}
     predictions |= baselines(data.train, data.test)
     return {

@@ -21,7 +21,7 @@ def write_report(
     device: str,
     versions: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Writes all files of the report and returns the results.
+    """Writes all files of the report and returns the results, see `collect`.
 
     Args:
       models: names of the trained models; each has its own folder below `folder`.
@@ -30,7 +30,6 @@ def write_report(
       folder: folder of the run.
       device: description of the hardware used for training.
       versions: package versions used for training; the installed ones by default.
-
     Raises:
       InputError: an output of a model is missing, damaged or for other stories.
     """
