@@ -157,16 +157,6 @@ def test_a_run_without_a_trained_prover_is_refused(tmp_path: Path) -> None:
         read_learned(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "values",
-    [{"train": 5}, {"seed": float("inf")}, {"max_levels": 10**9}, {"max_child": 10**9},
-     {"p_marry": float("nan")}, {"train_rows": "9" * 5000}, {"nothing": 1}, {"seed": None}],
-)  # fmt: skip
-def test_unusable_settings_are_refused(values: dict) -> None:
-    with pytest.raises(InputError):
-        Config.from_json(values)
-
-
 # Archives and folders.
 
 

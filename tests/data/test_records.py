@@ -17,7 +17,7 @@ from clutrr_jax.data.records import UNSTATED, by_people, concatenate, parse, tas
 from clutrr_jax.data.story_ids import story_ids
 from generator.errors import InputError
 from generator.kinship import RELATION_ID
-from tests.generator.test_columns import ROW, table
+from tests.generator.test_columns import ROW
 
 
 def records_of(*changes: dict[str, str]):
@@ -92,14 +92,6 @@ def test_all_formats_of_a_data_set_are_equivalent(small_folder: Path, tmp_path: 
         ]
         np.testing.assert_array_equal(other.train.target, folder.train.target)
         np.testing.assert_array_equal(other.train.relations, folder.train.relations)
-
-
-def test_the_column_task_split_divides_a_single_file(tmp_path: Path) -> None:
-    changes = [{}, {"task_split": "test"}, {"task_split": "dev"}]
-    (tmp_path / "all.csv").write_bytes(table(*changes))
-    data = load(tmp_path / "all.csv")
-    assert data.train is not None and data.test is not None
-    assert (len(data.train), len(data.test)) == (2, 1)
 
 
 @given(rows=st.lists(st.integers(0, 119), min_size=1, max_size=30))

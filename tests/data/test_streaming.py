@@ -239,13 +239,6 @@ def test_a_killed_process_is_one_line(data) -> None:
                 stories_of(epoch)
 
 
-def test_the_process_ends_with_its_connection(data) -> None:
-    with closing(resample("graph", data)) as stories_of:
-        stories_of(1)
-        stories_of._connection.close()
-        assert stories_of._process.wait(timeout=60) == 0
-
-
 def test_impossible_settings_are_one_line(data) -> None:
     config = replace(CONFIG, train=parse_tasks("1.25"), train_rows=160, max_levels=2)
     with (

@@ -81,12 +81,6 @@ def test_several_different_relations_are_not_mapped(one, other) -> None:
     assert to_relation(text) == (one if one == other else None)
 
 
-@given(st.text())
-def test_mapping_is_idempotent(text) -> None:
-    relation = to_relation(text)
-    assert relation is None or to_relation(RELATIONS[relation]) == relation
-
-
 @given(st.text(string.ascii_lowercase, max_size=3), relations)
 def test_a_relation_within_a_word_is_ignored(letters, relation) -> None:
     name = RELATIONS[relation]
