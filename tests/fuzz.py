@@ -8,15 +8,11 @@ import os
 import random
 import resource
 import signal
-import struct
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from generator.errors import InputError
 
@@ -30,28 +26,21 @@ _LONG = (
     ",".join(f"N{i}:male" for i in range(400)), str([(0, 1)] * 3000), '"' * 3001, "{0}" * 3000,
 )  # fmt: skip
 _SHORT = (
-    "", " ", "0", "-1", "1.0", "1e999", "nan", "null", "True", "9" * 19, "[]", "{}", "()",
-    '{"a": [1, {"b": null}]}', "'", '"', "\\", "\x00", "\ufeff", "\ud800", "\u0661", "\U0001f600",
-    "\x1b[31m", "\n", "\r", "\x85", ",", "%s%n", "{0}", "../../x", "son", "neice", "boss", "21",
-    "22", "(0, 0)", "(0, 99)", "(999999, 999999)", "[(0, 1)]", "[(1, 0), (0, 1)]", "['son']",
-    "['boss']", "[('a', 'b')]", "Ann:female", "Ann:male,Ann:male", ":male", "task_1.0", "task_9.99",
-    "1.2", "1.2/1", "male:son", "train", "test", "('Ann', 'Bob')", "__import__('os')",
+    "", " ", "0", "-1", "1.0", "1e999", "nan", "null", "True", "9" * 19, "[]", "{}", "()", "'", '"',
+    "\\", "\x00", "\ufeff", "\ud800", "\u0661", "\U0001f600", "\x1b[31m", "\n", "\r", "\x85",
+    ",", "%s%n", "{0}", "../../x", "son", "neice", "boss", "21", "22", "(0, 0)", "(0, 99)",
+    "[(0, 1)]", "[(1, 0), (0, 1)]", "['son']", "['boss']", "[('a', 'b')]", "Ann:female",
+    "Ann:male,Ann:male", ":male", "task_1.0", "task_9.99", "1.2", "1.2/1", "male:son", "train",
+    "test", "('Ann', 'Bob')", "__import__('os')",
 )  # fmt: skip
-_NUMBERS = (
-    0, 1, -1, 22, 2**31, 2**53, 2**64, 10**40, 0.5, 1e308, float("nan"), float("inf"), True, None,
+_OTHER = (
+    0, 1, -1, 22, 2**31, 2**64, 10**40, 0.5, 1e308, float("nan"), float("inf"), True, None,
+    [], {}, [[]], {"": 0}, [None], {"a": {"a": []}}, [1, "a"], json.loads("[" * 400 + "]" * 400),
 )  # fmt: skip
-_DEEP: Any = []
-for _ in range(400):
-    _DEEP = [_DEEP]
 
 
 def any_text(rng: random.Random) -> str:
     return rng.choice(_LONG if rng.random() < 0.04 else _SHORT)
-
-
-def any_json(rng: random.Random) -> Any:
-    other = ([], {}, [[]], {"": 0}, [None], {"a": {"a": []}}, [1, "a"], _DEEP)
-    return rng.choice((rng.choice(_NUMBERS), any_text(rng), copy.deepcopy(rng.choice(other))))
 
 
 def edited(rng: random.Random, text: str) -> str:
@@ -69,12 +58,10 @@ def edited(rng: random.Random, text: str) -> str:
 
 def damaged_json(rng: random.Random, value: Any) -> Any:
     """Drops, renames, duplicates, edits or replaces parts of a JSON value, in 4 of 5 cases."""
-    value = copy.deepcopy(value)
+    value = [copy.deepcopy(value)]
     for _ in range(rng.choice((0, 1, 1, 2, 4))):
-        part, key = _container_and_key(rng, value)
-        if key is None:
-            return any_json(rng)
-        change = rng.randrange(5)
+        part, key = rng.choice([*_places(value)])
+        change = 4 if part is value else rng.randrange(5)
         if change == 0:
             del part[key]
         elif change == 1 and isinstance(part, dict):
@@ -84,31 +71,23 @@ def damaged_json(rng: random.Random, value: Any) -> Any:
         elif change == 3 and isinstance(part[key], str):
             part[key] = edited(rng, part[key])
         else:
-            part[key] = any_json(rng)
-    return value
+            part[key] = copy.deepcopy(rng.choice((any_text(rng), rng.choice(_OTHER))))
+    return value[0]
 
 
-def _container_and_key(rng: random.Random, value: Any) -> tuple[Any, Any]:
-    """A random container within a JSON value with one of its keys, or None if it is empty."""
-    while True:
-        keys = list(value) if isinstance(value, dict) else range(len(value))
-        if not keys:
-            return value, None
-        key = rng.choice(keys)
-        if not (isinstance(value[key], dict | list) and value[key] and rng.random() < 0.8):
-            return value, key
-        value = value[key]
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """All elements of the containers in a JSON value, as container and key."""
+    for key in list(value) if isinstance(value, dict) else range(len(value)):
+        yield value, key
+        if isinstance(value[key], dict | list):
+            yield from _places(value[key])
 
 
 def damaged_rows(rng: random.Random, rows: Rows) -> Rows:
     """Drops, duplicates, edits or replaces rows and cells of a table."""
     value = damaged_json(rng, rows)
     lists = [row for row in value if isinstance(row, list)] if isinstance(value, list) else []
-    return [[_utf8(cell) for cell in row] for row in lists]
-
-
-def _utf8(cell: Any) -> str:
-    return str(cell).encode(errors="replace").decode()
+    return [[str(cell).encode(errors="replace").decode() for cell in row] for row in lists]
 
 
 def damaged_bytes(rng: random.Random, content: bytes) -> bytes:
@@ -130,37 +109,6 @@ def csv_bytes(rows: Rows) -> bytes:
 
 def json_bytes(value: Any) -> bytes:
     return json.dumps(value).encode()
-
-
-def parquet_bytes(rng: random.Random, rows: Rows) -> bytes:
-    """A table with random encodings; missing cells are null."""
-    header, *cells = rows
-    columns = [
-        pa.array([row[c] if c < len(row) else None for row in cells], pa.string())
-        for c in range(len(header))
-    ]
-    other = pa.array(rng.choice(([0] * len(cells), [[0]] * len(cells), [b"\xff"] * len(cells))))
-    columns = [rng.choice((column, column.dictionary_encode())) for column in columns]
-    if columns and rng.random() < 0.2:
-        columns[rng.randrange(len(columns))] = other
-    sink = io.BytesIO()
-    pq.write_table(pa.Table.from_arrays(columns, header), sink,
-                   compression=rng.choice(("none", "snappy", "gzip", "zstd")),
-                   data_page_version=rng.choice(("1.0", "2.0")))  # fmt: skip
-    return sink.getvalue()
-
-
-def zip_with_wrong_header(rng: random.Random, content: bytes) -> bytes:
-    """Replaces one field of one header: a size, a method, a flag or an offset."""
-    data = bytearray(content)
-    signature = rng.choice((b"PK\x03\x04", b"PK\x01\x02", b"PK\x01\x02", b"PK\x05\x06"))
-    places = [i for i in range(len(data)) if data.startswith(signature, i)]
-    if places:
-        at = rng.choice(places) + 2 * rng.randrange(2, 23)
-        field, limit = rng.choice((("<H", 2**16), ("<I", 2**32)))
-        number = rng.choice((0, 1, 8, 9, 99, limit - 1, limit // 2, rng.randrange(limit)))
-        data[at : at + struct.calcsize(field)] = struct.pack(field, number)
-    return bytes(data)
 
 
 _writable: Path | None = None  # the only folder that may be written to, while a reader is checked
