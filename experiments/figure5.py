@@ -38,14 +38,7 @@ def training(train: str, release: str = "") -> Training:
 def references() -> tuple[Reference, ...]:
     """Returns the published rows with accuracies by k, for each training."""
     return tuple(
-        Reference(
-            panel=train,
-            name=row.label,
-            by_x=row.by_k,
-            source=str(row.source),
-            series=row.model,
-            shown=row is PEOPLE or row in CTP,
-        )
+        Reference(train, row, shown=row is PEOPLE or row in CTP)
         for train, release in RELEASES.items()
         for row in (PEOPLE, *GRAPH_ROWS, *TEXT_ROWS)
         if row.by_k and (row is PEOPLE or row.data == release)

@@ -9,7 +9,7 @@ import fnmatch
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict, config_dict
@@ -22,6 +22,7 @@ from experiments.grid.claims import Claims
 from experiments.grid.measured import Key
 from experiments.grid.stories import write_stories
 from experiments.published.accuracy import Accuracy
+from experiments.published.systematic import Row
 from generator.config import Config, parse_tasks
 from generator.errors import InputError, at, one_of
 
@@ -61,24 +62,17 @@ class Average:
     published: Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(NamedTuple):
     """Published accuracies of other work, shown with the measured ones.
 
     Attributes:
       panel: the panel that it belongs to.
-      name: in tables and plots.
-      by_x: x -> accuracy.
-      source: where the accuracies were published.
-      series: the series of the same model, below which the table shows it; empty if there is none.
+      row: the accuracies by x. The table shows it below the series of the same model.
       shown: whether plots show it. On the page of the grid, the reader can change this.
     """
 
     panel: Any
-    name: str
-    by_x: Mapping[Any, Accuracy]
-    source: str
-    series: str = ""
+    row: Row
     shown: bool = False
 
 

@@ -43,10 +43,11 @@ def plot_grid(grid: Grid, rows: Rows, path: Path) -> None:
             _plot_published(axes, points, style)
         for reference in grid.references:
             if reference.panel == panel and reference.shown:
-                at = [i for i, x in enumerate(xs) if x in reference.by_x]
-                means = [reference.by_x[x].mean for x in xs if x in reference.by_x]
-                color = "black" if "people" in reference.name else "grey"
-                axes.plot(at, means, ":", lw=1, color=color, label=reference.name)
+                by_x, label = reference.row.by_k, reference.row.label
+                at = [i for i, x in enumerate(xs) if x in by_x]
+                means = [by_x[x].mean for x in xs if x in by_x]
+                color = "black" if "people" in label else "grey"
+                axes.plot(at, means, ":", lw=1, color=color, label=label)
         axes.set_xticks(range(len(xs)), [str(x) for x in xs], rotation=0 if is_curve else 30)
         axes.set(xlim=(-0.5, len(xs) - 0.5), ylim=(0, 1.03), xlabel=grid.column_names[1])
         axes.set_title(f"{grid.column_names[0]}: {panel}")

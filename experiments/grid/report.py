@@ -159,15 +159,15 @@ def _figure_lines(grid: Grid, rows: Rows) -> list[list[str]]:
     lines = [[panel_name, series_name, *(f"{x_name} = {x}" for x in xs)]]
     for panel in panels:
         of_panel: list[list[str]] = []
-        references = [reference for reference in grid.references if reference.panel == panel]
-        for name in (*series, ""):  # "": references to models that are no series of the table
+        published = [r.row for r in grid.references if r.panel == panel]
+        for name in (*series, ""):  # "": published rows of models that are no series
             if name:
                 of_panel.append([name, *(_accuracy(rows[panel, x, name]["measured"]) for x in xs)])
-            for reference in references:
-                if name == (reference.series if reference.series in series else ""):
-                    cells = (reference.by_x.get(x) for x in xs)
+            for row in published:
+                if name == (row.model if row.model in series else ""):
+                    cells = (row.by_k.get(x) for x in xs)
                     texts = [_accuracy(cell._asdict()) if cell else "" for cell in cells]
-                    of_panel.append([reference.name, *texts])
+                    of_panel.append([row.label, *texts])
         tests = [_ceiling_and_stories([rows[panel, x, name] for name in series]) for x in xs]
         of_panel += [["ceiling", *(c for c, _ in tests)], ["stories", *(n for _, n in tests)]]
         lines += [[str(panel), *line] for line in of_panel]
@@ -242,10 +242,9 @@ def legend(grid: Grid) -> str:
 
 def sources(grid: Grid) -> list[str]:
     """Returns one line per source of the references: their names, and the source."""
-    names: defaultdict[str, list[str]] = defaultdict(list)
+    names: defaultdict[str, dict[str, None]] = defaultdict(dict)  # dictionaries as ordered sets
     for reference in grid.references:
-        if reference.name not in names[reference.source]:
-            names[reference.source].append(reference.name)
+        names[str(reference.row.source)][reference.row.label] = None
     return [f"{'; '.join(found)}: {source}" for source, found in names.items()]
 
 
@@ -277,9 +276,15 @@ def page_content(config: Any, results: dict[str, Any], table: list[list[str]]) -
         "mark": MARK,
         "columns": grid.column_names,
         "references": [
-            {name: value for name, value in vars(reference).items() if name != "by_x"}
-            | {"values": {x: cell._asdict() for x, cell in reference.by_x.items()}}
-            for reference in grid.references
+            {
+                "panel": panel,
+                "name": row.label,
+                "series": row.model,
+                "shown": shown,
+                "source": str(row.source),
+                "values": {x: cell._asdict() for x, cell in row.by_k.items()},
+            }
+            for panel, row, shown in grid.references
         ],
         "sources": sources(grid),
         "table": table,

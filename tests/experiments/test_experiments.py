@@ -11,6 +11,7 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.training.settings import train_settings
 from experiments.grid import definition, report
 from experiments.grid.definition import MODEL, Average, Grid, Reference, Training
+from experiments.published.systematic import PEOPLE
 from generator.config import Config, parse_tasks
 from generator.errors import InputError
 from generator.paraphrases.bank import bank
@@ -138,7 +139,7 @@ def test_wrong_setting_is_an_error(name: str, changes: dict, expected: str) -> N
         ({"trainings": [Training("a", {}, {("a", MODEL): ()})]}, "form of key"),
         ({"trainings": [Training("a", {}, {("a", 2, "gat"): ()})]}, "form of key"),
         ({"averages": {("mean", 2): Average((("a", 9),), {})}}, "in averages: ('a', 9)"),
-        ({"references": [Reference("b", "name", {}, "source")]}, "panel in references: b"),
+        ({"references": [Reference("b", PEOPLE)]}, "panel in references: b"),
         ({"trainings": [Training("a", {}, {("a", 2, MODEL): ("2.2",)})]}, "test in a: 2.2"),
         ({"generate": {"test": "1.3"}}, "unknown test in a: 1.2"),
     ],

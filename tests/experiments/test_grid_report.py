@@ -3,7 +3,6 @@
 import json
 import shutil
 from importlib import import_module
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +10,15 @@ import pytest
 
 from experiments.figure5 import RELEASES
 from experiments.grid import definition, report
-from experiments.grid.definition import Grid, Reference
 from experiments.grid.measured import intervals_disjoint, measure
 from experiments.published.accuracy import Accuracy
-from experiments.published.systematic import GRAPH_ROWS, TEXT_ROWS
+from experiments.published.systematic import GRAPH_ROWS, PEOPLE, TEXT_ROWS
 from generator.config import Config
 from generator.write import write_dataset
 from tests.command_line import Done, error_of, launch
 from tests.experiments.test_claims import cell, table_of
 from tests.experiments.test_experiments import CONFIGS, with_scale
 
-FIGURE_5 = CONFIGS["figure5"].grid
 # Printed averages that are not the mean of their column.
 WRONG_AVERAGES = {("table 2", "mac"), ("table 2", "bert"), ("table 4", "bert")}
 
@@ -73,59 +70,26 @@ def test_average_needs_all_of_its_cells() -> None:
     assert rows["table 3", "gat"]["measured"] and rows["table 2", "rn"]["measured"]
 
 
-def test_published_rows_stand_below_the_measured_rows_of_their_models() -> None:
-    grid = Grid(
-        column_names=("train k", "k", "model"), trainings=FIGURE_5.trainings, models=(), laptop={},
-        references=tuple(
-            Reference(panel, name, {2: Accuracy(0.5, None)}, source, series)
-            for panel, name, source, series in (
-                ("2,3", "CTP", "paper A", ""),
-                ("2,3", "gat, published", "paper B", "gat"),
-                ("2,3", "gcn, published", "paper B", "gcn"),  # not run
-                ("2,3,4", "epignn, published", "paper B", "epignn"),
-            )
-        ),
-    )  # fmt: skip
-    panels, models = ("2,3", "2,3,4"), ("epignn", "gat")
-    rows = {
-        key: {"measured": cell(0.9)._asdict()} for key in product(panels, (2, 3), models)
-    }  # fmt: skip
-    table = report.table_lines(grid, rows)
-    ours, published = [".90 ±.00", ".90 ±.00"], [".50", ""]
-    ends = [["ceiling", "1.00", "1.00"], ["stories", "200", "200"]]
-    left = [
-        ["epignn", *ours], ["gat", *ours], ["gat, published", *published], ["CTP", *published],
-        ["gcn, published", *published], *ends,
-    ]  # fmt: skip
-    right = [["epignn", *ours], ["epignn, published", *published], ["gat", *ours], *ends]
-    assert table == [
-        ["train k", "model", "k = 2", "k = 3"],
-        *(["2,3", *line] for line in left),
-        *(["2,3,4", *line] for line in right),
-    ]
-    assert report.sources(grid) == [
-        "CTP: paper A",
-        "gat, published; gcn, published; epignn, published: paper B",
-    ]
-
-
-def test_figure5_shows_every_published_row_of_a_graph_model(tmp_path: Path) -> None:
+def test_figure5_shows_published_rows_below_their_models(tmp_path: Path) -> None:
     config = with_scale("figure5", "laptop", models="gat,edge_lstm")
     references = config.grid.references
-    for row in GRAPH_ROWS:
-        assert [r.by_x for r in references if (r.name, RELEASES[r.panel]) == (row.label, row.data)]
-    shown = {(r.panel, r.name) for r in references if r.shown}
-    assert shown == {(train, n) for train in RELEASES for n in ("CTP", "people, limited time")}
+    assert {r.row.label for r in references if r.shown} == {"CTP", "people, limited time"}
     _, table = report.write(config, definition.cells(config), tmp_path)
-    right = [line[1] for line in table if line[0] == "2,3,4"]
-    assert right[:4] == ["gat", "gat, published (NCRL)", "edge_lstm", "edge_lstm, published (NCRL)"]
-    assert right[-2:] == ["ceiling", "stories"] and right.count("gat, published (NCRL)") == 1
-    text = (tmp_path / "results.md").read_text()
-    page = (tmp_path / "report.html").read_text()
+    for train, release in RELEASES.items():
+        rows = [r for r in (*GRAPH_ROWS, *TEXT_ROWS) if r.data == release and r.by_k]
+        own, others = [], [PEOPLE, *(row for row in rows if row.model not in ("gat", "edge_lstm"))]
+        for model in ("gat", "edge_lstm"):
+            own += [model, *(row.label for row in rows if row.model == model)]
+        lines = {line[1]: line[2:] for line in table if line[0] == train}
+        assert list(lines) == [*own, *dict.fromkeys(r.label for r in others), "ceiling", "stories"]
+        assert lines["people, limited time"] == [".85", ".77", ".48", ".42", ".41", "", "", "", ""]
+    text, page = ((tmp_path / name).read_text() for name in ("results.md", "report.html"))
     for row in TEXT_ROWS:
         assert row.name in text and row.name in page
+    assert "- people, limited time: Sinha et al. 2019" in text
     for reference in references:
-        assert reference.source in text and json.dumps(reference.source)[1:-1] in page
+        source = str(reference.row.source)
+        assert source in text and json.dumps(source)[1:-1] in page
 
 
 # Through launch.py

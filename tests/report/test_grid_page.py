@@ -147,9 +147,9 @@ def test_references_can_be_switched_on_and_have_sources(open_page, tmp_path: Pat
         for button in find(page, "#references-legend button")
     }
     references = figure5.references()
-    assert pressed == {reference.name: reference.shown for reference in references}
+    assert pressed == {reference.row.label: reference.shown for reference in references}
     assert [button.text for button in find(page, "#legend button")] == ["gat", "gcn", "ceiling"]
-    assert len(find(page, "#charts .hollow")) == sum(len(r.by_x) for r in references if r.shown)
+    assert len(find(page, "#charts .hollow")) == sum(len(r.row.by_k) for r in references if r.shown)
 
     def click(name: str) -> None:
         page.find_element(By.XPATH, f"//div[@id='references-legend']/button[.='{name}']").click()
