@@ -28,13 +28,8 @@ class Attention(NamedTuple):
 
 
 def attention_weights(model: Any, kind: InputKind, stories: StoryArrays) -> np.ndarray:
-    """Attention weights over all facts [E] or tokens [M] of the stories, in their flat order.
-
-    Args:
-      model: in evaluation mode, with the method `attention`.
-      kind: of the batches that the model reads.
-      stories: stories to read.
-    """
+    """Attention weights of a model in evaluation mode over all facts [E] or tokens [M] of the
+    stories, in their flat order."""
     graphs = kind in GRAPHS
     start = np.asarray(stories.edge_start if graphs else stories.token_start)
     size = np.asarray(stories.n_edge if graphs else stories.n_token)
@@ -59,8 +54,7 @@ def read_arrays(
     """Reads named arrays from an `.npz` file.
 
     Args:
-      path: the file.
-      names: the arrays to read.
+      path, names: the file, and the arrays to read.
       max_bytes: upper bound on the size of all arrays together.
       expected: what the file should hold, for the error message.
     Raises:

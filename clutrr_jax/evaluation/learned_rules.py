@@ -70,11 +70,7 @@ def read_learned(run: Path, model: str = "prover") -> np.ndarray:
 
 
 def describe(learned: np.ndarray) -> str:
-    """Probabilities of the 16 rules, then all other learned rules, as text.
-
-    Args:
-      learned: [replicas, Q, Q, Q], see `read_learned`.
-    """
+    """Describes [replicas, Q, Q, Q] from `read_learned`: the 16 rules, then other learned ones."""
     chance = learned.mean(axis=0)
     is_gendered = len(chance) == NUM_RELATIONS
     given, names = (given_rules(), RELATIONS) if is_gendered else (RULE_TABLE, PREDICATES)
@@ -89,14 +85,13 @@ def describe(learned: np.ndarray) -> str:
         if is_gendered:
             text = f"{sum(c > THRESHOLD for c in chances):3} of {len(chances)}  {text}"
         lines.append(f"{np.mean(chances):6.2f}  {text}")
-    others = chance.copy()
-    others[tuple(given.T)] = 0
-    found = np.argwhere(others > THRESHOLD)
+    chance[tuple(given.T)] = 0
+    others = sorted(np.argwhere(chance > THRESHOLD).tolist(), key=lambda rule: -chance[tuple(rule)])
     pairs = len(chance) ** 2 - len(given)
-    lines += ["", f"Other rules: {len(found)}, for {pairs} pairs without a given rule"]
-    for rule in sorted(found.tolist(), key=lambda rule: -others[tuple(rule)]):
+    lines += ["", f"Other rules: {len(others)}, for {pairs} pairs without a given rule"]
+    for rule in others:
         text = "{}, {} -> {}".format(*(names[r] for r in rule))
-        lines.append(f"{others[tuple(rule)]:6.2f}  {text}")
+        lines.append(f"{chance[tuple(rule)]:6.2f}  {text}")
     return "\n".join(lines)
 
 

@@ -30,15 +30,10 @@ Output = Callable[[Any, Any], Any]  # of a model and a batch; arrays with a lead
 def map_batches(
     output: Output, model: Any, stories: StoryArrays, rows: Sequence[jax.Array], shapes: Any
 ) -> list[Any]:
-    """Applies a model to batches of stories.
+    """Applies `output` to a model and batches of stories.
 
     Args:
-      output: what to compute, from the model and a batch.
-      model: of the registry, or anything that `output` accepts.
-      stories: all stories.
       rows: for each shape the stories of its batches [C, B], -1 at padding.
-      shapes: shape of the batches.
-
     Returns:
       For each shape the outputs, arrays [C, B, ...].
     """

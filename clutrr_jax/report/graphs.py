@@ -41,9 +41,7 @@ def encode_steps(facts: Sequence[Fact], steps: Sequence[Step]) -> list[list[int]
       facts: facts of a story; of equal facts the first is used.
       steps: each step after those that prove its premises.
     """
-    index: dict[Fact, int] = {}
-    for i, fact in enumerate(facts):
-        index.setdefault(fact, i)
+    index = {fact: i for i, fact in reversed(list(enumerate(facts)))}
     encoded = []
     for i, (first, second, head) in enumerate(steps):
         encoded.append([*head, index[first], index[second]])
@@ -57,8 +55,7 @@ def extracted_graphs(
     """Returns the extracted facts of each story and the proof of the model's prediction.
 
     Args:
-      extraction: graphs extracted by the model.
-      test: the S test stories.
+      extraction, test: graphs extracted by the model from the test stories.
       order: indices of the stories in the order of the result, int[S].
       predicted: relation predicted for each story, int[S].
     Returns:

@@ -26,12 +26,7 @@ def line_style(index: int) -> dict[str, Any]:
 
 def plot_curve(results: dict[str, Any], path: Path) -> None:
     """Plots the accuracy of each model with a band of one standard error, the ceiling and the
-    majority label.
-
-    Args:
-      results: output of `clutrr_jax.report.results.collect` or an object with the same "rows",
-        "models" and "data".
-      path: the PNG file to write.
+    majority label as PNG, from "rows", "models" and "data" of `clutrr_jax.report.results.collect`.
     """
     from matplotlib.figure import Figure  # imported late: it takes a third of a second
 

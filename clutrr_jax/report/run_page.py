@@ -32,13 +32,7 @@ GENERATIONS = {
 
 
 def content(results: dict[str, Any], outputs: dict[str, Outputs], test: Records) -> dict[str, Any]:
-    """Returns everything that the scripts of the page show.
-
-    Args:
-      results: output of `clutrr_jax.report.results.collect`.
-      outputs: outputs of each model, by name.
-      test: the test stories.
-    """
+    """Returns everything that the scripts of the page show, given the `results` of `collect`."""
     order = np.concatenate([rows for _, rows in tasks(test)])
     over_words = any(o.attention and o.attention.over == "words" for o in outputs.values())
     columns = column_names(results["rows"])

@@ -67,13 +67,7 @@ def results_table(results: dict[str, Any]) -> list[list[str]]:
 
 
 def extraction_table(rows: list[dict[str, Any]]) -> list[list[str]]:
-    """Precision and recall of the facts that a model extracted.
-
-    Relations that are neither stated nor extracted are omitted.
-
-    Args:
-      rows: output of `clutrr_jax.evaluation.extraction.precision_recall`.
-    """
+    """The output of `precision_recall`, without relations that are neither stated nor extracted."""
     table = [list(COLUMNS)]
     for row in rows:
         if row["stated"] or row["extracted"]:

@@ -19,11 +19,6 @@ def plot_grid(grid: Grid, rows: Rows, path: Path) -> None:
 
     References that are not shown by default are left out. Averages over panels have a panel of
     filled curves.
-
-    Args:
-      grid: the definition of the grid.
-      rows: the rows and averages of the results by their keys.
-      path: of the PNG file.
     """
     from matplotlib.figure import Figure  # slow to import
 

@@ -292,12 +292,9 @@ def page_content(config: Any, results: dict[str, Any], table: list[list[str]]) -
 
 
 def write_counts(name: str, rows: Sequence[tuple[str, float, float]], workdir: Path) -> str:
-    """Writes `results.json` and `results.md` of a table without models. Returns it as text.
+    """Writes `results.json` and `results.md` of a table of (name, measured value, published value).
 
-    Args:
-      name: of the table.
-      rows: (name, measured value, published value).
-      workdir: folder of the two files.
+    Returns the table as text.
     """
     table = [["", "measured", "paper", "difference"]]
     table += [[label, _count(a), _count(b), _count(a - b)] for label, a, b in rows]
