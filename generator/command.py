@@ -35,20 +35,14 @@ def _parser() -> argparse.ArgumentParser:
         parse = PARSE.get(f.name, type(f.default))
         default = ",".join(map(str, f.default)) if isinstance(f.default, tuple) else f.default
         default = "no" if default is False else default
-        help_text = f"{f.metadata['help']} [{default}; {f.metadata['paper']}]"
-        option = f"--{f.name.replace('_', '-')}"
-        if isinstance(f.default, bool):
-            group.add_argument(option, action="store_true", help=help_text)
-            continue
+        metavar = {int: "N", float: "P", tuple: "LIST"}.get(type(f.default), "NAME")
+        kind = {"type": parse, "metavar": metavar, "default": f.default}
         group.add_argument(
-            option, type=parse, default=f.default, metavar=_metavar(f.default),
-            help=help_text.replace("%", "%%"),
-        )  # fmt: skip
+            f"--{f.name.replace('_', '-')}",
+            help=f"{f.metadata['help']} [{default}; {f.metadata['paper']}]".replace("%", "%%"),
+            **({"action": "store_true"} if isinstance(f.default, bool) else kind),
+        )
     return parser
-
-
-def _metavar(default: object) -> str:
-    return {int: "N", float: "P", tuple: "LIST"}.get(type(default), "NAME")
 
 
 def main(argv: list[str]) -> int:

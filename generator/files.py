@@ -118,11 +118,10 @@ def _member_rows(path: Path, member: zipfile.ZipInfo) -> Iterator[list[str]]:
 
 def _rows(name: str, file: BinaryIO, size: int) -> Iterator[list[str]]:
     if name.endswith(".parquet"):
-        yield from _parquet(name, file, _limit(size))
-    elif name.endswith(".gz"):
-        yield from _csv(name, gzip.GzipFile(fileobj=file), _limit(size))  # type: ignore[arg-type]
-    else:
-        yield from _csv(name, file, size)
+        return _parquet(name, file, _limit(size))
+    if name.endswith(".gz"):
+        return _csv(name, gzip.GzipFile(fileobj=file), _limit(size))  # type: ignore[arg-type]
+    return _csv(name, file, size)
 
 
 def _csv(name: str, file: BinaryIO, limit: int) -> Iterator[list[str]]:

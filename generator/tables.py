@@ -49,9 +49,7 @@ def _tables(source: Source) -> list[Table]:
     """One table per split. A file whose name states no split may hold rows of several."""
     name = Path(source.name).name
     split = split_of(name)
-    if split:
-        return [Table(name, split, partial(read_rows, source))]
-    splits = {row.split for row in read_rows(source)}
+    splits = {split} if split else {row.split for row in read_rows(source)}
     return [
         Table(
             name if len(splits) == 1 else f"{name} ({split})", split, partial(_rows, source, split)

@@ -4,7 +4,7 @@ The rows of a batch are story indices. Row -1 is padding: its graph is empty, it
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -64,30 +64,31 @@ def plan_shapes(
     the padding is minimal.
     """
     if kind == "graph":
-        return [_graph_shape(stories, slice(None), batch_size)], [np.arange(len(stories.target))]
-    if kind == "pairs":
+        lengths = np.zeros(len(stories.target), int)
+    elif kind == "pairs":
         lengths = np.asarray(stories.n_node) ** 2
     else:
         lengths = -(-np.asarray(stories.n_token) // LENGTH_STEP) * LENGTH_STEP
     bounds = bucket_bounds(lengths, MAX_BUCKETS)
     bucket = np.searchsorted(bounds, lengths)
     buckets = [np.flatnonzero(bucket == b) for b in range(len(bounds))]
-    if kind == "pairs":
-        return [_graph_shape(stories, rows, batch_size) for rows in buckets], buckets
     return [
-        _token_shape(stories, rows, batch_size, bound)
+        _shape(stories, rows, batch_size, 0 if kind in GRAPHS else bound)
         for rows, bound in zip(buckets, bounds, strict=True)
     ], buckets
 
 
-def _token_shape(stories: StoryArrays, rows: np.ndarray, batch_size: int, tokens: int) -> Shape:
-    """Shape that fits any `batch_size` of the rows."""
-    return Shape(
-        stories=batch_size,
-        tokens=tokens,
-        people=int(np.asarray(stories.n_node)[rows].max()),
-        facts=int(np.asarray(stories.n_edge)[rows].max()),
-        names=int(count_names(stories)[rows].max()),
+def _shape(stories: StoryArrays, rows: np.ndarray, batch_size: int, tokens: int) -> Shape:
+    """Shape that fits any `batch_size` of the rows; 0 tokens for a graph batch."""
+    n_node, n_edge = np.asarray(stories.n_node)[rows], np.asarray(stories.n_edge)[rows]
+    shape = Shape(batch_size, people=int(n_node.max()), facts=int(n_edge.max()))
+    if tokens:
+        return replace(shape, tokens=tokens, names=int(count_names(stories)[rows].max()))
+    return replace(
+        shape,
+        # One more node, because padding edges need a padding node.
+        nodes=int(np.sort(n_node)[-batch_size:].sum()) + 1,
+        edges=int(np.sort(n_edge)[-batch_size:].sum()),
     )
 
 
@@ -100,19 +101,6 @@ def count_names(stories: StoryArrays) -> np.ndarray:
     tokens = np.repeat(story, n_token) + np.asarray(stories.tokens)
     owner = np.repeat(np.arange(len(n_node)), n_token)
     return np.bincount(owner, np.isin(tokens, people), minlength=len(n_node)).astype(int)
-
-
-def _graph_shape(stories: StoryArrays, rows: Any, batch_size: int) -> Shape:
-    """Shape that fits any `batch_size` of the rows."""
-    n_node, n_edge = np.asarray(stories.n_node)[rows], np.asarray(stories.n_edge)[rows]
-    return Shape(
-        stories=batch_size,
-        # One more node, because padding edges need a padding node.
-        nodes=int(np.sort(n_node)[-batch_size:].sum()) + 1,
-        edges=int(np.sort(n_edge)[-batch_size:].sum()),
-        people=int(n_node.max()),
-        facts=int(n_edge.max()),
-    )
 
 
 def bucket_bounds(lengths: np.ndarray, count: int) -> list[int]:
@@ -196,6 +184,10 @@ def _pack_graphs(stories: StoryArrays, rows: jax.Array, shape: Shape) -> jraph.G
     senders = jnp.where(is_edge, stories.senders[edge], 0) + first_node[owner]
     receivers = jnp.where(is_edge, stories.receivers[edge], 0) + first_node[owner]
 
+    def members(first: jax.Array, count: jax.Array, width: int, padding: int) -> jax.Array:
+        index = jnp.arange(width)
+        return jnp.where(index < jnp.append(count, 0)[:, None], first[:, None] + index, padding)
+
     mask = jnp.append(real, False)
     return jraph.GraphsTuple(
         nodes={
@@ -214,16 +206,8 @@ def _pack_graphs(stories: StoryArrays, rows: jax.Array, shape: Shape) -> jraph.G
             ),
             "target": stories.target[row],
             "mask": mask,
-            "people": jnp.where(
-                jnp.arange(shape.people) < jnp.append(n_node, 0)[:, None],
-                first_node[:, None] + jnp.arange(shape.people),
-                shape.nodes - 1,
-            ),
-            "facts": jnp.where(
-                jnp.arange(shape.facts) < jnp.append(n_edge, 0)[:, None],
-                first_edge[:, None] + jnp.arange(shape.facts),
-                shape.edges - 1,
-            ),
+            "people": members(first_node, n_node, shape.people, shape.nodes - 1),
+            "facts": members(first_edge, n_edge, shape.facts, shape.edges - 1),
         },
     )
 
@@ -256,15 +240,10 @@ def _pack_tokens(stories: StoryArrays, rows: jax.Array, shape: Shape) -> TokenBa
         people=people,
         name_positions=jnp.sort(jnp.where(is_name, steps, shape.tokens), axis=1)[:, : shape.names],
         facts=jnp.where(is_fact[..., None], facts, -1),
-        states=_pack_states(stories.states, index, mask),
+        states=None
+        if stories.states is None
+        else jnp.where(mask[..., None], stories.states[index], 0).astype(jnp.float32),
     )
-
-
-def _pack_states(states: jax.Array | None, index: jax.Array, mask: jax.Array) -> jax.Array | None:
-    """Frozen states of a batch of tokens: [M, D], [B, T], [B, T] -> [B, T, D]."""
-    if states is None:
-        return None
-    return jnp.where(mask[..., None], states[index], 0).astype(jnp.float32)
 
 
 def targets(batch: Any) -> tuple[jax.Array, jax.Array]:

@@ -36,14 +36,13 @@ def load(path: str | Path) -> Dataset:
       InputError: the path does not exist, holds no data, or has a row that cannot be used.
     """
     path = Path(path)
-    train: list[Records] = []
-    test: list[Records] = []
+    parts: dict[bool, list[Records]] = {False: [], True: []}  # by whether they are test rows
     for source in sources(path):
         rows = list(read_rows(source))
-        for records, is_test in ((train, False), (test, True)):
-            part = [row for row in rows if (row.split == "test") == is_test]
-            if part:
+        for is_test, records in parts.items():
+            if part := [row for row in rows if (row.split == "test") == is_test]:
                 records.append(build_records(source.name, part))
+    train, test = parts.values()
     if not train and not test:
         raise InputError(f"{at(path)}: no data, expected files *_train.csv and *_test.csv")
     return Dataset(
