@@ -139,6 +139,8 @@ def test_wrong_setting_is_an_error(name: str, changes: dict, expected: str) -> N
         ({"trainings": [Training("a", {}, {("a", MODEL): ()})]}, "form of key"),
         ({"trainings": [Training("a", {}, {("a", 2, "gat"): ()})]}, "form of key"),
         ({"averages": {("mean", 2): Average((("a", 9),), {})}}, "in averages: ('a', 9)"),
+        ({"published": {("b", 2, "gat"): None}}, "in published: ('b', 2)"),
+        ({"column_names": ("k", "k", "model")}, "expected three"),
         ({"references": [Reference("b", PEOPLE)]}, "panel in references: b"),
         ({"trainings": [Training("a", {}, {("a", 2, MODEL): ("2.2",)})]}, "test in a: 2.2"),
         ({"generate": {"test": "1.3"}}, "unknown test in a: 1.2"),
