@@ -14,6 +14,7 @@ from clutrr_jax.evaluation.attention import (
     read_attention,
     write_attention,
 )
+from clutrr_jax.evaluation.extraction import read_extracted, write_extracted
 from clutrr_jax.models import MODELS
 from generator.errors import InputError
 
@@ -78,6 +79,8 @@ def test_weights_round_trip_through_the_file(name: str, few, tmp_path) -> None:
         read_attention(tmp_path, few.test.select(np.arange(19)))
 
 
-def test_a_model_without_attention_writes_no_file(few, tmp_path) -> None:
+def test_a_model_without_attention_or_extraction_writes_no_file(few, tmp_path) -> None:
     write_attention(tmp_path, object(), "graph", few.test_stories)
-    assert not list(tmp_path.iterdir()) and read_attention(tmp_path, few.test) is None
+    write_extracted(tmp_path, object(), "tokens", few)
+    assert not list(tmp_path.iterdir())
+    assert read_attention(tmp_path, few.test) is read_extracted(tmp_path, few.test) is None

@@ -233,11 +233,6 @@ def test_learned_rules_of_a_reader_prover_are_those_of_its_table(
             rules_main([str(tmp_path)])
 
 
-def test_a_model_without_extraction_writes_no_file(few, tmp_path: Path) -> None:
-    write_extracted(tmp_path, object(), "tokens", few)
-    assert not list(tmp_path.iterdir()) and read_extracted(tmp_path, few.test) is None
-
-
 def logits(made: nnx.Module, stories) -> np.ndarray:
     return of_all(lambda m, batch: m(batch), made, stories)
 

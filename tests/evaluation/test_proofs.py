@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from clutrr_jax.data.dataset import load
-from clutrr_jax.data.records import UNSTATED, concatenate, parse
+from clutrr_jax.data.records import concatenate, parse
 from clutrr_jax.evaluation.baselines import given_rules
-from clutrr_jax.evaluation.proofs import prove_extracted, prove_label
+from clutrr_jax.evaluation.proofs import facts_of, prove_extracted, prove_label
 from clutrr_jax.language_models.prompts import sentences
 from generator.kinship import (
     NUM_RELATIONS,
@@ -32,12 +32,7 @@ def test_proofs_are_sound_and_end_in_the_label(data) -> None:
     for story in range(len(records)):
         proof = prove_label(records, story)
         assert proof
-        edges = range(records.edge_start[story], records.edge_start[story + 1])
-        known = {
-            Fact(records.senders[e], PREDICATE_OF[records.relations[e]], records.receivers[e])
-            for e in edges
-            if records.relations[e] != UNSTATED
-        }
+        known = set(facts_of(records, story))
         for first, second, head in proof:
             assert {first, second} <= known and head not in known
             assert (first.x, first.y, second.y) == (head.x, second.x, head.y)
