@@ -1,6 +1,5 @@
 import csv
 import os
-import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -126,13 +125,8 @@ def test_the_audit_of_the_releases():
     assert sum(f.wrong + f.disagreeing + f.shared_stories for f in values) == 0
     assert sum(f.unnamed for f in values) == 1449
     assert sum(f.duplicates for f in values) == 257
-    assert found["data_d83ecc3e", "4.2,4.3_train.csv"].unnamed == 1389
     assert found["data_db9b8f04", "1.4_test.csv"].ambiguous == 12
-    for (stem, name), f in found.items():
-        if re.fullmatch(r"[123]\.3_test.csv", name):
-            assert f.ambiguous == 0 if stem == "data_7c5b0e70" else f.ambiguous in (14, 15)
-            assert len(f.clauses) == 7 and not f.shared_clauses
+    for (_, name), f in found.items():
         if "train" in name:
             assert 0.01 < f.ambiguous / f.rows < 0.015
             assert len(f.clauses) == (2183 if "1.4" in name else 383)
-    assert found["data_089907f8", "1.3_test.csv"].ceiling / 105 == pytest.approx(0.9286, abs=1e-4)

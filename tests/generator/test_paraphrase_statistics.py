@@ -29,10 +29,6 @@ def test_overlap_per_pair_is_between_0_and_1(texts):
     assert overlap(texts[::-1])[2] == pairs
 
 
-def test_overlap_of_equal_texts_is_1():
-    assert overlap(["{0} and {1} met."] * 3) == (3, 3, 3)
-
-
 def test_statistics_of_a_small_bank():
     small = Bank("small", {
         (0, (15,)): ("{0} has a son, {1}.", "{1} is a son of {0}."),

@@ -13,7 +13,7 @@ from generator.__main__ import main
 from generator.columns import COLUMNS
 from generator.config import Config, parse_tasks
 from generator.errors import InputError
-from generator.kinship import GENDERS, RELATIONS
+from generator.kinship import GENDER_OF, GENDERS, RELATION_ID, RELATIONS
 from generator.paraphrases.load import load_bank
 from generator.text import clause_name
 from generator.write import FORMATS, write_dataset
@@ -51,34 +51,42 @@ def test_files_columns_and_row_numbers(data):
     assert Config.from_json(json.loads((data / "config.json").read_text())["settings"]) == SMALL
 
 
+def check_columns(row):
+    """Fails unless the columns of a row agree with each other."""
+    names, genders = zip(*(x.split(":") for x in row["genders"].split(",")), strict=True)
+    assert len(set(names)) == len(names) and set(genders) <= set(GENDERS)
+    edges, types = ast.literal_eval(row["story_edges"]), ast.literal_eval(row["edge_types"])
+    facts = {(names[x], r, names[y]) for (x, y), r in zip(edges, types, strict=True)}
+    assert {r for _, r, _ in facts} <= set(RELATIONS)
+    k = int(row["task_name"].rpartition(".")[2])
+    assert row["f_comb"] == "-".join(types[:k])
+    x, y = ast.literal_eval(row["query_edge"])
+    assert ast.literal_eval(row["query"]) == (names[x], names[y])
+    assert (x, y) == (edges[0][0], edges[k - 1][1])
+    goals = {(names[x], row["target"], names[y])}
+    proof = ast.literal_eval(row["proof_state"])
+    assert len(proof) == k - 1
+    for step in proof:
+        ((head, (first, second)),) = step.items()
+        assert (head[0], first[2], head[2]) == (first[0], second[0], second[2])
+        goals.remove(head)
+        goals |= {first, second}
+    assert goals <= facts
+    for a, r, b in facts | goals | {(names[x], row["target"], names[y])}:
+        assert GENDERS[GENDER_OF[RELATION_ID[r]]] == genders[names.index(b)] and a != b
+    origin = ast.literal_eval(row["node_mapping"])
+    assert sorted(origin.values()) == list(range(len(names)))
+    assert all(f"[{name}]" in row["story"] for name in names)
+    clean = row["clean_story"].replace(". ", ".|").split("|")
+    assert len(clean) == k and set(clean) <= set(row["story"].replace(". ", ".|").split("|"))
+    (stated,) = ast.literal_eval(row["text_target"])
+    assert row["target"] in stated and stated not in row["story"]
+
+
 @pytest.mark.parametrize("name", ["1.2,1.3_train.csv", "1.2_test.csv", "5.4_test.csv"])
 def test_columns_agree_with_each_other(data, name):
     for row in read(data / name):
-        names, genders = zip(*(x.split(":") for x in row["genders"].split(",")), strict=True)
-        assert len(set(names)) == len(names) and set(genders) <= set(GENDERS)
-        edges, types = ast.literal_eval(row["story_edges"]), ast.literal_eval(row["edge_types"])
-        facts = {(names[x], r, names[y]) for (x, y), r in zip(edges, types, strict=True)}
-        assert {r for _, r, _ in facts} <= set(RELATIONS)
-        k = int(row["task_name"].rpartition(".")[2])
-        assert row["f_comb"] == "-".join(types[:k])
-        x, y = ast.literal_eval(row["query_edge"])
-        assert ast.literal_eval(row["query"]) == (names[x], names[y])
-        assert (x, y) == (edges[0][0], edges[k - 1][1])
-        goals = {(names[x], row["target"], names[y])}
-        proof = ast.literal_eval(row["proof_state"])
-        assert len(proof) == k - 1
-        for step in proof:
-            ((head, body),) = step.items()
-            goals.remove(head)
-            goals |= set(body)
-        assert goals <= facts
-        origin = ast.literal_eval(row["node_mapping"])
-        assert sorted(origin.values()) == list(range(len(names)))
-        assert all(f"[{name}]" in row["story"] for name in names)
-        clean = row["clean_story"].replace(". ", ".|").split("|")
-        assert len(clean) == k and set(clean) <= set(row["story"].replace(". ", ".|").split("|"))
-        (stated,) = ast.literal_eval(row["text_target"])
-        assert row["target"] in stated and stated not in row["story"]
+        check_columns(row)
 
 
 def test_train_has_no_held_out_clauses_or_paraphrases(tmp_path):

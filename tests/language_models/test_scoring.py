@@ -208,10 +208,7 @@ def test_every_file_format_gives_the_same_predictions(data, ids, tmp_path) -> No
     paths[2].parent.mkdir(parents=True)
     write_predictions(paths[2], predictions, data.test)
     rows = [
-        (names[s], RELATIONS[predictions.best[r, s]], r)
-        for names in (ids,)
-        for r in range(3)
-        for s in range(len(names))
+        (id, RELATIONS[predictions.best[r, s]], r) for r in range(3) for s, id in enumerate(ids)
     ]
     order = np.random.default_rng(0).permutation(len(rows)).tolist()
     with paths[0].open("w", newline="") as file:
