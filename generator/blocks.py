@@ -86,10 +86,6 @@ def check(config: Config, split: str, task: Task) -> None:
         block(config, split, task, 0)
 
 
-def _target_relations(graph: KinshipGraph) -> np.ndarray:
-    return RELATION_OF[graph.provable_predicates()].ravel()
-
-
 @dataclass
 class _Plan:
     """The stories that a block is to have.
@@ -139,11 +135,8 @@ class _Plan:
 
     def arrange(self, stories: Stories) -> Stories:
         """Returns the stories in an order such that each row has the kind that it wants."""
-        place = np.empty(len(self.wanted), np.int64)
-        place[np.argsort(self.wanted, kind="stable")] = np.argsort(
-            self.kind_of(stories), kind="stable"
-        )
-        return stories.select(place)
+        rank = np.argsort(np.argsort(self.wanted, kind="stable"))
+        return stories.select(np.argsort(self.kind_of(stories), kind="stable")[rank])
 
 
 def _plan(
@@ -155,16 +148,16 @@ def _plan(
     rng: np.random.Generator,
 ) -> _Plan:
     """Returns the plan of block `index`."""
-    targets = _target_relations(graph)
+    targets = RELATION_OF[graph.provable_predicates()].ravel()
     if not len(targets):
         raise InputError(
             f"task {task}: no facts can be derived in these families; increase --max-levels, "
             "--max-child or --p-marry"
         )
-    all_relations = np.arange(NUM_RELATIONS)
+    relations = np.arange(NUM_RELATIONS)
     unique = config.unique_test_clauses and split == "test"
     if not (unique or config.equal_clauses):
-        return _Plan(targets[rng.integers(0, len(targets), BLOCK)], all_relations)
+        return _Plan(targets[rng.integers(0, len(targets), BLOCK)], relations)
     rows = config.rows(split, task)
     if is_listable(config, task.k):
         clauses = allowed_clauses(config, split, task.k)
@@ -181,13 +174,8 @@ def _plan(
             return _Plan(wanted, clauses[:, -1], _MAX_FAILURES_CLAUSES, codes)
     # There are many more clauses than rows: use each clause at most once.
     wanted = targets[rng.integers(0, len(targets), min(BLOCK, rows - index * BLOCK))]
-    return _Plan(
-        wanted,
-        all_relations,
-        _MAX_FAILURES_UNIQUE,
-        unique_index=index,
-        num_blocks=-(-rows // BLOCK),
-    )
+    num_blocks = -(-rows // BLOCK)
+    return _Plan(wanted, relations, _MAX_FAILURES_UNIQUE, unique_index=index, num_blocks=num_blocks)
 
 
 def _fill(

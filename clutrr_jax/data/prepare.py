@@ -12,7 +12,7 @@ from clutrr_jax.data.arrays import Sizes, StoryArrays, build_arrays, entity_pool
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.resample import bank_words
-from clutrr_jax.data.vocabulary import FIRST_ENTITY, Vocabulary, build_vocabulary
+from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary
 from generator.config import Config
 from generator.errors import InputError, at
 from generator.kinship import RELATIONS
@@ -62,8 +62,7 @@ def prepare(
         vocabulary = build_vocabulary(train, pool)
     train_stories = build_arrays(train, vocabulary, seed=0)
     test_stories = build_arrays(test, vocabulary, seed=1)
-    first_word = FIRST_ENTITY + pool
-    tokens = {word: first_word + w for w, word in enumerate(vocabulary.words)}
+    tokens = vocabulary.token_ids()
     digest = hashlib.sha256()
     for array in jax.tree.leaves((train_stories, test_stories)):
         digest.update(array.tobytes())

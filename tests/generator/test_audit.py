@@ -1,5 +1,4 @@
 import csv
-import os
 import shutil
 import zipfile
 from pathlib import Path
@@ -12,8 +11,6 @@ from generator.config import Config, parse_tasks
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_ID, RELATION_OF, RELATIONS
 from generator.tables import data_sets
 from generator.write import write_dataset
-
-RELEASES = os.environ.get("CLUTRR_RELEASES")
 
 
 @pytest.fixture(scope="module")
@@ -112,13 +109,8 @@ def test_bad_input_ends_with_one_line_and_code_2(data, tmp_path, capsys):
     assert stderr.count("\n") == 1 and f'{path}, row 3, column "target": unknown label' in stderr
 
 
-@pytest.mark.skipif(not RELEASES, reason="CLUTRR_RELEASES is not set")
-def test_the_audit_of_the_releases():
-    found = {
-        (path.stem, name): f
-        for path in sorted(Path(RELEASES).glob("data_*.zip"))
-        for name, f in findings(path).items()
-    }
+def test_the_audit_of_the_releases(releases):
+    found = {(path.stem, name): f for path in releases for name, f in findings(path).items()}
     assert len({stem for stem, _ in found}) == 6
     values = found.values()
     assert sum(f.rows for f in values) == 69631
