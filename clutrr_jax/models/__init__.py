@@ -16,6 +16,7 @@ from clutrr_jax.data.batching import InputKind
 from clutrr_jax.models import (
     bert,
     bilstm,
+    ctp,
     edge_sequence,
     edge_transformer,
     epignn,
@@ -56,6 +57,9 @@ MODELS: dict[str, Spec] = {
     ),
     "edge_transformer": Spec(edge_transformer.EdgeTransformer, "pairs", edge_transformer.CONFIG),
     "epignn": Spec(epignn.EpiGNN, "graph", epignn.CONFIG),
+    "ctp_linear": Spec(ctp.CTP, "pairs", ctp.CONFIG | {"reformulator": "linear"}),
+    "ctp_attentive": Spec(ctp.CTP, "pairs", ctp.CONFIG | {"reformulator": "attentive"}),
+    "ctp_memory": Spec(ctp.CTP, "pairs", ctp.CONFIG | {"reformulator": "memory"}),
     "ncrl": Spec(ncrl.NCRL, "graph", ncrl.CONFIG),
     "prover": Spec(prover.Prover, "graph", prover.CONFIG),
     "bilstm_mean": Spec(bilstm.BiLSTMModel, "tokens", bilstm.CONFIG | {"pooling": "mean"}),

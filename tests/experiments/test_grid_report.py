@@ -12,7 +12,7 @@ from experiments.figure5 import RELEASES
 from experiments.grid import definition, report
 from experiments.grid.measured import intervals_disjoint, measure
 from experiments.published.accuracy import Accuracy
-from experiments.published.systematic import GRAPH_ROWS, PEOPLE, TEXT_ROWS
+from experiments.published.systematic import CTP, GRAPH_ROWS, PEOPLE, TEXT_ROWS
 from generator.config import Config
 from generator.write import write_dataset
 from tests.command_line import Done, error_of, launch
@@ -73,7 +73,7 @@ def test_average_needs_all_of_its_cells() -> None:
 def test_figure5_shows_published_rows_below_their_models(tmp_path: Path) -> None:
     config = with_scale("figure5", "laptop", models="gat,edge_lstm")
     references = config.grid.references
-    assert {r.row.label for r in references if r.shown} == {"CTP", "people, limited time"}
+    assert [r.row for r in references if r.shown] == [PEOPLE, CTP[0], PEOPLE, CTP[1]]
     _, table = report.write(config, definition.cells(config), tmp_path)
     for train, release in RELEASES.items():
         rows = [r for r in (*GRAPH_ROWS, *TEXT_ROWS) if r.data == release and r.by_k]

@@ -12,7 +12,7 @@ SETTINGS = {
     "node": 8, "edge": 6, "bases": 3, "own_position": 3, "shared_position": 4, "widths": (1, 2, 3),
     "iterations": 3, "g": 8, "g_layers": 2, "f1": 12, "f2": 8, "head": 6, "key": 4,
     "attention_layers": 1, "pair": 12, "dim": 8, "widening": 2, "facets": 4, "width": 4,
-    "dropout": 0.3, "word_dropout": 0.3,
+    "depth": 2, "memory": 8, "dropout": 0.3, "word_dropout": 0.3,
 }  # fmt: skip
 OWN = {"edge_transformer": {"layers": 2}} | {
     name: {"rounds": 2} for name in ("gat", "gcn", "rgcn", "gnn_2018_mean", "gnn_2018_attention")

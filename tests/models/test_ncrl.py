@@ -2,7 +2,6 @@
 
 import jax
 import jax.numpy as jnp
-import jraph
 import numpy as np
 import optax
 import pytest
@@ -11,34 +10,12 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.ncrl import NCRL, relation_chains, replace, select
 from generator.kinship import NUM_RELATIONS, RELATION_ID
+from tests.models.graphs import graphs
 from tests.models.small import small_config
 
 SIZES = Sizes(entities=20, tokens=30)
 PADDING = 2 * NUM_RELATIONS
 FATHER, MOTHER, SON, SISTER = (RELATION_ID[r] for r in ("father", "mother", "son", "sister"))
-Fact = tuple[int, int, int]  # sender, relation, receiver
-
-
-def graphs(stories: list[list[Fact]], queries: list[tuple[int, int]], people: int):
-    """Batch of stories that all have this number of people, and the padding graph."""
-    nodes, n_edge = len(stories) * people + 1, [len(facts) for facts in stories]
-    facts = np.array([
-        (x + people * i, r, y + people * i) for i, f in enumerate(stories) for x, r, y in f
-    ] + [(nodes - 1, 0, nodes - 1)])  # fmt: skip
-    first = people * np.arange(len(stories))[:, None]
-    query = np.append(first + np.array(queries), [[nodes - 1, nodes - 1]], axis=0)
-    slots = np.append(first + np.arange(people), [[nodes - 1] * people], axis=0)
-    return jraph.GraphsTuple(
-        nodes={"story": jnp.arange(nodes) // people},
-        edges={"relation": jnp.asarray(facts[:, 1])},
-        senders=jnp.asarray(facts[:, 0]),
-        receivers=jnp.asarray(facts[:, 2]),
-        n_node=jnp.array([people] * len(stories) + [1]),
-        n_edge=jnp.array([*n_edge, 1]),
-        globals={"query": jnp.asarray(query), "people": jnp.asarray(slots)},
-    )
-
-
 CHAINS = {
     "one fact": ([(0, SON, 4)], [SON]),
     "chain, facts in any order": ([(1, SON, 4), (0, FATHER, 1)], [FATHER, SON]),

@@ -154,7 +154,7 @@ def test_references_can_be_switched_on_and_have_sources(open_page, tmp_path: Pat
     def click(name: str) -> None:
         page.find_element(By.XPATH, f"//div[@id='references-legend']/button[.='{name}']").click()
 
-    for name in ("CTP", "people, limited time"):
+    for name in {r.row.label for r in references if r.shown}:
         click(name)
     assert not find(page, "#charts .hollow")
     click("gat, published (NCRL)")

@@ -1,0 +1,138 @@
+"""Conditional theorem provers: backward chaining with rules that are computed from the goal.
+
+Shapes: B stories, P people of the largest story, R relations, Q predicates (or relations), G goals,
+H rules per goal, D dimension of the embeddings.
+"""
+
+import jax
+import jax.numpy as jnp
+import jraph
+from flax import nnx
+
+from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.data.batching import targets
+from clutrr_jax.models.prover import genders, pair_states
+from generator.errors import InputError
+from generator.kinship import GENDER_OF, NUM_PREDICATES, PREDICATE_OF
+
+REFORMULATORS = ("linear", "attentive", "memory")
+# The authors' settings for CLUTRR, except for the optimizer (Adagrad, learning rate 0.1, batches of
+# 32 stories, 5 epochs).
+CONFIG = {
+    "embedding": 20,  # dimension of the embeddings of relations
+    "rules": 3,  # per goal
+    "memory": 64,  # rules in the memory of the reformulator "memory"
+    "share_genders": True,  # goals are predicates, and rules hold for all genders
+    "depth": 4,  # of proofs, at most; with depth d the longest chain has 2^d facts
+    "train": {"learning_rate": 3e-2, "steps": 2000, "patience": 500},
+}
+EPSILON = 1e-6  # keeps roots and logarithms finite
+
+
+class CTP(nnx.Module):
+    """Conditional theorem prover (Minervini et al. 2020, arXiv 2007.06477).
+
+    To prove a goal (X, r, Y), each of H reformulators maps the embedding of r to the embeddings of
+    two subgoals, r1 and r2. A proof finds a person Z and proves (X, r1, Z) and (Z, r2, Y). A fact
+    (X, s, Y) proves the goal with score exp(-|r - s|), where |r - s| is the distance of the
+    embeddings. The score of a proof is the minimum over its facts, the score of a goal the maximum
+    over its proofs. Training minimizes the binary cross-entropies of the scores of all relations of
+    the query people.
+
+    `config.reformulator` is the kind of the reformulators (section 4.2 of the paper): "linear" is a
+    linear layer, "attentive" an average of the embeddings of relations with attention weights, and
+    "memory" an average of rules of a memory.
+
+    The authors represent people by random vectors, which match only approximately, and keep the
+    five best people Z of each step. Here a person matches only themselves, and all people are kept.
+    The authors' proofs have depth 2 in training and 4 in tests. Here the depth is sufficient for
+    any bracketing of a chain of all people of the story, but at most `config.depth`. In place of
+    relations the goals are predicates by default; the answer has the gender of the second query
+    person, as in `clutrr_jax.models.prover`.
+    """
+
+    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        if config.reformulator not in REFORMULATORS:
+            raise InputError(
+                f'reformulator "{config.reformulator}": expected one of {", ".join(REFORMULATORS)}'
+            )
+        self.relations, self.depth = sizes.relations, config.depth
+        self.reformulator, rules, dim = config.reformulator, config.rules, config.embedding
+        self.share_genders = config.share_genders
+        goals = NUM_PREDICATES if config.share_genders else self.relations
+        self.goal = nnx.Param(jax.random.normal(rngs.params(), (goals, dim)))
+        shape: tuple[int, ...] = (rules, 2, dim if self.reformulator == "linear" else goals)
+        if self.reformulator == "memory":
+            self.memory = nnx.Param(jax.random.normal(rngs.params(), (config.memory, 2, dim)))
+            shape = (rules, config.memory)
+        self.reformulate = nnx.LinearGeneral(dim, shape, rngs=rngs)
+
+    def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
+        """Logarithms of the scores of the relations, [B, R]."""
+        scores = jnp.log(self.scores(batch))
+        if not self.share_genders:
+            return scores
+        facts, position = pair_states(batch, self.relations)
+        second = position[batch.globals["query"][:-1, 1]]
+        gender = genders(facts)[jnp.arange(len(facts)), second]  # [B, 2]
+        return scores[:, PREDICATE_OF] + jnp.log(gender)[:, GENDER_OF]
+
+    def loss(self, batch: jraph.GraphsTuple) -> jax.Array:
+        """Mean binary cross-entropy over the relations, [B]."""
+        scores, target = self.scores(batch), targets(batch)[0]
+        if self.share_genders:
+            target = jnp.asarray(PREDICATE_OF)[target]
+        is_target = target[:, None] == jnp.arange(scores.shape[1])
+        return -jnp.log(jnp.where(is_target, scores, 1 - scores)).mean(axis=-1)
+
+    def scores(self, batch: jraph.GraphsTuple) -> jax.Array:
+        """Scores of the goals for the query people, [B, Q]."""
+        stories, size = batch.globals["people"][:-1].shape
+        story, position = batch.nodes["story"], batch.nodes["position"]
+        # The padding graph and the edge type of unstated relations are out of range and dropped.
+        facts = (story[batch.senders], position[batch.senders], position[batch.receivers])
+        types = batch.edges["relation"]
+        is_stated = (types < self.relations) & (batch.senders != batch.receivers)
+        fact_goals = jnp.minimum(types, self.relations - 1)
+        if self.share_genders:
+            fact_goals = jnp.asarray(PREDICATE_OF)[fact_goals]
+        steps = batch.n_node[:-1, None, None, None] - 1  # facts of the longest chain
+        depth = max(min(self.depth, size - 2), 0)
+
+        def prove(goals: jax.Array, level: int) -> jax.Array:
+            """Scores of the goals [G, D] for all pairs of people, [B, G, P, P]."""
+            similarity = kernel(goals[None], self.goal[...][:, None])  # [Q, G]
+            score = similarity[fact_goals] * is_stated[:, None]
+            proved = jnp.zeros((stories, size, size, len(goals)))
+            proved = proved.at[facts].max(score, mode="drop").transpose(0, 3, 1, 2)
+            if level == depth:
+                return proved
+            rules = self.subgoals(goals)  # [G, H, 2, D]
+            parts = prove(rules.reshape(-1, rules.shape[-1]), level + 1)
+            parts = parts.reshape(stories, *rules.shape[:-1], size, size)
+            via = jnp.minimum(parts[:, :, :, 0, :, :, None], parts[:, :, :, 1, None])
+            # The depth depends on the size of the story alone, not on the padding.
+            is_needed = level + 1 < steps
+            return jnp.maximum(proved, jnp.where(is_needed, via.max(axis=(2, 4)), 0))
+
+        first, second = position[batch.globals["query"][:-1]].T
+
+        def score_of(goal: jax.Array) -> jax.Array:
+            return prove(goal[None], 0)[jnp.arange(stories), 0, first, second]
+
+        scores = jax.lax.map(score_of, self.goal[...]).T
+        return jnp.clip(scores, EPSILON, 1 - EPSILON)
+
+    def subgoals(self, goals: jax.Array) -> jax.Array:
+        """Embeddings of the two subgoals of each rule, [G, D] -> [G, H, 2, D]."""
+        rules = self.reformulate(goals)
+        if self.reformulator == "attentive":
+            return nnx.softmax(rules) @ self.goal[...]
+        if self.reformulator == "memory":
+            return jnp.einsum("ghm,mid->ghid", nnx.softmax(rules), self.memory[...])
+        return rules
+
+
+def kernel(x: jax.Array, y: jax.Array) -> jax.Array:
+    """Similarity exp(-|x - y|) of vectors [..., D], in (0, 1]."""
+    return jnp.exp(-jnp.sqrt(((x - y) ** 2).sum(axis=-1) + EPSILON))

@@ -1,0 +1,108 @@
+"""Laws of conditional theorem provers: hand-worked proofs, and equality with a plain prover that
+proves one goal at a time."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.models.ctp import CTP
+from generator.kinship import NUM_RELATIONS, RELATION_ID
+from tests.models.graphs import Fact, graphs
+from tests.models.small import small_config
+
+FATHER, MOTHER, SON, BROTHER, NEPHEW = (
+    RELATION_ID[r] for r in ("father", "mother", "son", "brother", "nephew")
+)
+NAMES = ("ctp_linear", "ctp_attentive", "ctp_memory")
+FAR = 20.0  # distance of embeddings that do not match
+
+
+def with_rules(rules: dict[int, tuple[int, int]]) -> CTP:
+    """A prover with one exact rule for some goals, by the goal's relation."""
+    config = small_config("ctp_linear", embedding=NUM_RELATIONS, rules=1, share_genders=False)
+    model = CTP(config, Sizes(20, 30), rngs=nnx.Rngs(0))
+    model.goal[...] = FAR * jnp.eye(NUM_RELATIONS)
+    kernel = np.zeros(model.reformulate.kernel.shape)
+    for goal, body in rules.items():
+        for i, relation in enumerate(body):
+            kernel[goal, 0, i, relation] = 1
+    model.reformulate.kernel[...] = jnp.asarray(kernel)
+    return model
+
+
+def proved(model: CTP, facts: list[Fact], people: int) -> list[int]:
+    """The relations of the last person to the first that have a score near 1."""
+    scores = model.scores(graphs([facts], [(0, people - 1)], people))[0]
+    assert ((scores < 1e-3) | (scores > 0.99)).all()
+    return np.flatnonzero(scores > 0.5).tolist()
+
+
+def test_hand_worked_proofs() -> None:
+    model = with_rules({BROTHER: (FATHER, SON), NEPHEW: (BROTHER, SON)})
+    chain = [(0, FATHER, 1), (1, SON, 2), (2, SON, 3)]
+    assert proved(model, chain[:1], 2) == [FATHER]
+    assert proved(model, chain[:2], 3) == [BROTHER]
+    assert proved(model, chain, 4) == [NEPHEW]  # brother of 0 is 2, whose son is 3
+    assert proved(model, [(0, BROTHER, 1), (1, SON, 2)], 3) == [NEPHEW]
+    assert proved(model, [(0, FATHER, 1), (1, FATHER, 2)], 3) == []
+    assert proved(model, [(1, FATHER, 0), (1, SON, 2)], 3) == []  # facts have a direction
+    # Noise: another fact of the same pair, a dangling fact, another way.
+    noise = [(0, MOTHER, 1), (1, MOTHER, 4), (4, SON, 3)]
+    assert proved(model, [*noise, *chain], 5) == []
+    assert proved(model, [*noise, *chain[:2], (2, SON, 4)], 5) == [NEPHEW]
+
+
+def test_genders_are_those_of_the_stated_facts() -> None:
+    model = CTP(small_config("ctp_memory"), Sizes(20, 30), rngs=nnx.Rngs(0))
+    stories = [[(0, FATHER, 1), (1, relation, 2)] for relation in (SON, RELATION_ID["daughter"])]
+    male, female = np.asarray(model(graphs(stories, [(0, 2)] * 2, people=3)))
+    names = ("brother", "nephew", "grandson")
+    other = ("sister", "niece", "granddaughter")
+    for man, woman in zip(names, other, strict=True):
+        np.testing.assert_allclose(male[RELATION_ID[man]], female[RELATION_ID[woman]], rtol=1e-5)
+        assert male[RELATION_ID[man]] > male[RELATION_ID[woman]] + 5
+
+
+def plain_scores(model: CTP, facts: list[Fact], query: tuple[int, int], people: int) -> np.ndarray:
+    """Scores of all goals, proved one after the other."""
+    embeddings = np.asarray(model.goal[...])
+
+    def prove(goal: np.ndarray, first: int, second: int, depth: int) -> float:
+        scores = [
+            np.exp(-np.linalg.norm(goal - embeddings[r]))
+            for x, r, y in facts
+            if (x, y) == (first, second) and x != y
+        ]
+        if depth:
+            rules = np.asarray(model.subgoals(jnp.asarray(goal)[None])[0])
+            scores += [
+                min(prove(a, first, via, depth - 1), prove(b, via, second, depth - 1))
+                for a, b in rules
+                for via in range(people)
+            ]
+        return max(scores, default=0.0)
+
+    depth = min(model.depth, people - 2)
+    return np.array([prove(goal, *query, depth) for goal in embeddings])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scores_equal_a_plain_prover(name: str) -> None:
+    config = small_config(name, embedding=4, rules=2, memory=5, share_genders=False)
+    model = CTP(config, Sizes(20, 30, relations=3), rngs=nnx.Rngs(1))
+    rng = np.random.default_rng(0)
+    stories, queries, people = [], [], 4
+    for _ in range(6):
+        facts = [
+            (*rng.integers(people, size=1), *rng.integers(3, size=1), y) for y in range(people)
+        ]
+        stories.append([(int(x), int(r), y) for x, r, y in facts])
+        queries.append((0, people - 1))
+    stories.append([])  # nothing is provable
+    queries.append((0, 1))
+    found = model.scores(graphs(stories, queries, people))
+    expected = [plain_scores(model, f, q, people) for f, q in zip(stories, queries, strict=True)]
+    np.testing.assert_allclose(found, np.clip(expected, 1e-6, 1 - 1e-6), rtol=1e-3)
+    assert (np.max(expected, axis=1) > 0.01).sum() >= 3
