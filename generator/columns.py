@@ -102,14 +102,14 @@ def format_row(
 
 def _format_proof(steps: Iterable[Sequence[int]], names: Sequence[str]) -> str:
     """`[{fact: [fact, fact]}, ...]`, from the root."""
-
-    def fact(x: int, relation: int, y: int) -> tuple[str, str, str]:
-        return names[x], RELATIONS[relation], names[y]
-
-    return str([
-        {fact(x, head, y): [fact(x, first, z), fact(z, second, y)]}
-        for x, z, y, head, first, second in steps
-    ])  # fmt: skip
+    parts = []
+    for x, z, y, head, first, second in steps:
+        a, b, c = names[x], names[z], names[y]
+        parts.append(
+            f"{{('{a}', '{RELATIONS[head]}', '{c}'): [('{a}', '{RELATIONS[first]}', '{b}'), "
+            f"('{b}', '{RELATIONS[second]}', '{c}')]}}"
+        )
+    return f"[{', '.join(parts)}]"
 
 
 class Row(NamedTuple):
