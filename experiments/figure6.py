@@ -5,7 +5,7 @@ training and tests. No data were released; the stories are generated.
 
     python launch.py --config=experiments/figure6.py --workdir=runs/figure6 --config.scale=laptop
 
-Hardware: the laptop scale takes about 30 minutes on two cores (estimate).
+Hardware: the laptop scale takes a few hours on two cores (estimate from figure 5).
 
 Expected result: the text models come close to the GAT. The paper prints only a plot.
 """

@@ -6,8 +6,7 @@ random vectors resampled in each epoch, and learned vectors.
     python launch.py --config=experiments/figure7.py --workdir=runs/figure7 \\
         --config.scale=laptop --config.data=path/to/releases
 
-Hardware: the laptop scale takes about 20 minutes on two cores, and twice that on generated stories
-(estimate).
+Hardware: the laptop scale takes a few hours on two cores (estimate from figure 5).
 
 Expected result: little effect, and none for the GAT. The paper prints only two plots
 and does not say which data they show.

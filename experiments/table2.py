@@ -11,7 +11,8 @@ table 3 all training on noise. The averages are over the rows of each table.
 kinds of noise that they do not train on they test only k = 3. Without it the stories are generated
 for each replica.
 
-Hardware: the laptop scale takes 14 minutes on two cores, and about twice that on generated stories.
+Hardware: the laptop scale takes two hours on two cores, and about twice that on generated stories
+(estimate from figure 5).
 
 Expected result: the report compares each cell with the paper and judges the claims in
 `experiments/grid/claims.py`.

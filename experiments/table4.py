@@ -5,7 +5,7 @@ generated.
 
     python launch.py --config=experiments/table4.py --workdir=runs/table4 --config.scale=laptop
 
-Hardware: the laptop scale takes about 30 minutes on two cores (estimate).
+Hardware: the laptop scale takes a few hours on two cores (estimate from figure 5).
 
 Expected result: the text models are far better than in table 3, and above the GAT in some rows.
 """

@@ -24,7 +24,7 @@ CONFIG = {
     "memory": 64,  # rules in the memory of the reformulator "memory"
     "share_genders": True,  # goals are predicates, and rules hold for all genders
     "depth": 4,  # of proofs, at most; with depth d the longest chain has 2^d facts
-    "train": {"learning_rate": 3e-2, "steps": 2000, "patience": 500},
+    "train": {"learning_rate": 3e-2, "steps": 5000, "patience": 1000},
 }
 EPSILON = 1e-6  # keeps roots and logarithms finite
 
