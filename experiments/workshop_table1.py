@@ -7,7 +7,7 @@ and 1,000 test stories per length.
     python launch.py --config=experiments/workshop_table1.py --workdir=runs/workshop_table1 \\
         --config.scale=laptop
 
-Hardware: the laptop scale takes several hours on two cores (estimate: 60 epochs of 20 to 60 s each).
+Hardware: the laptop scale takes several hours on two cores (estimate).
 
 Expected result: the LSTM is best on the length that it was trained on, the graph networks on other
 lengths. The paper gives neither errors nor epochs nor runs.
