@@ -9,7 +9,7 @@ k. The page of the grid shows one heat map per model. Not in any paper.
 Hardware: the laptop scale, one replica of the graph models, takes about half an hour on two cores.
 
 Expected result: the prover loses nothing, from the smallest size on; the other models lose more the
-longer the clauses are, and most with supporting facts and with all three kinds together.
+longer the clauses are. Noise facts mislead the LSTM over edges most.
 """
 
 from experiments.grid.definition import MODEL, Grid, Training, grid_config
