@@ -71,7 +71,8 @@ RULES: dict[str, Rule] = {
 def main(argv: list[str]) -> int:
     """Prints the table."""
     options = parser("selection", __doc__)
-    options.add_argument("--models", required=True, help="comma-separated names")
+    options.add_argument("--models", type=model_names, required=True, metavar="A,B,...",
+                         help="names")  # fmt: skip
     options.add_argument("--data", nargs="*", default=[], help="CLUTRR data sets")
     options.add_argument(
         "--generate", nargs="*", default=[], help="generator settings of further data sets"
@@ -81,7 +82,7 @@ def main(argv: list[str]) -> int:
     options.add_argument("--json", type=Path, required=True, help="all histories")
     given = options.parse_args(argv)
     found = read_json(given.json) if given.json.exists() else {}
-    for model, source in product(model_names(given.models), [*given.data, *given.generate]):
+    for model, source in product(given.models, [*given.data, *given.generate]):
         is_generated = source in given.generate
         key = f"{model}, {source if is_generated else Path(source).stem}"
         if key not in found:

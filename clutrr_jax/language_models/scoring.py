@@ -28,13 +28,12 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
     """
     test = data.test
     assert test is not None
-    submitted = dict(submissions)
-    scores = score(submitted | baselines(data.train, test), test)
-    rows, stories = [asdict(row) for row in scores], dict(tasks(test))
+    submitted, stories = dict(submissions), dict(tasks(test))
+    rows = [asdict(row) for row in score(submitted, test)]
     for row in rows:
-        if row["model"] in submitted:
-            predicted = submitted[row["model"]].best[:, stories[row["task"]]]
-            row["unmapped"] = int((predicted == UNMAPPED).sum())
+        predicted = submitted[row["model"]].best[:, stories[row["task"]]]
+        row["unmapped"] = int((predicted == UNMAPPED).sum())
+    rows += [asdict(row) for row in score(baselines(data.train, test), test)]
     return {
         "data": {"name": data.name, "test_rows": len(test)},
         "models": {s.name: {"replicas": len(s.predictions.best)} for s in submissions},

@@ -78,7 +78,7 @@ class CTP(nnx.Module):
         return scores[:, PREDICATE_OF] + jnp.log(gender)[:, GENDER_OF]
 
     def loss(self, batch: jraph.GraphsTuple) -> jax.Array:
-        """Mean binary cross-entropy over the relations, [B]."""
+        """Mean binary cross-entropy over the goals, [B]."""
         scores, target = self.scores(batch), targets(batch)[0]
         if self.share_genders:
             target = jnp.asarray(PREDICATE_OF)[target]
@@ -89,7 +89,7 @@ class CTP(nnx.Module):
         """Scores of the goals for the query people, [B, Q]."""
         stories, size = batch.globals["people"][:-1].shape
         story, position = batch.nodes["story"], batch.nodes["position"]
-        # The padding graph and the edge type of unstated relations are out of range and dropped.
+        # The padding graph is out of range and dropped.
         facts = (story[batch.senders], position[batch.senders], position[batch.receivers])
         types = batch.edges["relation"]
         is_stated = (types < self.relations) & (batch.senders != batch.receivers)

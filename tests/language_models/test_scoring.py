@@ -243,6 +243,15 @@ def test_unmapped_predictions_are_counted_and_wrong(data, ids, tmp_path) -> None
     assert [row["model"] for row in found["rows"][4::4]] == list(BASELINES)
 
 
+def test_a_submission_with_the_name_of_a_baseline_keeps_its_rows(data, ids, tmp_path) -> None:
+    path = tmp_path / f"{BASELINES[0]}.jsonl"
+    path.write_text(lines_of(ids, ["dunno"] * len(ids)))
+    rows = collect(data, read_submissions([path], ids, data.test))["rows"]
+    assert [row["model"] for row in rows[::4]] == [BASELINES[0], *BASELINES]
+    assert [row.get("unmapped") for row in rows[::4]] == [20, None, None, None]
+    assert rows[0]["accuracy"] == 0 < rows[4]["accuracy"]
+
+
 def test_a_swapped_comparison_has_the_opposite_sign(data, ids, tmp_path) -> None:
     """The difference is that of the accuracies, also with different numbers of replicas."""
     for name, replicas in (("a", 2), ("b", 3)):
