@@ -1,8 +1,9 @@
 """Diagnosis: reading errors and reasoning errors of text models, separately.
 
 Trains on stories of clause length k = 2, 3. There is a test for each k, for clauses that occur in
-training and for new (held-out) clauses, and for seen and new paraphrases. The same stories are told
-in both kinds of paraphrases. For models that extract a graph from the text, the table also holds
+training and for new (held-out) clauses, and for four kinds of words: seen paraphrases, new
+paraphrases, and the synthetic and the plain language, which are never trained on. The same stories
+are told in all four. For models that extract a graph from the text, the table also holds
 variants that replace one or both parts of the model:
 
     MODEL                        the extracted graph with the learned rules
@@ -15,7 +16,8 @@ difference between the last and the third.
 
 All clauses of k = 2 are trained on, so that all rules occur in training, and all clauses of k > 3
 are new; the other cells of the table are empty. In the folder of a run, the tests are tasks T.K
-with T = 1 (all new), 8 (seen paraphrases), 9 (seen clauses) and 10 (both seen).
+with T = 1 (all new), 8 (seen paraphrases), 9 (seen clauses), 10 (both seen), and for the synthetic
+and the plain language 11 and 12 (new clauses) and 13 and 14 (seen clauses).
 
     python launch.py --config=experiments/diagnosis.py --workdir=runs/diagnosis \\
         --config.scale=laptop
@@ -43,12 +45,16 @@ LAPTOP_MODELS = (
     "reader_prover", "bilstm_attention", "bilstm_mean", "bilstm_last", "bilstm_2018", "mac", "rn",
     "gnn_2018_mean", "gnn_2018_attention",
 )  # fmt: skip
-# (clauses, paraphrases) -> T, and the k of its tests
+# (clauses, words) -> T, and the k of its tests
 KINDS = {
     ("seen", "seen"): (10, (2, 3)),
     ("seen", "new"): (9, (2, 3)),
+    ("seen", "synthetic"): (13, (2, 3)),
+    ("seen", "plain"): (14, (2, 3)),
     ("new", "seen"): (8, range(3, 11)),
     ("new", "new"): (1, range(3, 11)),
+    ("new", "synthetic"): (11, range(3, 11)),
+    ("new", "plain"): (12, range(3, 11)),
 }
 
 
@@ -65,21 +71,23 @@ def panel(kind: tuple[str, str]) -> str:
 
 def write_stories(settings: dict[str, Any], folder: Path) -> None:
     """Writes a data set that holds out clauses and paraphrases, with additional tests on the train
-    clauses, the train paraphrases, and both. All tests have the same number of stories."""
+    clauses and in other words. All tests have the same number of stories."""
     config = Config.from_json(settings)
     write_dataset(config, folder)
     rows = config.rows("test", config.test[0])
     banks = split_bank(load_bank(config), config)
-    swapped = replace(banks, train=banks.test, test=banks.train)
+    words = {"seen": banks.train, "new": banks.test}
+    for language in ("synthetic", "plain"):
+        words[language] = load_bank(replace(config, language=language, bank=""))
     config = replace(config, dev_rows=rows)  # dev stories have the clauses of the train stories
-    for (clauses, paraphrases), (task, lengths) in KINDS.items():
-        split = "dev" if clauses == "seen" else "test"
-        own_paraphrases = (split == "dev") == (paraphrases == "seen")
-        render = Renderer(config, banks if own_paraphrases else swapped, "csv")
+    for (clauses, name), (task, lengths) in KINDS.items():
+        bank = words[name]
+        render = Renderer(config, replace(banks, train=bank, test=bank), "csv")
         for k in lengths:
             path = folder / f"{task}.{k}_test.csv"
             if not path.exists():
-                parts = b"".join(map(render, _pieces(split, k, rows)))
+                pieces = _pieces("dev" if clauses == "seen" else "test", k, rows)
+                parts = b"".join(map(render, pieces))
                 with atomic_write(path) as part:
                     part.write_bytes(parts.replace(b"task_1.%d" % k, b"task_%d.%d" % (task, k)))
 
@@ -112,11 +120,12 @@ def get_config():
             laptop=dict.fromkeys(LAPTOP_MODELS, 1),
             write_stories=write_stories,
             variants=True,
-            note="Words: the paraphrases. New: held out in training. All clauses of k = 2 are "
-            "trained on and all clauses of k > 3 are new, so the other cells are empty. For models "
-            "that extract a graph from the text, 16 rules: the extracted graph with the 16 rules "
-            "of the benchmark; gold graph: the stated facts with the learned rules. The reading "
-            "error is the difference between gold graph, 16 rules and 16 rules; the reasoning "
-            "error is the difference between gold graph, 16 rules and gold graph.",
+            note="Words: the paraphrases, seen in training or new, or a language that is never "
+            "trained on. New: held out in training. All clauses of k = 2 are trained on and "
+            "all clauses of k > 3 are new, so the other cells are empty. For models that "
+            "extract a graph from the text, 16 rules: the extracted graph with the 16 rules "
+            "of the benchmark; gold graph: the stated facts with the learned rules. The "
+            "reading error is the difference between gold graph, 16 rules and 16 rules; the "
+            "reasoning error is the difference between gold graph, 16 rules and gold graph.",
         ),
     )

@@ -21,7 +21,7 @@ TASKS = {
 }
 MAX_FACTS = 30  # per clause: the people of a story must fit into a family and into 150 names
 SPLITS = ("train", "test", "dev")
-LANGUAGES = ("paraphrase", "synthetic")
+LANGUAGES = ("paraphrase", "synthetic", "plain")
 
 
 class Task(NamedTuple):
@@ -128,7 +128,8 @@ class Config:
     language: str = _setting(
         "paraphrase",
         "paraphrase",
-        "paraphrase: short stories; synthetic: one plain sentence per fact",
+        "paraphrase: short stories; synthetic: one plain sentence per fact; plain: also inverse "
+        "relations and two facts per sentence",
     )
     bank: str = _setting(
         "", "crowd-sourced", "JSON file of paraphrases, as written by import-paraphrases"

@@ -7,12 +7,12 @@ from generator.config import Config
 from generator.errors import InputError
 from generator.files import read_json, write_text
 from generator.kinship import GENDERS, RELATION_ID
-from generator.paraphrases.templates import synthetic_templates
+from generator.paraphrases.templates import plain_templates, synthetic_templates
 from generator.text import Bank, clause_name
 
 
 def load_bank(config: Config) -> Bank:
-    """Returns the bank that the settings select: a file, the synthetic or the embedded bank.
+    """Returns the bank that the settings select: a file, plain templates or the embedded bank.
 
     Raises:
       InputError: the file cannot be read.
@@ -21,6 +21,8 @@ def load_bank(config: Config) -> Bank:
         return read_bank(Path(config.bank))
     if config.language == "synthetic":
         return Bank("synthetic", synthetic_templates())
+    if config.language == "plain":
+        return Bank("plain", plain_templates())
     from generator.paraphrases import bank  # imported here because it takes half a second
 
     return bank.bank()

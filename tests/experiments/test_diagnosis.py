@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from generator.text import Bank
 
 ROWS = 30
 NAME = re.compile(r"\[[^\]]*\]|\{\d\}")
-KEYS = list(product(diagnosis.KINDS, diagnosis.TESTS))  # ((clauses, paraphrases), k)
+KEYS = list(product(diagnosis.KINDS, diagnosis.TESTS))  # ((clauses, words), k)
 
 
 @pytest.fixture(scope="module")
@@ -55,33 +56,38 @@ def test_tests_have_the_stated_clauses_and_paraphrases(folder: Path) -> None:
     assert len(new_clauses) > 10
     config = Config.from_json(notes["settings"])
     banks = split_bank(load_bank(config), config)
-    seen, new = bank_sentences(banks.train), bank_sentences(banks.test)
+    words = {"seen": bank_sentences(banks.train), "new": bank_sentences(banks.test)}
+    for language in ("synthetic", "plain"):
+        words[language] = bank_sentences(load_bank(replace(config, language=language)))
+    seen = words["seen"]
     with (folder / "1.2,1.3_train.csv").open(newline="") as file:
         for row in csv.DictReader(file):
             assert sentences(row["story"]) <= seen and row["f_comb"] not in new_clauses
     data = load(folder).test
     found = dict(tasks(data))
-    used, has_new_sentence = set(), {"seen": [], "new": []}
-    for (clauses, paraphrases), k in KEYS:
-        for test in diagnosis.tests((clauses, paraphrases), k):
+    used, has_new_sentence = set(), {name: [] for name in words}
+    for (clauses, name), k in KEYS:
+        for test in diagnosis.tests((clauses, name), k):
             used.add(test)
             assert len(found[test]) == ROWS
             for story in found[test]:
                 told = sentences(data.stories[story])
-                assert told <= (seen if paraphrases == "seen" else new)
-                has_new_sentence[paraphrases].append(not told <= seen)
+                assert told <= words[name]
+                has_new_sentence[name].append(not told <= seen)
                 start = data.edge_start[story]
                 clause = "-".join(RELATIONS[r] for r in data.relations[start : start + k])
                 assert k != 3 or (clause in new_clauses) == (clauses == "new")
     # A held-out paraphrase of several facts may consist of sentences seen in training.
     assert not any(has_new_sentence["seen"]) and np.mean(has_new_sentence["new"]) > 0.9
+    assert all(has_new_sentence["synthetic"]) and all(has_new_sentence["plain"])
     assert used == set(found) and len(data) == ROWS * len(used)
 
 
-def test_both_kinds_of_paraphrases_tell_the_same_stories(folder: Path) -> None:
+def test_all_kinds_of_words_tell_the_same_stories(folder: Path) -> None:
     data = load(folder).test
     found = dict(tasks(data))
-    for (one, other), k in product([("1", "8"), ("9", "10")], range(2, 11)):
+    pairs = [("1", "8"), ("1", "11"), ("1", "12"), ("9", "10"), ("9", "13"), ("9", "14")]
+    for (one, other), k in product(pairs, range(2, 11)):
         if f"{one}.{k}" in found:
             a, b = (data.select(found[f"{t}.{k}"]) for t in (one, other))
             np.testing.assert_array_equal(a.relations, b.relations)

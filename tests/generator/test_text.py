@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from generator.blocks import block
 from generator.config import Config, Task
 from generator.errors import InputError
-from generator.kinship import FEMALE, MALE, RELATION_ID, RELATIONS
+from generator.kinship import (
+    FEMALE,
+    INVERSE,
+    MALE,
+    PREDICATE_OF,
+    RELATION_ID,
+    RELATION_OF,
+    RELATIONS,
+)
 from generator.names import names_of
 from generator.paraphrases.load import load_bank, parse_clause, read_bank
 from generator.text import Bank, clause_name, texts
@@ -75,6 +83,49 @@ def test_order_of_paraphrases_is_random():
         story == clean for story, clean, _ in texts(stories, names, load_bank(SYNTHETIC), rng)
     ]
     assert 0.12 < np.mean(in_order) < 0.22  # one of 3! orders
+
+
+READ_PLAIN = [  # (pattern, roles): the relation word is about the first or the second person
+    (r"(\w+) has an? ([\w-]+) named (\w+)", "xry"),
+    (r"(\w+) is an? ([\w-]+) of (\w+)", "yrx"),
+]
+
+
+@pytest.mark.parametrize("task", ["1.2", "1.5", "5.3"])
+def test_plain_sentences_can_be_read_by_two_patterns(task):
+    """ "X has a r named Y" and "Y is a r of X" are all there is; where the relation of X to Y is
+    named, the gender of Y makes it the relation of Y to X."""
+    config = Config(language="plain")
+    bank = load_bank(config)
+    stories, rng = block(config, "train", Task(*map(int, task.split("."))), 0, bank.expressible())
+    stories = stories.select(slice(200))
+    people = names_of(stories.gender, stories.name)
+    inverse_words = 0
+    for b, (story, _, _) in enumerate(texts(stories, people, bank, rng)):
+        expected = {
+            (people[b][x], RELATIONS[r], people[b][y])
+            for (x, y), r in zip(stories.edges()[b], stories.edge_relations()[b], strict=True)
+            if r >= 0
+        }
+        story = re.sub(r"[\[\]]", "", story)
+        gender = dict(re.findall(r"(\w+), (?:who is )?a (man|woman)\b", story))
+        # ", who is" and ", a woman who" continue with a fact about the person before them.
+        text = re.sub(r",? (?:who is )?an? (?:man|woman)(?=[ .,])", "", story).replace(",", "")
+        text = re.sub(r"(\w+) who (is|has)", r"\1. \1 \2", text)
+        text = re.sub(r"(\w+) (is an? \S+ of \w+) and has", r"\1 \2. \1 has", text)
+        facts = set()
+        for pattern, roles in READ_PLAIN:
+            for words in re.findall(pattern, text):
+                x, r, y = (words[roles.index(role)] for role in "xry")
+                if (x, r, y) not in expected:
+                    inverse = RELATION_OF[
+                        INVERSE[PREDICATE_OF[RELATION_ID[r]]], int(gender[x] == "woman")
+                    ]
+                    x, r, y = y, RELATIONS[inverse], x
+                    inverse_words += 1
+                facts.add((x, r, y))
+        assert facts == expected, story
+    assert inverse_words > 50
 
 
 def test_errors_for_incomplete_banks():
