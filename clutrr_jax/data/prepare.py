@@ -12,7 +12,14 @@ from clutrr_jax.data.arrays import Sizes, StoryArrays, build_arrays, entity_pool
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.resample import bank_words
-from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary
+from clutrr_jax.data.vocabulary import (
+    HOLDER_AFTER,
+    HOLDER_BEFORE,
+    SENTENCE_ENDS,
+    Vocabulary,
+    build_vocabulary,
+    known,
+)
 from generator.config import Config
 from generator.errors import InputError, at
 from generator.kinship import RELATIONS
@@ -75,8 +82,9 @@ def prepare(
         sizes=Sizes(
             entities=pool,
             tokens=vocabulary.num_tokens,
-            sentence_ends=tuple(tokens[mark] for mark in (".", "!", "?") if mark in tokens),
+            sentence_ends=known(SENTENCE_ENDS, tokens),
             relation_words=tuple(tokens.get(name, -1) for name in RELATIONS),
+            holder_words=(known(HOLDER_BEFORE, tokens), known(HOLDER_AFTER, tokens)),
         ),
         fingerprint=digest.hexdigest()[:16],
         resample=resample,

@@ -14,6 +14,12 @@ from clutrr_jax.data.records import Records
 
 PAD, UNKNOWN, FIRST_ENTITY = 0, 1, 2
 
+# Words before the name of a relation that the holder precedes ("Ann's uncle", "Ann and her uncle",
+# "Ann has an uncle"), and words after it that the holder follows ("the uncle of Ann").
+HOLDER_BEFORE = ("'s", "s", "his", "her", "their", "has", "had", "have")
+HOLDER_AFTER = ("of",)
+SENTENCE_ENDS = (".", "!", "?")
+
 _TOKEN = re.compile(r"\[[^\[\]]*\]|'(?:s|t|d|m|ll|re|ve)\b|\w+|[^\w\s]")
 
 
@@ -37,6 +43,11 @@ class Vocabulary:
 def build_vocabulary(train: Records, entities: int) -> Vocabulary:
     """Builds the vocabulary of a train split. Words of the tests only remain unknown."""
     return Vocabulary(words_of(train.stories), entities)
+
+
+def known(words: Sequence[str], token_ids: Mapping[str, int]) -> tuple[int, ...]:
+    """Returns the tokens of those words that are in a vocabulary."""
+    return tuple(token_ids[word] for word in words if word in token_ids)
 
 
 def words_of(texts: Iterable[str]) -> tuple[str, ...]:

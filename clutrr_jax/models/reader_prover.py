@@ -13,7 +13,7 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
-from clutrr_jax.models import edge_transformer, epignn, pair_reader, prover
+from clutrr_jax.models import edge_transformer, epignn, fact_reader, prover
 from generator.errors import one_of
 from generator.kinship import NUM_PREDICATES, RULE_TABLE
 
@@ -25,7 +25,7 @@ def _without_train(config: dict) -> dict:
 # Extracted facts are uncertain, so the predictions are less certain too: a higher floor. A larger
 # scale compensates for the reader's learning rate, which is lower than that of a prover alone.
 _PROVER = _without_train(prover.CONFIG) | {"floor": 0.02, "scale": 45.0, "rule_penalty": 0.03}
-CONFIG = pair_reader.CONFIG | {
+CONFIG = fact_reader.CONFIG | {
     # prover, rules (the 16 given rules), epignn or edge_transformer. The Edge Transformer does not
     # learn with the learning rate below; it needs its own, 5e-4, with gradients clipped to norm 1.
     "reasoner": "prover",
@@ -34,7 +34,7 @@ CONFIG = pair_reader.CONFIG | {
     "rules": _PROVER,
     "epignn": _without_train(epignn.CONFIG),
     "edge_transformer": _without_train(edge_transformer.CONFIG),
-    "train": {"learning_rate": 2e-3},
+    "train": {"learning_rate": 2e-3, "steps": 2000, "patience": 500},
 }
 BERT_CONFIG = CONFIG | {"folder": "", "people": "hidden"}
 EPSILON = 1e-3  # added to the probabilities in `fact_loss`, which bounds it
@@ -72,7 +72,7 @@ class ReaderProver(nnx.Module):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.gold = config.gold
-        self.reader = pair_reader.PairReader(config, sizes, rngs=rngs)
+        self.reader = fact_reader.FactReader(config, sizes, rngs=rngs)
         reasoner: Any = REASONERS[one_of(config, "reasoner", *REASONERS)]
         self.reasoner = reasoner(config[config.reasoner], sizes, rngs=rngs)
 

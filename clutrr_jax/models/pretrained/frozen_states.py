@@ -20,7 +20,14 @@ from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import Records
-from clutrr_jax.data.vocabulary import FIRST_ENTITY, UNKNOWN
+from clutrr_jax.data.vocabulary import (
+    FIRST_ENTITY,
+    HOLDER_AFTER,
+    HOLDER_BEFORE,
+    SENTENCE_ENDS,
+    UNKNOWN,
+    known,
+)
 from clutrr_jax.evaluation.predict import per_story
 from clutrr_jax.models.pretrained.encoder import Encoder, load_encoder
 from clutrr_jax.models.pretrained.folder import find_folder
@@ -52,14 +59,15 @@ def with_states(data: Prepared, config: Any) -> Prepared:
     encoder = load_encoder(folder)
     tokenizer = load_tokenizer(folder, encoder.config.vocab_size)
     fingerprint = _fingerprint(folder)
-    # Names of relations keep a token id of their own, if the tokenizer has them as one token. All
-    # other words become UNKNOWN: models see them through their states only.
+    # Words that `Sizes` names keep a token id of their own, if the tokenizer has them as one token.
+    # All other words become UNKNOWN: models see them through their states only.
     first_word = FIRST_ENTITY + data.sizes.entities
     word_of_token = np.full(encoder.config.vocab_size, UNKNOWN)
-    relation_words = [-1] * len(RELATIONS)
-    for r, token in enumerate(single_tokens(tokenizer, RELATIONS)):
+    own = (*RELATIONS, *HOLDER_BEFORE, *HOLDER_AFTER, *SENTENCE_ENDS)
+    ids: dict[str, int] = {}
+    for word, token in zip(own, single_tokens(tokenizer, own), strict=True):
         if token is not None:
-            relation_words[r] = word_of_token[token] = first_word + r
+            ids[word] = word_of_token[token] = first_word + own.index(word)
 
     def convert(records: Records, stories: StoryArrays) -> StoryArrays:
         encoded = encode_stories(records, tokenizer, np.asarray(stories.entity), config.people)
@@ -88,7 +96,9 @@ def with_states(data: Prepared, config: Any) -> Prepared:
         sizes=replace(
             data.sizes,
             states=encoder.config.hidden_size,
-            relation_words=tuple(relation_words),
+            relation_words=tuple(ids.get(name, -1) for name in RELATIONS),
+            sentence_ends=known(SENTENCE_ENDS, ids),
+            holder_words=(known(HOLDER_BEFORE, ids), known(HOLDER_AFTER, ids)),
         ),
     )
 

@@ -141,12 +141,14 @@ def _replace_names(
 
 
 def single_tokens(tokenizer: AnyTokenizer, words: Sequence[str]) -> list[int | None]:
-    """Returns the token id of each word after a space, or None if it has several tokens.
+    """Returns the token id of each word, or None if it has several tokens. Words are those after a
+    space, punctuation marks those without one.
 
     Raises:
       InputError: a word is unknown and the tokenizer has no token for unknown words.
     """
-    encodings = _encode(tokenizer, [f" {word}" for word in words], add_special_tokens=False)
+    texts = [f" {word}" if word[0].isalpha() else word for word in words]
+    encodings = _encode(tokenizer, texts, add_special_tokens=False)
     # Byte-level BPE writes the space as "Ġ".
     return [
         encoding.ids[0] if encoding.tokens in ([word], [f"Ġ{word}"]) else None
