@@ -7,7 +7,8 @@
 
   --config.data=FILE         a CLUTRR data set: .zip, folder, .csv or .parquet
                              (empty: generate stories with the settings --config.generate.*;
-                             generate: the same, with new train stories in every epoch)
+                             generate: the same, with new train stories in every epoch;
+                             FILE,generate: also train on stories that are generated once)
   --config.models=A,B        the models, see the list below
   --config.seed=N            seed of the first replica; replica i has seed N + i
   --config.train.replicas=N  number of replicas, which differ in their seed
@@ -51,7 +52,7 @@ from absl import flags, logging
 from ml_collections import ConfigDict, config_flags
 
 from clutrr_jax.command import cache_folder
-from clutrr_jax.data.prepare import GENERATE
+from clutrr_jax.data.prepare import generates
 from clutrr_jax.models import MODELS
 from clutrr_jax.run import run
 from clutrr_jax.training import distributed
@@ -169,8 +170,8 @@ def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list
     for name in names:
         if name.startswith("slurm.") and options.launcher == "local":
             raise InputError(f"--{name}: expected --launcher=slurm as well")
-        if name.startswith("config.generate.") and config.get("data", "") not in ("", GENERATE):
-            raise InputError(f"--{name}: expected no --config.data=FILE")
+        if name.startswith("config.generate.") and not generates(config.get("data", "")):
+            raise InputError(f"--{name}: expected no --config.data=FILE, or FILE,generate")
 
 
 def available_cores() -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from flax.traverse_util import flatten_dict
 
 from clutrr_jax.command import folder_lock
-from clutrr_jax.data.prepare import GENERATE, Prepared, prepare_run
+from clutrr_jax.data.prepare import GENERATE, Prepared, generates, prepare_run
 from clutrr_jax.models import MODELS
 from clutrr_jax.report.tables import plain_text, results_table
 from clutrr_jax.report.write import write_report
@@ -92,7 +92,7 @@ def _train_and_test(
     config: Any, models: list[str], workdir: Path, stories: Path, write_stories: WriteStories
 ) -> Prepared:
     """Runs on every host. `stories` is this host's folder for generated stories."""
-    if config.data in ("", GENERATE):
+    if generates(config.data):
         _print(f"Generating stories in {workdir / 'data'}")
         write_stories(config.generate.to_dict(), stories)
     data = prepare_run(config.data, config.generate.to_dict(), stories)

@@ -160,7 +160,7 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
         (["--host_count=2"], "--host_count, --host_number: expected --hosts=HOST:PORT"),
         (
             ["--config.generate.test_rows=5", "--config.data=nowhere.zip"],
-            "--config.generate.test_rows: expected no --config.data=FILE",
+            "--config.generate.test_rows: expected no --config.data=FILE, or FILE,generate",
         ),
         (["--config.train.dev_fraction=20"], "train.dev_fraction 20.0: expected"),
     ],

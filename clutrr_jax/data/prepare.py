@@ -1,6 +1,7 @@
 """Preparation of a data set for training and evaluation."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from clutrr_jax.data.arrays import Sizes, StoryArrays, build_arrays, entity_pool
 from clutrr_jax.data.dataset import load
-from clutrr_jax.data.records import Records
+from clutrr_jax.data.records import Records, concatenate
 from clutrr_jax.data.resample import bank_words
 from clutrr_jax.data.vocabulary import (
     HOLDER_AFTER,
@@ -43,7 +44,10 @@ class Prepared:
 
 
 def prepare(
-    path: str | Path, resample: Config | None = None, max_stories: int | None = None
+    path: str | Path,
+    resample: Config | None = None,
+    max_stories: int | None = None,
+    more: Sequence[str | Path] = (),
 ) -> Prepared:
     """Reads a data set that has a train and a test split.
 
@@ -52,15 +56,18 @@ def prepare(
       resample: generator settings, if each epoch has new train stories. The vocabulary then has
         all words that these may contain.
       max_stories: size of a random sample of each split that has more stories.
+      more: data sets whose train rows are added.
     Raises:
       InputError: the data set cannot be read, or has no train or no test rows.
     """
-    data = load(path)
-    for split, records in (("train", data.train), ("test", data.test)):
-        if records is None:
-            raise InputError(f"{at(path)}: no {split} rows, expected *_{split}.csv")
-    assert data.train is not None and data.test is not None
-    train, test = _sample(data.train, max_stories), _sample(data.test, max_stories)
+    data, *_ = sets = [load(source) for source in (path, *more)]
+    for source, found in zip((path, *more), sets, strict=True):
+        if found.train is None:
+            raise InputError(f"{at(source)}: no train rows, expected *_train.csv")
+    if data.test is None:
+        raise InputError(f"{at(path)}: no test rows, expected *_test.csv")
+    train = concatenate([found.train for found in sets if found.train])
+    train, test = _sample(train, max_stories), _sample(data.test, max_stories)
     pool = entity_pool(train, test)
     if resample:
         pool = max(pool, *(resample.max_size(task)[0] for task in resample.train))
@@ -91,11 +98,18 @@ def prepare(
     )
 
 
+def generates(data: str) -> bool:
+    """Returns whether a value of the setting `data` needs generated stories."""
+    return not data or GENERATE in data.split(",")
+
+
 def prepare_run(data: str, generate: dict[str, Any], folder: Path) -> Prepared:
     """Prepares the data set of a run.
 
     Args:
-      data: path of a data set; "" or GENERATE for generated stories.
+      data: path of a data set; "" or GENERATE for generated stories. Several joined by commas: the
+        train rows of all and the test rows of the first; GENERATE stands for stories that are
+        generated once.
       generate: generator settings.
       folder: the folder with the generated stories.
     Raises:
@@ -104,7 +118,15 @@ def prepare_run(data: str, generate: dict[str, Any], folder: Path) -> Prepared:
     if data == GENERATE:
         found = prepare(folder, Config.from_json(generate))
         return replace(found, name="generated stories, new train stories in each epoch")
-    return prepare(data) if data else replace(prepare(folder), name="generated stories")
+    if not data:
+        return replace(prepare(folder), name="generated stories")
+    parts = data.split(",")
+    path, *more = [folder if part == GENERATE else Path(part) for part in parts]
+    found = prepare(path, more=more)
+    if more:
+        names = ["generated stories" if part == GENERATE else Path(part).name for part in parts]
+        found = replace(found, name=f"{found.name}, trained on {' and '.join(names)}")
+    return found
 
 
 def _sample(records: Records, size: int | None) -> Records:

@@ -1,0 +1,53 @@
+"""Preparation of data sets for a run."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clutrr_jax.data.dataset import load
+from clutrr_jax.data.prepare import prepare, prepare_run
+from generator.config import Config, parse_tasks
+from generator.errors import InputError
+from generator.write import write_dataset
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory) -> list[Path]:
+    """Two data sets in different languages."""
+    found = [tmp_path_factory.mktemp("data") / name for name in ("one", "other")]
+    for folder, language in zip(found, ("plain", "synthetic"), strict=True):
+        tasks = parse_tasks("1.2")
+        config = Config(train=tasks, test=tasks, train_rows=20, test_rows=10, language=language)
+        write_dataset(config, folder)
+    return found
+
+
+def test_train_rows_of_several_data_sets_are_joined(folders) -> None:
+    one, other = map(load, folders)
+    both = prepare_run(f"{folders[0]},{folders[1]}", {}, Path("unused"))
+    assert both.train.stories == one.train.stories + other.train.stories
+    assert both.test.stories == one.test.stories != other.test.stories
+    np.testing.assert_array_equal(
+        both.train.relations, np.concatenate([one.train.relations, other.train.relations])
+    )
+    # The vocabulary has the words of both.
+    assert both.sizes.tokens > max(prepare(folder).sizes.tokens for folder in folders)
+    assert both.name == "one, trained on one and other"
+
+
+def test_generated_stories_join_a_data_set(folders) -> None:
+    joined = prepare_run(f"{folders[0]},generate", {}, folders[1])
+    assert len(joined.train) == 40 and joined.test.stories == load(folders[0]).test.stories
+    assert joined.name == "one, trained on one and generated stories"
+
+
+def test_each_part_needs_train_rows_and_the_first_test_rows(folders, tmp_path) -> None:
+    only_tests, only_train = tmp_path / "a_test.csv", tmp_path / "a_train.csv"
+    only_tests.write_bytes((folders[0] / "1.2_test.csv").read_bytes())
+    only_train.write_bytes((folders[0] / "1.2_train.csv").read_bytes())
+    with pytest.raises(InputError, match=r"a_test.csv: no train rows, expected \*_train.csv"):
+        prepare(folders[0], more=[only_tests])
+    with pytest.raises(InputError, match=r"a_train.csv: no test rows, expected \*_test.csv"):
+        prepare(only_train, more=folders)
+    assert len(prepare(folders[0], more=[only_train]).train) == 40
