@@ -40,8 +40,9 @@ def attention_weights(model: Any, kind: InputKind, stories: StoryArrays) -> np.n
 
 
 def write_attention(folder: Path, model: Any, kind: InputKind, stories: StoryArrays) -> None:
-    """Writes the file of a model with attention weights, see `attention_weights`."""
-    if not hasattr(model, "attention"):
+    """Writes the file of a model with attention weights, see `attention_weights`. Models over a
+    frozen encoder have none."""
+    if not hasattr(model, "attention") or kind == "states":  # tokens of an encoder are not words
         return
     weights = attention_weights(model, kind, stories).astype(np.float16)
     over = "facts" if kind in GRAPHS else "words"

@@ -97,19 +97,7 @@ class FactReader(nnx.Module):
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Probability of each relation of each ordered pair of people, [B, P, P, R]. A sum over
         relations below 1 leaves the rest to "no relation"."""
-        steps = batch.tokens.shape[1]
-        story = jnp.arange(len(batch.tokens))[:, None]
-        position = jnp.minimum(batch.name_positions, steps - 1)  # [B, M]
-        token = jnp.where(batch.name_positions < steps, batch.tokens[story, position], PAD)
-        entity = jnp.where(token == PAD, -2, token - FIRST_ENTITY)  # no person has -2
-        is_person = (entity[..., None] == batch.people[:, None]).astype(jnp.float32)  # [B, M, P]
-
-        states = x = self._embed(batch, is_person)  # [T, B, D]
-        for layer in self.layers:
-            states = self.dropout(layer(states, batch.mask.T))
-        names = states.swapaxes(0, 1)[story, position]  # [B, M, 2H]
-        words = self.dropout(jnp.concatenate([states, x], axis=-1)).swapaxes(0, 1)
-
+        words, names, is_person = self._encode(batch)
         pairs = self._pairs(batch, words, names, is_person)
         states_fact, predicate, female = self._meaning(batch, words)
         pairs *= states_fact[..., None, None]
@@ -122,6 +110,25 @@ class FactReader(nnx.Module):
         is_female = nnx.sigmoid(evidence)
         gender = jnp.stack([1 - is_female, is_female], axis=-1)  # [B, P, 2]
         return facts[..., PREDICATE_OF] * gender[:, None][..., GENDER_OF]
+
+    def states_fact(self, batch: TokenBatch) -> jax.Array:
+        """Probability that each word states a fact, [B, T]."""
+        return self._meaning(batch, self._encode(batch)[0])[0]
+
+    def _encode(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Features of the words [B, T, 2H + D] and of the names [B, M, 2H], and the person of each
+        name, one-hot [B, M, P]."""
+        steps = batch.tokens.shape[1]
+        story = jnp.arange(len(batch.tokens))[:, None]
+        position = jnp.minimum(batch.name_positions, steps - 1)  # [B, M]
+        token = jnp.where(batch.name_positions < steps, batch.tokens[story, position], PAD)
+        entity = jnp.where(token == PAD, -2, token - FIRST_ENTITY)  # no person has -2
+        is_person = (entity[..., None] == batch.people[:, None]).astype(jnp.float32)
+        states = x = self._embed(batch, is_person)  # [T, B, D]
+        for layer in self.layers:
+            states = self.dropout(layer(states, batch.mask.T))
+        words = self.dropout(jnp.concatenate([states, x], axis=-1)).swapaxes(0, 1)
+        return words, states.swapaxes(0, 1)[story, position], is_person
 
     def _embed(self, batch: TokenBatch, is_person: jax.Array) -> jax.Array:
         """Token vectors [T, B, D], given the person of each name [B, M, P]."""

@@ -84,6 +84,11 @@ class ReaderProver(nnx.Module):
         """Extracted graph: probability of each fact, [B, P, P, R]."""
         return self.reader(batch)
 
+    def attention(self, batch: TokenBatch) -> jax.Array:
+        """Probability that each word states a fact, as a fraction of their sum, [B, T]."""
+        weights = self.reader.states_fact(batch)
+        return weights / jnp.maximum(weights.sum(axis=1, keepdims=True), EPSILON)
+
     def loss(self, batch: TokenBatch) -> jax.Array:
         """Training loss of each story, [B]."""
         graph = self.read(batch)
