@@ -11,7 +11,7 @@ from functools import partial
 
 from benchmarks import parser
 from generator.blocks import BLOCK, block
-from generator.config import Config, parse_tasks
+from generator.config import LANGUAGES, Config, parse_tasks
 from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank
 from generator.write import FORMATS, Piece, Renderer
@@ -26,7 +26,7 @@ def main(argv: list[str]) -> int:
     seconds = arguments.parse_args(argv).seconds
     print("stories per second of processor time, on one core")
     print(f"{'task':6}{'language':12}" + "".join(f"{name:>12}" for name in (*FORMATS, "arrays")))
-    for language in ("paraphrase", "synthetic"):
+    for language in LANGUAGES:
         for name in TASKS:
             config = Config(train=parse_tasks(name), test=(), language=language)
             speeds = [_rate(_file_block(config, form), seconds) for form in FORMATS]

@@ -24,7 +24,8 @@ class Sizes:
     relations: int = NUM_RELATIONS
     sentence_ends: tuple[int, ...] = ()  # tokens that end a sentence
     relation_words: tuple[int, ...] = (-1,) * NUM_RELATIONS  # token of each relation's name, or -1
-    # Tokens that show that the holder of a relation is before or after its name.
+    # Tokens next to a relation's name that show where its holder is named (Ann in "Ann's uncle"):
+    # before it, and after it.
     holder_words: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     states: int = 0  # dimension of frozen token states, 0 without them
 

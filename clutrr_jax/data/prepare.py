@@ -1,6 +1,7 @@
 """Preparation of a data set for training and evaluation."""
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,16 +59,17 @@ def prepare(
       max_stories: size of a random sample of each split that has more stories.
       more: data sets whose train rows are added.
     Raises:
-      InputError: the data set cannot be read, or has no train or no test rows.
+      InputError: a data set cannot be read or has no train rows, or the first has no test rows.
     """
-    data, *_ = sets = [load(source) for source in (path, *more)]
-    for source, found in zip((path, *more), sets, strict=True):
+    data, *others = [load(source) for source in (path, *more)]
+    parts = []
+    for source, found in zip((path, *more), (data, *others), strict=True):
         if found.train is None:
             raise InputError(f"{at(source)}: no train rows, expected *_train.csv")
+        parts.append(found.train)
     if data.test is None:
         raise InputError(f"{at(path)}: no test rows, expected *_test.csv")
-    train = concatenate([found.train for found in sets if found.train])
-    train, test = _sample(train, max_stories), _sample(data.test, max_stories)
+    train, test = _sample(concatenate(parts), max_stories), _sample(data.test, max_stories)
     pool = entity_pool(train, test)
     if resample:
         pool = max(pool, *(resample.max_size(task)[0] for task in resample.train))
@@ -120,12 +122,17 @@ def prepare_run(data: str, generate: dict[str, Any], folder: Path) -> Prepared:
         return replace(found, name="generated stories, new train stories in each epoch")
     if not data:
         return replace(prepare(folder), name="generated stories")
-    parts = data.split(",")
+    parts = [data] if os.path.exists(data) else data.split(",")  # names of files have commas too
+    if "" in parts:
+        raise InputError(f'data "{data}": an empty part, expected data sets joined by commas')
     path, *more = [folder if part == GENERATE else Path(part) for part in parts]
     found = prepare(path, more=more)
     if more:
-        names = ["generated stories" if part == GENERATE else Path(part).name for part in parts]
-        found = replace(found, name=f"{found.name}, trained on {' and '.join(names)}")
+        names = [
+            "generated stories" if part == GENERATE else Path(part).name.removesuffix(".zip")
+            for part in parts
+        ]
+        found = replace(found, name=f"{names[0]}, trained on {' and '.join(names)}")
     return found
 
 

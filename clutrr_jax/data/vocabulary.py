@@ -14,8 +14,9 @@ from clutrr_jax.data.records import Records
 
 PAD, UNKNOWN, FIRST_ENTITY = 0, 1, 2
 
-# Words before the name of a relation that the holder precedes ("Ann's uncle", "Ann and her uncle",
-# "Ann has an uncle"), and words after it that the holder follows ("the uncle of Ann").
+# Words before a relation's name whose holder is named before them ("Ann's uncle", "Ann and her
+# uncle", "Ann has an uncle"), and words after it whose holder follows ("the uncle of Ann").
+# WordPiece splits "'s", which leaves "s".
 HOLDER_BEFORE = ("'s", "s", "his", "her", "their", "has", "had", "have")
 HOLDER_AFTER = ("of",)
 SENTENCE_ENDS = (".", "!", "?")

@@ -1,7 +1,8 @@
 """Attention weights of a model on the test stories: the file `attention.npz` for the report page.
 
 A model with attention weights to show has a method `attention(batch)`. It returns the weight of
-each fact [B, F] or token [B, T] in the order of the story; padding may hold any value.
+each fact [B, F] or token [B, T] in the order of the story; padding may hold any value. Models over
+a frozen encoder have no file, because their tokens are not words of the story.
 """
 
 import zipfile
@@ -40,9 +41,8 @@ def attention_weights(model: Any, kind: InputKind, stories: StoryArrays) -> np.n
 
 
 def write_attention(folder: Path, model: Any, kind: InputKind, stories: StoryArrays) -> None:
-    """Writes the file of a model with attention weights, see `attention_weights`. Models over a
-    frozen encoder have none."""
-    if not hasattr(model, "attention") or kind == "states":  # tokens of an encoder are not words
+    """Writes the file of a model with attention weights, see `attention_weights`."""
+    if not hasattr(model, "attention") or kind == "states":
         return
     weights = attention_weights(model, kind, stories).astype(np.float16)
     over = "facts" if kind in GRAPHS else "words"

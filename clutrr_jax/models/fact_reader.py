@@ -21,9 +21,9 @@ CONFIG = {
     "hidden": 64,
     "layers": 1,
     "key": 64,  # dimension in which words and names are compared
-    "dropout": 0.3,
+    "dropout": 0.3,  # of the inputs of each layer, and again of the features of the words
     "word_dropout": 0.1,  # not used with frozen encoder states
-    # Initial logits of a relation's name: it states a fact, with this predicate, and this gender.
+    # Initially added to the logits of a relation's name: states a fact, its predicate, its gender.
     "relation_word_prior": 8.0,
     # Initial logit of the holder that the grammar suggests: "Ann's uncle", "the uncle of Ann".
     "syntax_prior": 3.0,

@@ -37,7 +37,7 @@ CONFIG = fact_reader.CONFIG | {
     "train": {"learning_rate": 2e-3, "steps": 2000, "patience": 500},
 }
 BERT_CONFIG = CONFIG | {"folder": "", "people": "hidden"}
-EPSILON = 1e-3  # added to the probabilities in `fact_loss`, which bounds it
+EPSILON = 1e-3  # added to probabilities in `fact_loss`, which bounds it; smallest sum of weights
 
 
 class GivenRules(prover.Prover):

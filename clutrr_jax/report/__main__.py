@@ -8,7 +8,7 @@ import argparse
 from pathlib import Path
 
 from clutrr_jax.command import run
-from clutrr_jax.data.prepare import generates, prepare_run
+from clutrr_jax.data.prepare import GENERATE, prepare_run
 from clutrr_jax.report.results import RESULTS
 from clutrr_jax.report.write import write_report
 from generator.errors import InputError, Parser, at
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> None:
     config = results["config"]
     data = prepare_run(config["data"], config["generate"], folder / "data")
     if data.fingerprint != results["data"]["fingerprint"]:
-        source = folder / "data" if generates(config["data"]) else config["data"]
+        source = folder / "data" if config["data"] in ("", GENERATE) else config["data"]
         raise InputError(f"{at(source)}: not the data set of this run, expected the same files")
     models, versions = list(results["models"]), results["versions"]
     write_report(models, config, data, folder, results["device"], versions)

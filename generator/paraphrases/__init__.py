@@ -1,7 +1,7 @@
 """Paraphrases: the wordings of facts that stories are written with.
 
     load        loads the bank that the settings select; reads and writes bank files
-    templates   the synthetic bank: plain sentences for single facts
+    templates   the synthetic and the plain language: sentences for one fact or two
     bank        the embedded bank: short stories for clauses of one to three facts
     frames      the hand-written frames and word lists (data/) that `bank` combines
     importer    extracts a bank from released stories (`import-paraphrases`)

@@ -18,8 +18,8 @@ from generator.kinship import (
 )
 from generator.text import ClauseKey
 
-# $relation is the relation of {1} to {0}, $next that of {2} to {1} and $inverse that of {0} to {1},
-# with an article after $a or $an. $person is "man" or "woman", by the gender of {1}.
+# $relation is the relation of {1} to {0}. With an article: $a_relation, $a_next of {2} to {1},
+# $an_inverse of {0} to {1}. $person is "man" or "woman", by the gender of {1}.
 _SYNTHETIC = (
     "{1} is the $relation of {0}.",
     "{0} has $a_relation called {1}.",

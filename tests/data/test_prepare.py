@@ -40,6 +40,20 @@ def test_generated_stories_join_a_data_set(folders) -> None:
     joined = prepare_run(f"{folders[0]},generate", {}, folders[1])
     assert len(joined.train) == 40 and joined.test.stories == load(folders[0]).test.stories
     assert joined.name == "one, trained on one and generated stories"
+    swapped = prepare_run(f"generate,{folders[0]}", {}, folders[1])
+    assert swapped.test.stories == load(folders[1]).test.stories
+    assert swapped.name == "generated stories, trained on generated stories and one"
+
+
+def test_paths_with_commas_and_empty_parts(folders, tmp_path) -> None:
+    folder = tmp_path / "1.2,1.3"
+    folder.symlink_to(folders[0])
+    assert len(prepare_run(str(folder), {}, Path("unused")).train) == 20
+    with pytest.raises(InputError, match="no such file"):
+        prepare_run(",".join(["data_089907f8.zip"] * 20), {}, Path("unused"))
+    for data in (f"{folders[0]},", f",{folders[0]}"):
+        with pytest.raises(InputError, match="an empty part, expected data sets joined by commas"):
+            prepare_run(data, {}, Path("unused"))
 
 
 def test_each_part_needs_train_rows_and_the_first_test_rows(folders, tmp_path) -> None:

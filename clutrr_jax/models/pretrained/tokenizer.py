@@ -141,8 +141,8 @@ def _replace_names(
 
 
 def single_tokens(tokenizer: AnyTokenizer, words: Sequence[str]) -> list[int | None]:
-    """Returns the token id of each word, or None if it has several tokens. Words are those after a
-    space, punctuation marks those without one.
+    """Returns the token id of each word, or None if it has several tokens. A word is encoded with a
+    space before it, a punctuation mark without.
 
     Raises:
       InputError: a word is unknown and the tokenizer has no token for unknown words.
