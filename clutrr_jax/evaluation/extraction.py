@@ -137,9 +137,9 @@ def precision_recall(extraction: Extraction, test: Records) -> list[dict[str, An
     """Precision and recall of the extracted facts: overall, by clause length and by relation.
 
     Each row has the keys COLUMNS. Counts are numbers of facts and leave out pairs that cannot be
-    judged. Precision is right / (right + wrong): a fact that follows from the stated ones is not an
-    error and is counted separately. Recall is right / stated. Either is None if its denominator is
-    0. Missing facts count for the stated relation, wrong facts for the extracted one.
+    judged. Precision is (right + follow) / extracted: a fact that follows from the stated ones is
+    not an error. Recall is right / stated. Either is None if its denominator is 0. Missing facts
+    count for the stated relation, wrong facts for the extracted one.
     """
     ks = test.clause_length
     stated = np.zeros((len(test), NUM_RELATIONS), int)
@@ -155,10 +155,11 @@ def precision_recall(extraction: Extraction, test: Records) -> list[dict[str, An
     def row(group: str, stories: np.ndarray, relations: Any = slice(None)) -> dict[str, Any]:
         right, follow, wrong = (int(count[stories][:, relations].sum()) for count in counts)
         all_stated = int(stated[stories][:, relations].sum())
+        extracted = right + follow + wrong
         values = (
-            group, int(stories.sum()), all_stated, right + follow + wrong, right, follow, wrong,
+            group, int(stories.sum()), all_stated, extracted, right, follow, wrong,
             all_stated - right,
-            right / (right + wrong) if right + wrong else None,
+            (right + follow) / extracted if extracted else None,
             right / all_stated if all_stated else None,
         )  # fmt: skip
         return dict(zip(COLUMNS, values, strict=True))

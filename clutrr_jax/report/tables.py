@@ -12,9 +12,9 @@ from clutrr_jax.evaluation.extraction import COLUMNS
 EXTRACTION_LEGEND = (
     "A fact counts as extracted if the model gives it a probability above .5. Right: stated in the "
     "story. Follow: not stated, but implied by the stated facts under the 16 rules or as the "
-    "inverse of a fact; this is not counted as an error. Wrong: neither stated nor implied. "
-    "Missing: stated, but not extracted. Precision is right / (right + wrong); recall is right / "
-    "stated. Facts about the query pair are excluded, because the reasoner does not see them."
+    "inverse of a fact. Wrong: neither stated nor implied. Missing: stated, but not extracted. "
+    "Precision is (right + follow) / extracted; recall is right / stated. Facts about the "
+    "query pair are excluded, because the reasoner does not see them."
 )
 
 

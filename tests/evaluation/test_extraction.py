@@ -111,6 +111,11 @@ def test_each_kind_of_error_is_counted(small) -> None:
     row = precision_recall(found, test)[0]
     assert (row["follow"], row["wrong"]) == (0, 1)
     assert row["precision"] == row["right"] / (row["right"] + 1)
+    x, _, y = facts_of(test, story)[1]
+    inverse = int(np.flatnonzero(verdict[story][y, x] == FOLLOWS)[0])
+    found.relation[story][y, x], found.probability[story][y, x] = inverse, 0.9
+    row = precision_recall(found, test)[0]
+    assert row["precision"] == (row["right"] + 1) / (row["right"] + 2)
     x, y = test.query[story]
     found.probability[story][x, y] = found.probability[story][y, x] = 1
     np.fill_diagonal(found.probability[story], 1)
