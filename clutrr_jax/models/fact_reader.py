@@ -221,8 +221,8 @@ class FactReader(nnx.Module):
         return logits.swapaxes(0, 1), (place >= 0) & (place < 2 * NEAR)
 
     def _holder_cues(self, tokens: jax.Array) -> jax.Array:
-        """Whether words close to each token suggest that its holder is the name before it, and the
-        name after it: [B, T] -> bool [B, T, 2]."""
+        """Words near each token that suggest that its holder is the name before it (column 0) or
+        after it: [B, T] -> bool [B, T, 2]."""
         before, after = (is_any_of(tokens, words) for words in self.holder_words)
         padded = jnp.pad(before, ((0, 0), (2, 0)))
         is_before = padded[:, 1:-1] | padded[:, :-2]  # one or two tokens back
