@@ -61,9 +61,8 @@ def prepare(
     Raises:
       InputError: a data set cannot be read or has no train rows, or the first has no test rows.
     """
-    data, *others = [load(source) for source in (path, *more)]
-    parts = []
-    for source, found in zip((path, *more), (data, *others), strict=True):
+    data, parts = load(path), []
+    for source, found in [(path, data), *((other, load(other)) for other in more)]:
         if found.train is None:
             raise InputError(f"{at(source)}: no train rows, expected *_train.csv")
         parts.append(found.train)

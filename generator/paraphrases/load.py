@@ -19,10 +19,9 @@ def load_bank(config: Config) -> Bank:
     """
     if config.bank:
         return read_bank(Path(config.bank))
-    if config.language == "synthetic":
-        return Bank("synthetic", synthetic_templates())
-    if config.language == "plain":
-        return Bank("plain", plain_templates())
+    templates = {"synthetic": synthetic_templates, "plain": plain_templates}
+    if config.language in templates:
+        return Bank(config.language, templates[config.language]())
     from generator.paraphrases import bank  # imported here because it takes half a second
 
     return bank.bank()

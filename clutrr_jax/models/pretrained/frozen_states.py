@@ -65,9 +65,9 @@ def with_states(data: Prepared, config: Any) -> Prepared:
     word_of_token = np.full(encoder.config.vocab_size, UNKNOWN)
     own = (*RELATIONS, *HOLDER_BEFORE, *HOLDER_AFTER, *SENTENCE_ENDS)
     ids: dict[str, int] = {}
-    for word, token in zip(own, single_tokens(tokenizer, own), strict=True):
+    for w, token in enumerate(single_tokens(tokenizer, own)):
         if token is not None:
-            ids[word] = word_of_token[token] = first_word + own.index(word)
+            ids[own[w]] = word_of_token[token] = first_word + w
 
     def convert(records: Records, stories: StoryArrays) -> StoryArrays:
         encoded = encode_stories(records, tokenizer, np.asarray(stories.entity), config.people)
