@@ -9,7 +9,7 @@ demo: .venv/runtime
 test: .venv/dev
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow and not browser and not cluster"
 
-test-slow: .venv/dev
+test-slow: .venv/dev .venv-harnesses/installed
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "slow or browser or cluster"
 
 lint: .venv/dev
@@ -24,4 +24,10 @@ lint: .venv/dev
 
 .venv/dev: .venv/runtime pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@
+
+# The evaluation harnesses have an environment of their own: tests run them as a user would.
+.venv-harnesses/installed: tests/harnesses.txt
+	$(PYTHON) -m venv .venv-harnesses
+	.venv-harnesses/bin/pip install --quiet --requirement tests/harnesses.txt
 	touch $@
