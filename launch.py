@@ -35,29 +35,25 @@ Settings of a run on several hosts; start the same command on each of them:
   --host_count=N             the number of hosts and
   --host_number=I            the index of this host, from 0
 
-experiments/base.py and the top of each file in clutrr_jax/models/ list all settings.
+clutrr_jax/settings.py and the top of each file in clutrr_jax/models/ list all settings.
 
 --workdir receives report.html, results.md, results.json and curve.png, and one folder per model
 (or per run of a grid) with checkpoints, metrics and predictions. The same command resumes an
 interrupted run.
 """
 
-import os
 import sys
 from pathlib import Path
 from textwrap import fill
 
-import jax
 from absl import flags, logging
 from ml_collections import ConfigDict, config_flags
 
-from clutrr_jax.command import cache_folder
 from clutrr_jax.data.prepare import generates
 from clutrr_jax.models import MODELS
-from clutrr_jax.run import run
+from clutrr_jax.run import configure_jax, run
 from clutrr_jax.training import distributed
 from experiments.grid import report, runner, slurm
-from experiments.grid.stories import write_stories
 from experiments.loader import check_names, load_experiment
 from generator.errors import InputError, quiet_broken_pipe
 
@@ -112,7 +108,7 @@ def run_experiment(argv: list[str]) -> int:
         return runner.run_grid(config, workdir, options.launcher, slurm_settings, command)
     if options.hosts:
         distributed.initialize(options.hosts, options.host_count, options.host_number)
-    run(config, workdir, write_stories)
+    run(config, workdir)
     return 0
 
 
@@ -174,16 +170,6 @@ def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list
             raise InputError(f"--{name}: expected no --config.data=FILE, or FILE,generate")
 
 
-def available_cores() -> int:
-    """Returns the number of CPU cores of this process, or of the Slurm job it runs in."""
-    if "SLURM_CPUS_ON_NODE" in os.environ:
-        return int(os.environ["SLURM_CPUS_ON_NODE"])
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 if __name__ == "__main__":
-    # One CPU device per core: replicas are distributed over devices.
-    jax.config.update("jax_num_cpu_devices", available_cores())
-    jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    configure_jax()
     sys.exit(main(sys.argv))

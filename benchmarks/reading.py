@@ -15,10 +15,10 @@ from typing import Any
 import jax
 
 from benchmarks import parser
-from clutrr_jax.data.arrays import build_arrays, entity_pool
+from clutrr_jax.data.arrays import build_arrays
 from clutrr_jax.data.batching import InputKind, chunk, pack, plan_shapes
 from clutrr_jax.data.dataset import load
-from clutrr_jax.data.vocabulary import build_vocabulary
+from clutrr_jax.data.vocabulary import build_vocabulary, entity_pool
 
 BATCH = 100  # stories
 

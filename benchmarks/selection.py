@@ -25,10 +25,9 @@ from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import tasks
 from clutrr_jax.models import MODELS
 from clutrr_jax.run import model_names
+from clutrr_jax.settings import default_settings, train_settings
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.settings import train_settings
 from clutrr_jax.training.trainer import Trainer
-from experiments.base import base
 from generator.config import Config
 from generator.errors import InputError
 from generator.files import read_json, write_text
@@ -111,7 +110,7 @@ def read(source: str, is_generated: bool, folder: Path) -> Prepared:
 
 def train(model: str, data: Prepared, steps: int, count: int) -> list[dict[str, Any]]:
     """Trains and tests every epoch. Returns the history of each replica."""
-    config = base("selection", model)
+    config = default_settings("selection", model)
     settings = train_settings(config, model)
     settings.steps, settings.patience = steps, 0
     stories, replicas = data.train_stories, Replicas(count)

@@ -7,21 +7,25 @@ A run folder holds `config.json` (the settings), `data.json` (the fingerprint of
 """
 
 import json
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import jax
 from flax.traverse_util import flatten_dict
 
-from clutrr_jax.command import folder_lock
+from clutrr_jax.command import cache_folder, folder_lock
+from clutrr_jax.data.generate import write_stories
 from clutrr_jax.data.prepare import GENERATE, Prepared, generates, prepare_run
 from clutrr_jax.models import MODELS
 from clutrr_jax.report.tables import plain_text, results_table
 from clutrr_jax.report.write import write_report
+from clutrr_jax.settings import check
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.loop import device_name, run_model
-from clutrr_jax.training.settings import check
 from generator.errors import InputError, at
 from generator.files import read_json, write_text
 
@@ -29,34 +33,77 @@ from generator.files import read_json, write_text
 WriteStories = Callable[[dict[str, Any], Path], None]
 
 
-def run(config: Any, workdir: Path, write_stories: WriteStories) -> None:
-    """Trains and tests the models of a run and writes its report.
-
-    On several hosts every host calls this function. The first host writes the run folder; the
-    others generate the same stories into a temporary folder.
+def run(config: Any, workdir: Path, write_stories: WriteStories = write_stories) -> None:
+    """Trains and tests the models of a run, writes its report, and prints the table.
 
     Args:
-      config: a ConfigDict with the settings in `experiments/base.py`.
+      config: a ConfigDict with the settings in `clutrr_jax/settings.py`.
       workdir: the run folder. It is created if necessary.
       write_stories: called with `config.generate` as a dict and a folder, if stories are generated.
     Raises:
       FolderLocked: another process is running in this folder.
       InputError: a wrong setting, unreadable data, or a folder that holds another run.
     """
+
+    def prepare(folder: Path) -> Prepared:
+        if generates(config.data):
+            _print(f"Generating stories in {workdir / 'data'}")
+            write_stories(config.generate.to_dict(), folder)
+        return prepare_run(config.data, config.generate.to_dict(), folder)
+
+    preemption.install_handler()
+    results = train_and_report(config, workdir, prepare)
+    if results:
+        table = plain_text(results_table(results))
+        print(f"\n{table}\n\nReport: {workdir / 'report.html'}")
+
+
+def train_and_report(
+    config: Any, workdir: Path, prepare: Callable[[Path], Prepared]
+) -> dict[str, Any] | None:
+    """Trains and tests the models of a run, and writes its report.
+
+    On several hosts every host calls this function. The first host writes the run folder; the
+    others get a temporary folder for their data.
+
+    Args:
+      config, workdir: as in `run`.
+      prepare: called with a folder for the stories of this host, returns the data set.
+    Returns:
+      The results, see `clutrr_jax.report.results`; None on other hosts than the first.
+    Raises:
+      FolderLocked, InputError: as in `run`.
+    """
     models = model_names(config.models)
     _check_models_and_data(config, models)
     check(config, models)
     _print(f"Running on {device_name()}.")
-    preemption.install_handler()
     if not distributed.is_primary():
         with TemporaryDirectory() as folder:
-            _train_and_test(config, models, workdir, Path(folder), write_stories)
-        return
+            _train_and_test(config, models, workdir, prepare(Path(folder)))
+        return None
     with folder_lock(workdir):
         check_or_write_config(workdir / "config.json", identity(config))
-        data = _train_and_test(config, models, workdir, workdir / "data", write_stories)
-        results = write_report(models, config.to_dict(), data, workdir, device_name())
-    print(f"\n{plain_text(results_table(results))}\n\nReport: {workdir / 'report.html'}")
+        data = prepare(workdir / "data")
+        _train_and_test(config, models, workdir, data)
+        return write_report(models, config.to_dict(), data, workdir, device_name())
+
+
+def configure_jax() -> None:
+    """Caches compiled programs, and uses all CPU cores if JAX has not started yet."""
+    if jax.config.values["jax_compilation_cache_dir"] is None:
+        jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    with suppress(RuntimeError):  # JAX has started
+        # One CPU device per core: replicas are distributed over devices.
+        jax.config.update("jax_num_cpu_devices", available_cores())
+
+
+def available_cores() -> int:
+    """Returns the number of CPU cores of this process, or of the Slurm job it runs in."""
+    if "SLURM_CPUS_ON_NODE" in os.environ:
+        return int(os.environ["SLURM_CPUS_ON_NODE"])
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def model_names(models: str) -> list[str]:
@@ -88,14 +135,8 @@ def _check_models_and_data(config: Any, models: list[str]) -> None:
         )
 
 
-def _train_and_test(
-    config: Any, models: list[str], workdir: Path, stories: Path, write_stories: WriteStories
-) -> Prepared:
-    """Runs on every host. `stories` is this host's folder for generated stories."""
-    if generates(config.data):
-        _print(f"Generating stories in {workdir / 'data'}")
-        write_stories(config.generate.to_dict(), stories)
-    data = prepare_run(config.data, config.generate.to_dict(), stories)
+def _train_and_test(config: Any, models: list[str], workdir: Path, data: Prepared) -> None:
+    """Runs on every host."""
     _print(f"Read {len(data.train):,} train and {len(data.test):,} test stories.")
     if distributed.is_primary():
         check_or_write_config(workdir / "data.json", {"stories": data.fingerprint})
@@ -104,7 +145,6 @@ def _train_and_test(
     for name in models:
         run_model(name, config, data, workdir / name)
         distributed.barrier(f"end of {name}")
-    return data
 
 
 def _print(text: str) -> None:

@@ -17,7 +17,6 @@ from pathlib import Path
 from clutrr_jax.command import CommandParser, run
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.story_ids import story_ids
-from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.language_models.answers import RULES
 from clutrr_jax.language_models.scoring import collect, text, write
 from clutrr_jax.language_models.submissions import read_submissions
@@ -39,10 +38,6 @@ def main(arguments: list[str]) -> None:
         raise InputError(f"{at(options.data)}: no test rows, expected *_test.csv")
     ids = story_ids(data.test)
     submissions = read_submissions(options.predictions, ids, data.test)
-    names = [s.name for s in submissions]
-    for name in names:
-        if names.count(name) > 1 or name in BASELINES:
-            raise InputError(f"--predictions: two rows named {name!r}, expected each file once")
     results = collect(data, submissions)
     print(text(results))
     if options.out:

@@ -8,11 +8,11 @@ stays near the ceiling, and the BiLSTM is below both. `experiments/figure5.py` i
 comparison.
 """
 
-from experiments.base import base
+from clutrr_jax.settings import default_settings
 
 
 def get_config():
-    config = base("demo", "gat,prover,bilstm_attention")
+    config = default_settings("demo", "gat,prover,bilstm_attention")
     config.generate.test_rows = 200
     config.train.replicas = 3
     config.gat.train.epochs = 80

@@ -8,8 +8,8 @@ each of k = 2, 3 and 100 test stories each of k = 2..10. The default models with
 several hours on two cores.
 """
 
-from experiments.base import base
+from clutrr_jax.settings import default_settings
 
 
 def get_config():
-    return base("single", "gat,bilstm_mean,bilstm_attention")
+    return default_settings("single", "gat,bilstm_mean,bilstm_attention")

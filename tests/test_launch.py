@@ -198,10 +198,10 @@ def test_wrong_experiment_is_one_line(text, expected: str, tmp_path: Path) -> No
 def test_experiment_is_executed_once_with_its_argument(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
-        "from experiments.base import base\n"
+        "from clutrr_jax.settings import default_settings\n"
         "def get_config(model):\n"
         f"    open(r'{tmp_path / 'count'}', 'a').write(model)\n"
-        "    return base('mine', model)\n"
+        "    return default_settings('mine', model)\n"
     )
     done = launch(f"--workdir={tmp_path / 'run'}", "--config.gat.bogus=1", config=f"{file}:nothing")
     assert 'no setting "config.gat.bogus"' in error_of(done)

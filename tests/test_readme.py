@@ -11,9 +11,9 @@ import pytest
 from ml_collections import ConfigDict
 
 from clutrr_jax.models import MODELS, Spec
+from clutrr_jax.settings import default_settings
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.trainer import Trainer
-from experiments.base import base
 from experiments.figure5 import get_config
 from experiments.grid import slurm
 from tests.models import test_models as laws
@@ -39,7 +39,7 @@ def test_example_model(small_words, monkeypatch) -> None:
     laws.test_padding_never_changes_a_logit(name, small_words)
     laws.test_order_of_nodes_and_edges_never_matters(name, small_words)
 
-    train = base("readme", "").train
+    train = default_settings("readme", "").train
     train.batch = 32
     trainer = Trainer(
         spec,

@@ -11,8 +11,6 @@ from clutrr_jax.data.records import NUM_EDGE_TYPES, Records
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, Vocabulary, draw_entities, encode
 from generator.kinship import NUM_RELATIONS
 
-ENTITY_POOL = 20  # entities, unless a story has more people
-
 
 @dataclass(frozen=True)
 class Sizes:
@@ -49,11 +47,6 @@ class StoryArrays(NamedTuple):
     target: jax.Array  # [S]
     clause_length: jax.Array  # [S]
     states: jax.Array | None = None  # [M, D] float16 token states of a frozen encoder
-
-
-def entity_pool(*parts: Records) -> int:
-    """Size of the entity pool: ENTITY_POOL, or the number of people of the largest story."""
-    return max(ENTITY_POOL, *(int(np.diff(p.node_start).max()) for p in parts))
 
 
 def build_arrays(records: Records, vocabulary: Vocabulary, seed: int) -> StoryArrays:

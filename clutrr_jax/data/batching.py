@@ -55,13 +55,13 @@ class Shape:
 
 
 def plan_shapes(
-    kind: InputKind, stories: StoryArrays, batch_size: int
+    kind: InputKind, stories: StoryArrays, batch_size: int, max_buckets: int | None = None
 ) -> tuple[list[Shape], list[np.ndarray]]:
     """Shapes of the batches of these stories, and the rows of each shape.
 
     Graph batches have one shape, which fits any `batch_size` stories. For the other kinds, stories
-    are split into up to MAX_BUCKETS shapes by their number of people ("pairs") or tokens, such that
-    the padding is minimal.
+    are split into up to `max_buckets` shapes (by default MAX_BUCKETS) by their number of people
+    ("pairs") or tokens, such that the padding is minimal.
     """
     if kind == "graph":
         lengths = np.zeros(len(stories.target), int)
@@ -69,7 +69,7 @@ def plan_shapes(
         lengths = np.asarray(stories.n_node) ** 2
     else:
         lengths = -(-np.asarray(stories.n_token) // LENGTH_STEP) * LENGTH_STEP
-    bounds = bucket_bounds(lengths, MAX_BUCKETS)
+    bounds = bucket_bounds(lengths, max_buckets or MAX_BUCKETS)
     bucket = np.searchsorted(bounds, lengths)
     buckets = [np.flatnonzero(bucket == b) for b in range(len(bounds))]
     return [

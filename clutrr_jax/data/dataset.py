@@ -6,9 +6,11 @@ Supported are a release as .zip or folder, single files, the generator's output,
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from clutrr_jax.data.records import Records, build_records, concatenate
+from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from generator.errors import InputError, at
 from generator.files import sources
 from generator.tables import read_rows
@@ -21,6 +23,12 @@ class Dataset:
     name: str
     train: Records | None
     test: Records | None
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """Words of the train stories, and entities for the people of every story."""
+        parts = [part for part in (self.train, self.test) if part is not None]
+        return build_vocabulary(parts[0], entity_pool(*parts))
 
 
 def load(path: str | Path) -> Dataset:

@@ -10,8 +10,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from clutrr_jax.data.arrays import Sizes, StoryArrays, build_arrays, entity_pool
-from clutrr_jax.data.dataset import load
+from clutrr_jax.data.arrays import Sizes, StoryArrays, build_arrays
+from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.records import Records, concatenate
 from clutrr_jax.data.resample import bank_words
 from clutrr_jax.data.vocabulary import (
@@ -20,6 +20,7 @@ from clutrr_jax.data.vocabulary import (
     SENTENCE_ENDS,
     Vocabulary,
     build_vocabulary,
+    entity_pool,
     known,
 )
 from generator.config import Config
@@ -45,15 +46,15 @@ class Prepared:
 
 
 def prepare(
-    path: str | Path,
+    source: Dataset | str | Path,
     resample: Config | None = None,
     max_stories: int | None = None,
     more: Sequence[str | Path] = (),
 ) -> Prepared:
-    """Reads a data set that has a train and a test split.
+    """Prepares a data set that has a train and a test split.
 
     Args:
-      path: the data set.
+      source: the data set, or its path.
       resample: generator settings, if each epoch has new train stories. The vocabulary then has
         all words that these may contain.
       max_stories: size of a random sample of each split that has more stories.
@@ -61,13 +62,14 @@ def prepare(
     Raises:
       InputError: a data set cannot be read or has no train rows, or the first has no test rows.
     """
-    data, parts = load(path), []
-    for source, found in [(path, data), *((other, load(other)) for other in more)]:
+    data = source if isinstance(source, Dataset) else load(source)
+    place, parts = data.name if data is source else source, []
+    for path, found in [(place, data), *((other, load(other)) for other in more)]:
         if found.train is None:
-            raise InputError(f"{at(source)}: no train rows, expected *_train.csv")
+            raise InputError(f"{at(path)}: no train rows, expected *_train.csv")
         parts.append(found.train)
     if data.test is None:
-        raise InputError(f"{at(path)}: no test rows, expected *_test.csv")
+        raise InputError(f"{at(place)}: no test rows, expected *_test.csv")
     train, test = _sample(concatenate(parts), max_stories), _sample(data.test, max_stories)
     pool = entity_pool(train, test)
     if resample:

@@ -2,19 +2,32 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from generator.columns import Row, parse_rows
 from generator.errors import InputError, at
-from generator.kinship import NUM_RELATIONS
+from generator.kinship import NUM_RELATIONS, RELATIONS
 
 # Edge type of the released noise facts, whose relation is not given.
 UNSTATED = NUM_RELATIONS
 NUM_EDGE_TYPES = NUM_RELATIONS + 1
 
 
-@dataclass(frozen=True)
+class Story(NamedTuple):
+    """One story in words."""
+
+    text: str  # with names in [brackets]
+    people: tuple[str, ...]
+    facts: tuple[tuple[str, str, str], ...]  # (X, relation of Y to X, Y); "" if it is not stated
+    query: tuple[str, str]  # (X, Y)
+    target: str  # relation of Y to X
+    k: int
+    id: str  # of the row; may be empty
+
+
+@dataclass(frozen=True, repr=False)
 class Records:
     """S stories with N people and E facts in total.
 
@@ -38,6 +51,30 @@ class Records:
 
     def __len__(self) -> int:
         return len(self.target)
+
+    def __repr__(self) -> str:
+        lengths = ", ".join(map(str, np.unique(self.clause_length)))
+        return f"{len(self):,} stories of k = {lengths}"
+
+    def story(self, index: int) -> Story:
+        """Returns one story in words, with the facts that the data state."""
+        people = self.names[self.node_start[index] : self.node_start[index + 1]]
+        edges = slice(self.edge_start[index], self.edge_start[index + 1])
+        words = (*RELATIONS, "")  # "" for UNSTATED
+        return Story(
+            text=self.stories[index],
+            people=tuple(people),
+            facts=tuple(
+                (people[x], words[relation], people[y])
+                for x, relation, y in zip(
+                    self.senders[edges], self.relations[edges], self.receivers[edges], strict=True
+                )
+            ),
+            query=(people[self.query[index, 0]], people[self.query[index, 1]]),
+            target=RELATIONS[self.target[index]],
+            k=int(self.clause_length[index]),
+            id=self.ids[index] if self.ids else "",
+        )
 
     def select(self, rows: np.ndarray) -> "Records":
         """Returns the given stories (integers or a mask), in that order."""

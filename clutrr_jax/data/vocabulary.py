@@ -20,6 +20,7 @@ PAD, UNKNOWN, FIRST_ENTITY = 0, 1, 2
 HOLDER_BEFORE = ("'s", "s", "his", "her", "their", "has", "had", "have")
 HOLDER_AFTER = ("of",)
 SENTENCE_ENDS = (".", "!", "?")
+ENTITY_POOL = 20  # entities, unless a story has more people
 
 _TOKEN = re.compile(r"\[[^\[\]]*\]|'(?:s|t|d|m|ll|re|ve)\b|\w+|[^\w\s]")
 
@@ -39,6 +40,11 @@ class Vocabulary:
         """Returns the token id of each word."""
         first = FIRST_ENTITY + self.entities
         return {word: first + w for w, word in enumerate(self.words)}
+
+
+def entity_pool(*parts: Records) -> int:
+    """Size of the entity pool: ENTITY_POOL, or the number of people of the largest story."""
+    return max(ENTITY_POOL, *(int(np.diff(p.node_start).max()) for p in parts))
 
 
 def build_vocabulary(train: Records, entities: int) -> Vocabulary:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
@@ -23,6 +24,8 @@ from clutrr_jax.data.batching import (
     plan_shapes,
     targets,
 )
+from generator.errors import InputError
+from generator.kinship import NUM_RELATIONS
 
 Output = Callable[[Any, Any], Any]  # of a model and a batch; arrays with a leading axis B
 
@@ -43,15 +46,31 @@ def map_batches(
     ]
 
 
+def relation_logits(model: Any, batch: Any) -> jax.Array:
+    """Logits of a model, float32 [B, relations].
+
+    Raises:
+      InputError: logits of another shape.
+    """
+    logits = model(batch)
+    expected = len(targets(batch)[0]), NUM_RELATIONS
+    if jnp.shape(logits) != expected:
+        raise InputError(
+            f"model {type(model).__name__}: logits of shape {jnp.shape(logits)}, expected "
+            f"{expected}, one row per story and one column per relation"
+        )
+    return logits
+
+
 def classify(model: Any, batch: Any) -> tuple[jax.Array, jax.Array]:
     """Predicted relation [B] and its probability [B]."""
-    logits = model(batch)
+    logits = relation_logits(model, batch)
     return logits.argmax(axis=-1), nnx.softmax(logits).max(axis=-1)
 
 
 def grade(model: Any, batch: Any) -> tuple[jax.Array, jax.Array]:
     """Returns 1 for a correct answer [B], and the cross-entropy [B]; both are 0 at padding."""
-    logits = model(batch)
+    logits = relation_logits(model, batch)
     target, mask = targets(batch)
     losses = optax.softmax_cross_entropy_with_integer_labels(logits, target)
     return mask * (logits.argmax(axis=-1) == target), mask * losses

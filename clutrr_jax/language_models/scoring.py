@@ -10,12 +10,13 @@ import numpy as np
 
 from clutrr_jax.data.dataset import Dataset
 from clutrr_jax.data.records import tasks
-from clutrr_jax.evaluation.baselines import baselines
+from clutrr_jax.evaluation.baselines import BASELINES, baselines
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.significance import holm, paired_p
 from clutrr_jax.language_models.submissions import UNMAPPED, Submission
 from clutrr_jax.report.plots import plot_curve
 from clutrr_jax.report.tables import column_names, count_replicas, format_fraction, plain_text
+from generator.errors import InputError
 from generator.files import atomic_write, write_text
 
 
@@ -24,8 +25,14 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
 
     Args:
       data: must have test records; the baseline of induced rules needs training records.
-      submissions: at least one; names must differ.
+      submissions: at least one.
+    Raises:
+      InputError: two submissions, or a submission and a baseline, have the same name.
     """
+    names = [s.name for s in submissions]
+    for name in names:
+        if names.count(name) > 1 or name in BASELINES:
+            raise InputError(f"predictions: two rows named {name!r}, expected each once")
     test = data.test
     assert test is not None
     submitted, stories = dict(submissions), dict(tasks(test))
@@ -127,6 +134,6 @@ def write(results: dict[str, Any], folder: Path) -> None:
       InputError: the folder cannot be written.
     """
     with atomic_write(folder / "scores.png") as part:
-        plot_curve(results, part)
+        plot_curve(results).savefig(part)
     write_text(folder / "scores.json", json.dumps(results, indent=1) + "\n")
     write_text(folder / "scores.txt", text(results) + "\n")

@@ -5,6 +5,7 @@ results.json, results.md, curve.png and report.html again.
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from clutrr_jax.command import run
@@ -31,6 +32,7 @@ def main(arguments: list[str]) -> None:
         source = folder / "data" if config["data"] in ("", GENERATE) else config["data"]
         raise InputError(f"{at(source)}: not the data set of this run, expected the same files")
     models, versions = list(results["models"]), results["versions"]
+    data = replace(data, name=results["data"]["name"])  # of stories that were not in a file
     write_report(models, config, data, folder, results["device"], versions)
     print(folder / "report.html")
 

@@ -28,7 +28,7 @@ SUMMARY = {
 }
 # Fields of `results.json` that are needed to rebuild the report.
 RESULTS = {
-    "data": {"fingerprint": str},
+    "data": {"name": str, "fingerprint": str},
     "device": str,
     "versions": {"*": str},
     "models": {"*": dict},

@@ -38,6 +38,6 @@ def write_report(
     write_text(folder / "results.json", json.dumps(results, indent=1) + "\n")
     write_text(folder / "results.md", results_markdown(results))
     with atomic_write(folder / "curve.png") as part:
-        plot_curve(results, part)
+        plot_curve(results).savefig(part)
     write_text(folder / "report.html", render("run", content(results, outputs, data.test)))
     return results

@@ -25,10 +25,10 @@ from clutrr_jax.evaluation.predictions import Predictions, prediction_file, writ
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.models.pretrained.frozen_states import with_states
+from clutrr_jax.settings import train_settings
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.settings import train_settings
 from clutrr_jax.training.state import TrainState, parameter_count, replica_model
 from clutrr_jax.training.tensorboard import Scalars
 from clutrr_jax.training.trainer import Metrics, Trainer, microbatch_size
@@ -133,7 +133,6 @@ def train_model(
     saved_at = time.monotonic()
     ended = start > 0 and trainer.has_stopped(state, start)
     bar = tqdm(
-        () if ended else range(start + 1, trainer.epochs + 1),
         desc=name,
         initial=start,
         total=trainer.epochs,
@@ -141,7 +140,7 @@ def train_model(
         file=sys.stderr,
         disable=ended or not is_writer,
     )
-    for epoch in bar:
+    for epoch in () if ended else range(start + 1, trainer.epochs + 1):
         began = time.perf_counter()
         state, metrics = trainer.epoch(state, epoch)
         line = _metrics_line(epoch, metrics, time.perf_counter() - began)
@@ -154,6 +153,7 @@ def train_model(
             with metrics_file.open("a") as file:
                 file.write(json.dumps(line) + "\n")
             _report(name, bar, line, speed, diverged)
+        bar.update()
         if scalars:
             scalars.write(line, train.learning_rate, speed)
         due = time.monotonic() - saved_at > 60 * train.checkpoint_minutes
@@ -165,8 +165,8 @@ def train_model(
         if stop:
             preemption.exit_resumable()
         if ended:
-            bar.update()  # which `break` leaves out
             break
+    bar.close()
     if scalars:
         scalars.close()
     return state, history
@@ -191,7 +191,7 @@ def _report(name: str, bar: tqdm, line: dict[str, Any], speed: float, diverged: 
     }
     if "waited" in line:
         values["waited"] = f"{line['waited'] / line['seconds']:.1%}"
-    bar.set_postfix(values)
+    bar.set_postfix(values, refresh=False)
     for replica in np.flatnonzero(diverged == line["epoch"]):
         tqdm.write(
             f"{name}: replica {replica} diverged in epoch {line['epoch']} (non-finite loss); it "

@@ -17,7 +17,7 @@ import optax
 
 from clutrr_jax.data.arrays import StoryArrays, redraw_entities, reorder_sentences
 from clutrr_jax.data.batching import Shape, pack, targets
-from clutrr_jax.evaluation.predict import Output, map_batches
+from clutrr_jax.evaluation.predict import Output, map_batches, relation_logits
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.training.state import TrainState
 
@@ -54,7 +54,8 @@ def loss_fn(params: Any, program: Program, buffers: Any, batch: Any, key: jax.Ar
     if hasattr(model, "loss"):
         losses = model.loss(batch)
     else:
-        losses = optax.softmax_cross_entropy_with_integer_labels(model(batch), target)
+        logits = relation_logits(model, batch)
+        losses = optax.softmax_cross_entropy_with_integer_labels(logits, target)
     return (losses * mask).sum()
 
 

@@ -68,7 +68,7 @@ class Trainer:
     Args:
       spec: entry of the model in the registry.
       config: settings of the model.
-      train: train settings, see experiments/base.py.
+      train: train settings, see clutrr_jax/settings.py.
       sizes: sizes of the data.
       stories: train stories.
       replicas: their number and placement.

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict, config_dict
 
+from clutrr_jax.data.generate import write_stories
 from clutrr_jax.data.prepare import GENERATE
 from clutrr_jax.models import MODELS
 from clutrr_jax.run import WriteStories, model_names
-from experiments.base import base
+from clutrr_jax.settings import default_settings
 from experiments.grid.claims import Claims
 from experiments.grid.measured import Key
-from experiments.grid.stories import write_stories
 from experiments.published.accuracy import Accuracy
 from experiments.published.systematic import Row
 from generator.config import Config, parse_tasks
@@ -161,7 +161,7 @@ class Cell:
 
 def grid_config(name: str, grid: Grid) -> ConfigDict:
     """Returns the settings of a grid. Settings that the scale decides are unset."""
-    config = base(name, "")  # no models: those of the scale
+    config = default_settings(name, "")  # no models: those of the scale
     config.grid = grid
     config.scale = "laptop"
     config.only = "*"  # names of cells, comma-separated, with wildcards; none: only the report

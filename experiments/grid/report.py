@@ -10,7 +10,7 @@ import numpy as np
 
 from clutrr_jax.report import page
 from clutrr_jax.report.tables import format_fraction, markdown_table, plain_text
-from clutrr_jax.training.settings import train_settings
+from clutrr_jax.settings import train_settings
 from experiments.grid.claims import verdicts
 from experiments.grid.definition import Cell, Grid
 from experiments.grid.measured import (

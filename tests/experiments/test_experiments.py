@@ -8,7 +8,7 @@ import pytest
 from ml_collections import ConfigDict
 
 from clutrr_jax.models import MODELS
-from clutrr_jax.training.settings import train_settings
+from clutrr_jax.settings import train_settings
 from experiments.grid import definition, report
 from experiments.grid.definition import MODEL, Average, Grid, Reference, Training
 from experiments.published.systematic import PEOPLE

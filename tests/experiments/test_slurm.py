@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import launch
+from clutrr_jax.run import available_cores
 from experiments.grid import slurm
 from experiments.grid.report import ERROR
 from experiments.grid.slurm_job import Job
@@ -157,9 +157,9 @@ def test_job_ignores_warnings_exits_like_its_command_and_is_requeued_unchanged()
 
 def test_job_uses_its_cores(monkeypatch) -> None:
     monkeypatch.setenv("SLURM_CPUS_ON_NODE", "3")
-    assert launch.available_cores() == 3
+    assert available_cores() == 3
     monkeypatch.delenv("SLURM_CPUS_ON_NODE")
-    assert 1 <= launch.available_cores() <= (os.cpu_count() or 1)
+    assert 1 <= available_cores() <= (os.cpu_count() or 1)
 
 
 # Commands of Slurm, replaced by scripts

@@ -243,13 +243,11 @@ def test_unmapped_predictions_are_counted_and_wrong(data, ids, tmp_path) -> None
     assert [row["model"] for row in found["rows"][4::4]] == list(BASELINES)
 
 
-def test_a_submission_with_the_name_of_a_baseline_keeps_its_rows(data, ids, tmp_path) -> None:
+def test_a_submission_cannot_have_the_name_of_a_baseline(data, ids, tmp_path) -> None:
     path = tmp_path / f"{BASELINES[0]}.jsonl"
     path.write_text(lines_of(ids, ["dunno"] * len(ids)))
-    rows = collect(data, read_submissions([path], ids, data.test))["rows"]
-    assert [row["model"] for row in rows[::4]] == [BASELINES[0], *BASELINES]
-    assert [row.get("unmapped") for row in rows[::4]] == [20, None, None, None]
-    assert rows[0]["accuracy"] == 0 < rows[4]["accuracy"]
+    with pytest.raises(InputError, match="two rows named 'given rules', expected each once"):
+        collect(data, read_submissions([path], ids, data.test))
 
 
 def test_a_swapped_comparison_has_the_opposite_sign(data, ids, tmp_path) -> None:
@@ -330,7 +328,7 @@ def test_invalid_arguments_are_one_line_errors(small_folder, ids, tmp_path: Path
     path.write_text(lines_of(ids, ["aunt"] * len(ids)))
     options = ["--data", str(small_folder), "--predictions"]
     for arguments, expected in [
-        ([*options, str(path), str(path)], "each file once"),
+        ([*options, str(path), str(path)], "expected each once"),
         ([*options, str(tmp_path / "absent.csv")], "No such file"),
         ([*options], "--predictions"),
         ([*options, str(path), "--out", str(path)], "cannot be written"),

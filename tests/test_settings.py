@@ -6,15 +6,14 @@ from ml_collections import ConfigDict
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models import MODELS
-from clutrr_jax.training.settings import check, train_settings
-from experiments.base import base
+from clutrr_jax.settings import check, default_settings, train_settings
 from generator.errors import InputError
 
 SIZES = Sizes(entities=20, tokens=40)
 
 
 def test_default_settings_are_valid() -> None:
-    check(base("single", ""), list(MODELS))
+    check(default_settings("single", ""), list(MODELS))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +45,7 @@ def test_default_settings_are_valid() -> None:
     ],
 )
 def test_number_out_of_range_is_refused(setting: str, value: object, expected: str) -> None:
-    config = base("single", "")
+    config = default_settings("single", "")
     config.update_from_flattened_dict({setting: value})
     with pytest.raises(InputError) as error:
         check(config, ["gat", "mac", "rn", "reader_prover"])
@@ -54,7 +53,7 @@ def test_number_out_of_range_is_refused(setting: str, value: object, expected: s
 
 
 def test_only_the_models_of_the_run_are_checked() -> None:
-    config = base("single", "")
+    config = default_settings("single", "")
     config.gat.heads = 0
     check(config, ["gcn"])
 
@@ -62,7 +61,7 @@ def test_only_the_models_of_the_run_are_checked() -> None:
 def test_integer_with_default_zero_may_be_zero(monkeypatch) -> None:
     own = MODELS["gat"]._replace(config={"hops": 0, "width": 3})
     monkeypatch.setitem(MODELS, "own", own)
-    config = base("single", "")
+    config = default_settings("single", "")
     check(config, ["own"])
     config.own.width = 0
     with pytest.raises(InputError, match=r"own\.width 0: expected 1 or more"):
@@ -70,7 +69,7 @@ def test_integer_with_default_zero_may_be_zero(monkeypatch) -> None:
 
 
 def test_train_settings_of_a_model_override_those_of_the_run() -> None:
-    config = base("single", "")
+    config = default_settings("single", "")
     config.train.epochs, config.gcn.train.epochs = 7, 9
     assert train_settings(config, "gat").epochs == 7
     assert train_settings(config, "gcn").epochs == 9

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.grid import stories
-from experiments.grid.stories import write_stories
+from clutrr_jax.data import generate as stories
+from clutrr_jax.data.generate import write_stories
 from generator.config import Config
 from generator.paraphrases.templates import synthetic_templates
 from generator.text import clause_name

@@ -1,0 +1,229 @@
+"""The public functions of `clutrr_jax`, and the examples of docs/api.md."""
+
+import doctest
+import subprocess
+import sys
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+import clutrr_jax
+from clutrr_jax import api
+from clutrr_jax.data.dataset import load
+from clutrr_jax.data.vocabulary import FIRST_ENTITY, words_of
+from clutrr_jax.evaluation.predictions import Predictions
+from clutrr_jax.report import __main__ as report
+from clutrr_jax.run import run
+from clutrr_jax.settings import default_settings
+from generator.kinship import RELATIONS
+
+PAGE = Path(__file__).parent.parent / "docs" / "api.md"
+
+
+class Constant(nnx.Module):
+    """Logits of a given shape that depend on no story."""
+
+    def __init__(self, config, sizes, *, rngs):
+        self.value = nnx.Param(jnp.zeros(config.columns))
+
+    def __call__(self, batch):
+        return jnp.tile(self.value[...], (len(batch.n_edge) - 1, 1))
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    """Restores the registry after a test."""
+    monkeypatch.setattr(api, "_registered", set())
+    before = dict(api.MODELS)
+    yield
+    api.MODELS.clear()
+    api.MODELS.update(before)
+
+
+@pytest.fixture(scope="module")
+def dataset(small_folder) -> clutrr_jax.Dataset:
+    return clutrr_jax.load(small_folder)
+
+
+@pytest.fixture(scope="module")
+def trained(dataset, tmp_path_factory) -> clutrr_jax.Run:
+    folder = tmp_path_factory.mktemp("api") / "run"
+    return clutrr_jax.train("edge_rnn", dataset, replicas=2, epochs=1, seed=3, folder=folder)
+
+
+def test_examples_of_the_page(registry) -> None:
+    failed, count = doctest.testfile(str(PAGE), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert failed == 0 < count
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+@pytest.mark.parametrize("kind", api.KINDS)
+def test_batches_hold_every_story_once(kind, seed, dataset) -> None:
+    stories = dataset.test
+    found, shapes = [], set()
+    for batch in clutrr_jax.batches(stories, kind, 32, seed=seed):
+        target, mask = map(np.asarray, clutrr_jax.targets(batch))
+        found.append(target[mask])
+        shapes.add(len(batch.edges["relation"]) if kind != "tokens" else batch.tokens.shape[1])
+    order = slice(None) if seed is None else np.argsort(np.concatenate(found))
+    expected = stories.target if seed is None else np.sort(stories.target)
+    assert np.concatenate(found)[order].tolist() == expected.tolist()
+    assert len(shapes) == 1 or seed is not None
+
+
+def test_a_seed_decides_the_order(dataset) -> None:
+    def targets(seed):
+        batches = clutrr_jax.batches(dataset.train, "graph", 16, seed=seed)
+        return np.concatenate([clutrr_jax.targets(batch)[0] for batch in batches]).tolist()
+
+    assert targets(1) == targets(1) != targets(2)
+
+
+def test_tokens_are_those_of_the_vocabulary_of_the_train_stories(dataset) -> None:
+    words = dataset.vocabulary
+    batch = next(clutrr_jax.batches(dataset.test, "tokens", 1, vocabulary=words))
+    ids = np.asarray(batch.tokens[0])[np.asarray(batch.mask[0])]
+    first = FIRST_ENTITY + words.entities
+    decoded = [words.words[i - first] for i in ids if i >= first]
+    text = words_of([dataset.test.stories[0]])
+    assert list(dict.fromkeys(decoded)) == [word for word in text if word in words.words]
+
+
+def test_a_story_in_words(dataset) -> None:
+    for index in (0, 30, 79):
+        story = dataset.test.story(index)
+        assert all(f"[{person}]" in story.text for person in story.people)
+        assert story.target == RELATIONS[dataset.test.target[index]]
+        assert len(story.facts) >= story.k
+        # The facts lead from X to Y of the query.
+        reached = {story.query[0]}
+        for _ in story.facts:
+            reached |= {y for x, _, y in story.facts if x in reached}
+            reached |= {x for x, _, y in story.facts if y in reached}
+        assert story.query[1] in reached
+
+
+def test_train_equals_launch(trained, dataset, small_folder, tmp_path) -> None:
+    config = default_settings("train", "edge_rnn")
+    config.data, config.seed = str(small_folder), 3
+    config.train.replicas, config.train.epochs = 2, 1
+    run(config, tmp_path / "run")
+    file = Path("edge_rnn", "predictions.csv")
+    assert (tmp_path / "run" / file).read_bytes() == (trained.folder / file).read_bytes()
+
+
+def test_the_report_of_a_data_set_in_memory_can_be_rebuilt(trained, dataset) -> None:
+    page = trained.report()
+    before = page.read_bytes()
+    page.unlink()
+    report.main([str(trained.folder)])
+    assert page.read_bytes() == before
+    again = clutrr_jax.train(
+        "edge_rnn", dataset, replicas=2, epochs=1, seed=3, folder=trained.folder
+    )
+    assert again.results["rows"] == trained.results["rows"]
+
+
+def test_a_run_folder_belongs_to_one_data_set(trained, dataset, small_folder) -> None:
+    other = clutrr_jax.Dataset("other", dataset.train, dataset.test.select(np.arange(40)))
+    with pytest.raises(clutrr_jax.InputError, match="belongs to a run with another config"):
+        clutrr_jax.train("edge_rnn", other, replicas=2, epochs=1, seed=3, folder=trained.folder)
+    assert len(load(trained.folder / "data").test) == len(dataset.test)
+
+
+def test_evaluate_reads_names_ids_and_text(trained, dataset) -> None:
+    best = trained.predictions["edge_rnn"].best
+    names = [[RELATIONS[r] for r in replica] for replica in best]
+    given = {
+        "run": trained.predictions["edge_rnn"],
+        "ids": best,
+        "names": names,
+        "text": [[f"They think. Answer: {name}" for name in replica] for replica in names],
+        "first": best[0].tolist(),
+    }
+    rows = clutrr_jax.evaluate(given, dataset).accuracy
+    expected = [row["accuracy"] for row in trained.accuracy if row["model"] == "edge_rnn"]
+    for name in ("run", "ids", "names", "text"):
+        assert [row["accuracy"] for row in rows if row["model"] == name] == expected
+    assert {row["replicas"] for row in rows if row["model"] == "first"} == {1}
+    file = trained.folder / "edge_rnn" / "predictions.csv"
+    of_file = clutrr_jax.evaluate(file, dataset).accuracy
+    assert [row["accuracy"] for row in of_file if row["model"] == "edge_rnn"] == expected
+
+
+def test_an_accuracy_table_is_printed_in_columns(trained) -> None:
+    header, *lines = repr(trained.accuracy).splitlines()
+    assert header.split() == list(api.COLUMNS)
+    assert len(lines) == len(trained.accuracy)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "problem"),
+    [
+        ({"a": ["aunt"]}, r'of "a": shape \(1, 1\), expected one for each of the 80 test stories'),
+        ({"a": [len(RELATIONS)] * 80}, 'of "a": expected relation names or text, or relation ids'),
+        ({"a": [0.5] * 80}, 'of "a": expected relation names or text, or relation ids'),
+        ({"given rules": ["aunt"] * 80}, "two rows named 'given rules'"),
+        ({"a": Predictions(*[np.zeros((1, 3), int)] * 3)}, r"shape \(1, 3\)"),
+        ("nothing.csv", "nothing.csv"),
+    ],
+)
+def test_wrong_predictions_are_one_line(predictions, problem, dataset) -> None:
+    with pytest.raises(clutrr_jax.InputError, match=problem):
+        clutrr_jax.evaluate(predictions, dataset)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"models": "nope"}, 'no model "nope"'),
+        ({"settings": {"gat.bogus": 1}}, 'setting "gat.bogus": 1, expected a setting'),
+        ({"settings": {"bogus.hidden": 1}}, 'setting "bogus.hidden"'),
+        ({"settings": {"train.batch": "x"}}, "setting \"train.batch\": 'x'"),
+        ({"replicas": 0}, "train.replicas 0: expected 1 or more"),
+    ],
+)
+def test_wrong_settings_are_one_line(arguments, problem, dataset, tmp_path) -> None:
+    with pytest.raises(clutrr_jax.InputError, match=problem):
+        clutrr_jax.train(**({"models": "gat", "dataset": dataset, "folder": tmp_path} | arguments))
+
+
+def test_wrong_generator_settings_and_kinds_are_one_line(dataset) -> None:
+    with pytest.raises(clutrr_jax.InputError, match='unknown setting "colour"'):
+        clutrr_jax.generate(colour="red")
+    with pytest.raises(clutrr_jax.InputError, match='kind "images": expected one of graph'):
+        next(clutrr_jax.batches(dataset.train, "images"))
+    with pytest.raises(clutrr_jax.InputError, match="batch_size 0: expected 1 or more"):
+        next(clutrr_jax.batches(dataset.train, batch_size=0))
+
+
+def test_a_registered_model_is_checked(registry, dataset, tmp_path) -> None:
+    with pytest.raises(clutrr_jax.InputError, match='model "gat": a built-in model has this name'):
+        clutrr_jax.register("gat", Constant)
+    with pytest.raises(clutrr_jax.InputError, match='model "my model": expected a name of letters'):
+        clutrr_jax.register("my model", Constant)
+    with pytest.raises(clutrr_jax.InputError, match='kind "states": expected one of graph'):
+        clutrr_jax.register("constant", Constant, kind="states")
+    clutrr_jax.register("constant", Constant, config={"columns": 7})
+    clutrr_jax.register("constant", Constant, config={"columns": 21})  # a cell that runs again
+    with pytest.raises(
+        clutrr_jax.InputError,
+        match=r"model Constant: logits of shape \(96, 21\), expected \(96, 22\)",
+    ):
+        clutrr_jax.train("constant", dataset, replicas=1, epochs=1, folder=tmp_path / "wrong")
+    right = {"constant.columns": len(RELATIONS)}
+    found = clutrr_jax.train(
+        "constant", dataset, replicas=1, epochs=1, settings=right, folder=tmp_path / "right"
+    )
+    assert found.predictions["constant"].best.shape == (1, 80)
+
+
+def test_modules_without_jax_do_not_import_it() -> None:
+    code = (
+        "import sys, clutrr_jax, clutrr_jax.language_models.answers; "
+        "sys.exit('jax' in sys.modules or 'train' not in dir(clutrr_jax))"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
