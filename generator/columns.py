@@ -152,7 +152,10 @@ def parse_rows(file: str, header: Sequence[str], table: Iterable[Sequence[str]])
     """
     for column in REQUIRED:
         if column not in header:
-            raise InputError(f'{at(file)}: no column "{column}"; expected {", ".join(REQUIRED)}')
+            raise InputError(
+                f'{at(file)}: no column "{column}" of text or numbers; expected '
+                + ", ".join(REQUIRED)
+            )
     file_split = split_of(Path(file).name)
     index = 0
     for index, cells in enumerate(table, start=1):
