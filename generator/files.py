@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 from generator.errors import InputError, at
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".jsonl")
+SPLIT_FOLDERS = ("train", "validation", "test")  # of the Parquet conversion on Hugging Face
 # Limits of the size after unpacking. The released data unpack to 5 times their size.
 MAX_RATIO = 100
 MAX_UNPACKED = 1 << 30  # bytes
@@ -47,7 +48,10 @@ def sources(path: Path) -> list[Source]:
     """
     try:
         if path.is_dir():
-            files = sorted(f for f in path.iterdir() if _is_table(f.name) and f.is_file())
+            files = _tables_in(path)
+            if not files and (inner := [f.name for f in path.iterdir() if _tables_in(f)]):
+                names = ", ".join(sorted(inner))
+                raise InputError(f"{at(path)}: several data sets, expected one of {names}")
             return [Source(str(file), partial(table_rows, file)) for file in files]
         if path.is_file() and path.suffix == ".zip":
             return _zip_sources(path)
@@ -58,6 +62,15 @@ def sources(path: Path) -> list[Source]:
     except OSError as error:
         raise InputError(f"{at(path)}: cannot be read ({error.strerror or error})") from None
     raise InputError(f"{at(path)}: expected a folder, a .zip, or one of {', '.join(SUFFIXES)}")
+
+
+def _tables_in(folder: Path) -> list[Path]:
+    """The tables in a folder or, if it has none, in its folders of one split each."""
+    if not folder.is_dir():
+        return []
+    files = sorted(f for f in folder.iterdir() if _is_table(f.name) and f.is_file())
+    splits = (folder / name for name in SPLIT_FOLDERS if folder.name not in SPLIT_FOLDERS)
+    return files or [file for split in splits for file in _tables_in(split)]
 
 
 def _is_table(name: str) -> bool:
@@ -187,6 +200,8 @@ def text_rows(name: str, rows: Iterable[Any]) -> Iterator[list[str]]:
     Raises:
       InputError: a row is no mapping, lacks a column, or has a cell of another type.
     """
+    if not isinstance(rows, Iterable):
+        raise InputError(f"{at(name)}: {type(rows).__name__}, expected rows")
     header: list[str] = []
     index = 0
     for index, row in enumerate(rows, start=1):
