@@ -5,7 +5,7 @@
 
 --config is an experiment file. Any of its settings can be changed on the command line:
 
-  --config.data=FILE         a CLUTRR data set: .zip, folder, .csv or .parquet
+  --config.data=FILE         a CLUTRR data set: .zip, folder, .csv, .parquet or .jsonl
                              (empty: generate stories with the settings --config.generate.*;
                              generate: the same, with new train stories in every epoch;
                              FILE,generate: also train on stories that are generated once)

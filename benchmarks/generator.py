@@ -1,8 +1,8 @@
 """Speed of the generator: `python -m benchmarks generator`.
 
 Stories per second of processor time on one core, for each task and output format: from nothing to
-the bytes of a CSV file (or .csv.gz, .parquet) with all published columns and the audit of each row,
-and from nothing to arrays in memory.
+the bytes of a file with all published columns and the audit of each row, and from nothing to arrays
+in memory.
 """
 
 import time

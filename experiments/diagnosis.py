@@ -26,36 +26,19 @@ and the plain language 11 and 12 (new clauses) and 13 and 14 (seen clauses).
 models except those over a frozen BERT.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from clutrr_jax.models import MODELS
 from experiments.grid.definition import MODEL, Grid, Training, grid_config
-from generator.blocks import BLOCK
-from generator.config import Config, Task
-from generator.files import atomic_write
-from generator.hold_out import split_bank
-from generator.paraphrases.load import load_bank
-from generator.write import Piece, Renderer, write_dataset
+from generator.config import Config
+from generator.diagnosis import KINDS, write_diagnosis
 
 TRAIN, TESTS = (2, 3), range(2, 11)
 LAPTOP_MODELS = (
     "reader_prover", "bilstm_attention", "bilstm_mean", "bilstm_last", "bilstm_2018", "mac", "rn",
     "gnn_2018_mean", "gnn_2018_attention",
 )  # fmt: skip
-# (clauses, words) -> T, and the k of its tests
-KINDS = {
-    ("seen", "seen"): (10, (2, 3)),
-    ("seen", "new"): (9, (2, 3)),
-    ("seen", "synthetic"): (13, (2, 3)),
-    ("seen", "plain"): (14, (2, 3)),
-    ("new", "seen"): (8, range(3, 11)),
-    ("new", "new"): (1, range(3, 11)),
-    ("new", "synthetic"): (11, range(3, 11)),
-    ("new", "plain"): (12, range(3, 11)),
-}
 
 
 def tests(kind: tuple[str, str], k: int) -> tuple[str, ...]:
@@ -72,29 +55,7 @@ def panel(kind: tuple[str, str]) -> str:
 def write_stories(settings: dict[str, Any], folder: Path) -> None:
     """Writes a data set that holds out clauses and paraphrases, with additional tests on the train
     clauses and in other words. All tests have the same number of stories."""
-    config = Config.from_json(settings)
-    write_dataset(config, folder)
-    rows = config.rows("test", config.test[0])
-    banks = split_bank(load_bank(config), config)
-    words = {"seen": banks.train, "new": banks.test}
-    for language in ("synthetic", "plain"):
-        words[language] = load_bank(replace(config, language=language, bank=""))
-    config = replace(config, dev_rows=rows)  # dev stories have the clauses of the train stories
-    for (clauses, name), (task, lengths) in KINDS.items():
-        bank = words[name]
-        render = Renderer(config, replace(banks, train=bank, test=bank), "csv")
-        for k in lengths:
-            path = folder / f"{task}.{k}_test.csv"
-            if not path.exists():
-                pieces = _pieces("dev" if clauses == "seen" else "test", k, rows)
-                parts = b"".join(map(render, pieces))
-                with atomic_write(path) as part:
-                    part.write_bytes(parts.replace(b"task_1.%d" % k, b"task_%d.%d" % (task, k)))
-
-
-def _pieces(split: str, k: int, rows: int) -> Iterator[Piece]:
-    for first in range(0, rows, BLOCK):
-        yield Piece(split, Task(1, k), first // BLOCK, min(BLOCK, rows - first), first)
+    write_diagnosis(Config.from_json(settings), folder)
 
 
 def get_config():

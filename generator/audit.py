@@ -22,6 +22,7 @@ from tqdm import tqdm
 
 from generator.columns import Row
 from generator.errors import Parser
+from generator.files import SUFFIXES
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF, RELATIONS
 from generator.prover import derivable
 from generator.tables import Table, data_sets
@@ -223,7 +224,7 @@ def main(argv: list[str]) -> int:
         "the train files.",
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE",
-                        help="a .zip, a folder, a .csv, .csv.gz or .parquet file")  # fmt: skip
+                        help=f"a .zip, a folder, or a {', '.join(SUFFIXES)} file")  # fmt: skip
     wrong = rows = 0
     for name, tables in data_sets(parser.parse_args(argv).files).items():
         train = Seen()

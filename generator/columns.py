@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from generator.errors import InputError, at
+from generator.files import SPLIT_FOLDERS
 from generator.kinship import GENDERS, NUM_RELATIONS, RELATION_ID, RELATIONS
 
 COLUMNS = (
@@ -76,28 +77,50 @@ def format_row(
       k: number of facts on the path.
       split: train, dev or test.
     """
-    x, y = query
-    types = [RELATIONS[r] for r in relations]
+    facts = format_facts(names, genders, edges, relations, query)
     return (
         str(index),
         uuid,
         story,
-        f"('{names[x]}', '{names[y]}')",
+        facts["query"],
         "",
         RELATIONS[target],
         str(stated_target),
         clean_story,
         _format_proof(proof, names),
-        "-".join(types[:k]),
+        "-".join([RELATIONS[r] for r in relations[:k]]),
         f"task_{task}",
-        str([*map(tuple, edges)]),
-        str(types),
-        f"({x}, {y})",
-        ",".join([f"{name}:{GENDERS[g]}" for name, g in zip(names, genders, strict=True)]),
+        facts["story_edges"],
+        facts["edge_types"],
+        facts["query_edge"],
+        facts["genders"],
         "",
         str({node: i for i, node in enumerate(family_nodes)}),
         split,
     )
+
+
+def format_facts(
+    names: Sequence[str],
+    genders: Sequence[int],
+    edges: Iterable[Sequence[int]],
+    relations: Iterable[int],
+    query: tuple[int, int],
+) -> dict[str, str]:
+    """Returns the cells of the facts and the question by column; arguments as in `format_row`."""
+    x, y = query
+    return {
+        "query": f"({_quoted(names[x])}, {_quoted(names[y])})",
+        "story_edges": str([*map(tuple, edges)]),
+        "edge_types": str([RELATIONS[r] for r in relations]),
+        "query_edge": f"({x}, {y})",
+        "genders": ",".join([f"{n}:{GENDERS[g]}" for n, g in zip(names, genders, strict=True)]),
+    }
+
+
+def _quoted(name: str) -> str:
+    quote = '"' if "'" in name else "'"
+    return f"{quote}{name}{quote}"
 
 
 def _format_proof(steps: Iterable[Sequence[int]], names: Sequence[str]) -> str:
@@ -144,7 +167,7 @@ def parse_rows(file: str, header: Sequence[str], table: Iterable[Sequence[str]])
     """Parses the rows of one table.
 
     Args:
-      file: its name, which decides the split (see `split_of`) and appears in messages.
+      file: its path, which decides the split (see `split_of`) and appears in messages.
       header: column names, which include those of REQUIRED.
       table: cells as text, in the order of the header.
     Raises:
@@ -152,15 +175,19 @@ def parse_rows(file: str, header: Sequence[str], table: Iterable[Sequence[str]])
     """
     for column in REQUIRED:
         if column not in header:
-            raise InputError(f'{at(file)}: no column "{column}"; expected {", ".join(REQUIRED)}')
-    file_split = split_of(Path(file).name)
+            raise InputError(
+                f'{at(file)}: no column "{column}" of text or numbers; expected '
+                + ", ".join(REQUIRED)
+            )
+    file_split, folder = split_of(Path(file).name), Path(file).parent.name
+    default = (split_of(folder) if folder in SPLIT_FOLDERS else None) or "train"
     index = 0
     for index, cells in enumerate(table, start=1):
         if len(cells) != len(header):
             raise InputError(f"{at(file, index)}: {len(cells)} cells, expected {len(header)}")
         cell = dict(zip(header, cells, strict=True))
         try:
-            row = _parse_row(index, cell, file_split)
+            row = _parse_row(index, cell, file_split, default)
         except _CellError as error:
             raise InputError(f"{at(file, index, error.column)}: {error}") from None
         if _MISSPELLED in cell["target"] + cell["edge_types"]:
@@ -171,7 +198,10 @@ def parse_rows(file: str, header: Sequence[str], table: Iterable[Sequence[str]])
 
 
 def split_of(text: str) -> str | None:
-    """Returns the split that the name of a file, or a cell of `task_split`, stands for."""
+    """Returns the split that a name, or a cell of `task_split`, stands for.
+
+    The name of a file decides before the cell, and the cell before the name of the folder.
+    """
     text = text.lower()
     for part, split in (("test", "test"), ("train", "train"), ("valid", "dev"), ("dev", "dev")):
         if part in text:
@@ -185,7 +215,7 @@ def _note_spelling(file: str) -> None:
     print(f'{at(file)}: "{_MISSPELLED}" is read as "niece"', file=sys.stderr)
 
 
-def _parse_row(index: int, cell: Mapping[str, str], file_split: str | None) -> Row:
+def _parse_row(index: int, cell: Mapping[str, str], file_split: str | None, default: str) -> Row:
     story, clean_story = cell["story"], cell.get("clean_story", "")
     for column, text in (("story", story), ("clean_story", clean_story)):
         if len(text) > MAX_STORY:
@@ -209,7 +239,7 @@ def _parse_row(index: int, cell: Mapping[str, str], file_split: str | None) -> R
     clause = cell.get("f_comb", "").replace(_MISSPELLED, "niece")
     return Row(
         row_index=index,
-        split=file_split or split_of(cell.get("task_split", "")) or "train",
+        split=file_split or split_of(cell.get("task_split", "")) or default,
         id=cell.get("id", ""),
         story=story,
         clean_story=clean_story,

@@ -6,8 +6,9 @@ import sys
 from dataclasses import MISSING, fields
 from pathlib import Path
 
+from generator.benchmark.release import VERSIONS, write_benchmark
 from generator.config import PARSE, Config
-from generator.errors import Parser, check_range
+from generator.errors import InputError, Parser, check_range
 from generator.write import FORMATS, write_dataset
 
 
@@ -27,6 +28,9 @@ def _parser() -> argparse.ArgumentParser:
                         help="number of processes; does not change the output [1]")  # fmt: skip
     parser.add_argument("--format", choices=FORMATS, default="csv",
                         help="file format [csv]")  # fmt: skip
+    parser.add_argument("--benchmark", choices=VERSIONS, metavar="VERSION",
+                        help=f"write this benchmark release ({', '.join(VERSIONS)}), whose "
+                        "settings are fixed")  # fmt: skip
     group = parser.add_argument_group(
         "settings", "In brackets: the default; the value in the paper or the released data."
     )
@@ -49,10 +53,16 @@ def main(argv: list[str]) -> int:
     """Generates a data set and prints its files. Raises InputError for unusable settings."""
     options = vars(_parser().parse_args(argv))
     out, workers, form = options.pop("out"), options.pop("workers"), options.pop("format")
+    version, config = options.pop("benchmark"), Config(**options)
     check_range("--workers", workers, 1)
+    if version and config != Config():
+        raise InputError("--benchmark has fixed settings, expected only --out, --workers, --format")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        files = write_dataset(Config(**options), out, workers, form)
+        if version:
+            files = write_benchmark(version, out, workers, form)
+        else:
+            files = write_dataset(config, out, workers, form)
     except KeyboardInterrupt:
         print(f"interrupted; run the same command again to resume {out}", file=sys.stderr)
         return 130

@@ -1,7 +1,7 @@
 """Reading of untrusted files, and atomic writing.
 
-Tables are read as text, row by row, from .csv, .csv.gz or .parquet files, alone, in a folder or in
-a .zip. Nothing is unpacked to disk, and the size after unpacking is limited.
+Tables are read as text, row by row, from .csv, .csv.gz, .parquet or .jsonl files, alone, in a
+folder or in a .zip. Nothing is unpacked to disk, and the size after unpacking is limited.
 """
 
 import csv
@@ -11,20 +11,22 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from numbers import Number
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from generator.errors import InputError, at
 
-SUFFIXES = (".csv", ".csv.gz", ".parquet")
+SUFFIXES = (".csv", ".csv.gz", ".parquet", ".jsonl")
+SPLIT_FOLDERS = ("train", "validation", "test")  # of the Parquet conversion on Hugging Face
 # Limits of the size after unpacking. The released data unpack to 5 times their size.
 MAX_RATIO = 100
 MAX_UNPACKED = 1 << 30  # bytes
 ALWAYS_UNPACKED = 1 << 20  # bytes, whatever the ratio
-MAX_ROW = 1 << 20  # characters of a row of CSV
+MAX_ROW = 1 << 20  # characters of a row of CSV or JSON Lines
 _BATCH = 1024  # rows of Parquet
 
 csv.field_size_limit(MAX_ROW)
@@ -46,7 +48,10 @@ def sources(path: Path) -> list[Source]:
     """
     try:
         if path.is_dir():
-            files = sorted(f for f in path.iterdir() if _is_table(f.name) and f.is_file())
+            files = _tables_in(path)
+            if not files and (inner := [f.name for f in path.iterdir() if _tables_in(f)]):
+                names = ", ".join(sorted(inner))
+                raise InputError(f"{at(path)}: several data sets, expected one of {names}")
             return [Source(str(file), partial(table_rows, file)) for file in files]
         if path.is_file() and path.suffix == ".zip":
             return _zip_sources(path)
@@ -57,6 +62,15 @@ def sources(path: Path) -> list[Source]:
     except OSError as error:
         raise InputError(f"{at(path)}: cannot be read ({error.strerror or error})") from None
     raise InputError(f"{at(path)}: expected a folder, a .zip, or one of {', '.join(SUFFIXES)}")
+
+
+def _tables_in(folder: Path) -> list[Path]:
+    """The tables in a folder or, if it has none, in its folders of one split each."""
+    if not folder.is_dir():
+        return []
+    files = sorted(f for f in folder.iterdir() if _is_table(f.name) and f.is_file())
+    splits = (folder / name for name in SPLIT_FOLDERS if folder.name not in SPLIT_FOLDERS)
+    return files or [file for split in splits for file in _tables_in(split)]
 
 
 def _is_table(name: str) -> bool:
@@ -119,6 +133,8 @@ def _member_rows(path: Path, member: zipfile.ZipInfo) -> Iterator[list[str]]:
 def _rows(name: str, file: BinaryIO, size: int) -> Iterator[list[str]]:
     if name.endswith(".parquet"):
         return _parquet(name, file, _limit(size))
+    if name.endswith(".jsonl"):
+        return text_rows(name, _json_lines(name, file, size))
     if name.endswith(".gz"):
         return _csv(name, gzip.GzipFile(fileobj=file), _limit(size))  # type: ignore[arg-type]
     return _csv(name, file, size)
@@ -152,6 +168,61 @@ def _csv(name: str, file: BinaryIO, limit: int) -> Iterator[list[str]]:
         raise InputError(f"{at(name)}: damaged, not a UTF-8 CSV file ({error})") from None
     if index < 0:
         raise InputError(f"{at(name)}: empty file, expected a table with a header")
+
+
+def _json_lines(name: str, file: BinaryIO, limit: int) -> Iterator[Any]:
+    """Yields the values of a JSON Lines file of at most `limit` characters."""
+    index = total = 0
+    with io.TextIOWrapper(file, "utf-8-sig") as lines:
+        try:
+            while line := lines.readline(MAX_ROW):
+                total += len(line)
+                _check_size(name, total, limit)
+                if line.strip():
+                    index += 1
+                    if len(line) == MAX_ROW:
+                        raise ValueError(f"over {MAX_ROW:,} characters")
+                    yield json.loads(line)
+        except UnicodeDecodeError as error:
+            raise InputError(f"{at(name)}: damaged, not a UTF-8 file ({error})") from None
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{at(name, index)}: not a line of JSON ({error})") from None
+
+
+def text_rows(name: str, rows: Iterable[Any]) -> Iterator[list[str]]:
+    """Yields the header and the rows of a table whose rows are mappings, all cells as text.
+
+    None is an empty cell. Columns whose first cell is neither text nor a number are skipped.
+
+    Args:
+      name: name of the table in messages.
+      rows: mappings from column to cell; all have the columns of the first.
+    Raises:
+      InputError: a row is no mapping, lacks a column, or has a cell of another type.
+    """
+    if not isinstance(rows, Iterable):
+        raise InputError(f"{at(name)}: {type(rows).__name__}, expected rows")
+    header: list[str] = []
+    index = 0
+    for index, row in enumerate(rows, start=1):
+        if not isinstance(row, Mapping):
+            kind = type(row).__name__
+            raise InputError(f"{at(name, index)}: {kind}, expected columns with their cells")
+        if index == 1:
+            header = [str(column) for column, cell in row.items() if _is_cell(cell)]
+            yield header
+        cells = [row.get(column, ...) for column in header]
+        for column, cell in zip(header, cells, strict=True):
+            if not _is_cell(cell):
+                problem = "missing" if cell is ... else type(cell).__name__
+                raise InputError(f"{at(name, index, column)}: {problem}, expected text or a number")
+        yield ["" if cell is None else str(cell) for cell in cells]
+    if not index:
+        raise InputError(f"{at(name)}: no rows, expected at least one story")
+
+
+def _is_cell(value: Any) -> bool:
+    return value is None or isinstance(value, str | Number)
 
 
 def _parquet(name: str, file: BinaryIO, limit: int) -> Iterator[list[str]]:

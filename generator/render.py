@@ -1,8 +1,9 @@
-"""Rendering of generated stories as CSV or Parquet."""
+"""Rendering of generated stories as CSV, JSON Lines or Parquet."""
 
 import csv
 import gzip
 import io
+import json
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from uuid import UUID
@@ -45,17 +46,23 @@ class Renderer:
     Args:
       config: settings of the generator.
       banks: paraphrases for training and for tests.
-      form: csv, csv.gz, or parquet, whose pieces are Arrow streams.
+      form: csv, csv.gz, jsonl, or parquet, whose pieces are Arrow streams.
+      test: the T of the tests T.K that the stories are written as, whatever their task and split;
+        None: as they are.
     """
 
-    def __init__(self, config: Config, banks: SplitBank, form: str) -> None:
-        self.config, self.banks, self.form = config, banks, form
+    def __init__(
+        self, config: Config, banks: SplitBank, form: str, test: int | None = None
+    ) -> None:
+        self.config, self.banks, self.form, self.test = config, banks, form, test
         self.expressible = banks.expressible()
 
     def __call__(self, piece: Piece) -> bytes:
         rows = self._rows(piece)
         if self.form == "parquet":
             return _arrow(rows)
+        if self.form == "jsonl":
+            return b"".join(map(_json_line, rows))
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         if piece.first == 0:
@@ -76,6 +83,8 @@ class Renderer:
         last = stories.query()[:, 1].tolist()
         genders, family_nodes = stories.gender.tolist(), stories.family_node.tolist()
         target = stories.target.tolist()
+        task = f"{self.test or piece.task.noise}.{piece.task.k}"
+        split = "test" if self.test else piece.split
         steps = np.concatenate([stories.proof_people, stories.proof_relations], axis=2).tolist()
         for row, (story, clean_story, stated_target) in enumerate(text):
             n, e = len(people[row]), num_facts[row]
@@ -93,10 +102,16 @@ class Renderer:
                 target=target[row],
                 proof=steps[row],
                 family_nodes=family_nodes[row][:n],
-                task=str(piece.task),
+                task=task,
                 k=piece.task.k,
-                split=piece.split,
+                split=split,
             )
+
+
+def _json_line(row: tuple[str, ...]) -> bytes:
+    """Returns a row as a line of JSON, without its index."""
+    cells = dict(zip(COLUMNS[1:], row[1:], strict=True))
+    return f"{json.dumps(cells, ensure_ascii=False)}\n".encode()
 
 
 def _arrow(rows: Iterable[tuple[str, ...]]) -> bytes:

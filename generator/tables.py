@@ -1,4 +1,4 @@
-"""Data sets of any origin: tables in a .zip, a folder, or .csv, .csv.gz and .parquet files."""
+"""Data sets of any origin: tables in a .zip, a folder, or single files."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from generator.columns import Row, parse_rows, split_of
 from generator.errors import InputError, at
-from generator.files import SUFFIXES, Source, sources
+from generator.files import SPLIT_FOLDERS, SUFFIXES, Source, sources
 
 _ORDER = {"train": 0, "dev": 1, "test": 2}
 
@@ -47,8 +47,8 @@ def data_sets(paths: list[Path]) -> dict[str, list[Table]]:
 
 def _tables(source: Source) -> list[Table]:
     """One table per split. A file whose name states no split may hold rows of several."""
-    name = Path(source.name).name
-    split = split_of(name)
+    path, split = Path(source.name), split_of(Path(source.name).name)
+    name = f"{path.parent.name}/{path.name}" if path.parent.name in SPLIT_FOLDERS else path.name
     splits = {split} if split else {row.split for row in read_rows(source)}
     return [
         Table(

@@ -31,7 +31,7 @@ from generator.paraphrases.load import load_bank
 from generator.render import Piece, Renderer, pieces
 from generator.text import Bank, clause_name
 
-FORMATS = ("csv", "csv.gz", "parquet")
+FORMATS = ("csv", "csv.gz", "parquet", "jsonl")
 
 Compute = Callable[[Iterable[Piece]], Iterator[bytes]]
 
@@ -57,15 +57,24 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
     """
     bank = load_bank(config)
     banks = split_bank(bank, config)
-    files = {out / f"{name}.{form}": parts for name, parts in _files(config).items()}
+    files = {out / f"{name}.{form}": parts for name, parts in dataset_files(config).items()}
     for split, task in sorted({piece[:2] for parts in files.values() for piece in parts}):
         check(config, split, task)
     _write_description(out, _description(config, bank, banks, [path.name for path in files]))
+    return write_files(files, Renderer(config, banks, form), workers)
+
+
+def write_files(files: dict[Path, list[Piece]], render: Renderer, workers: int = 1) -> list[Path]:
+    """Writes the files that do not exist yet, each with its pieces, and returns all of them.
+
+    Raises:
+      InputError: a file cannot be written.
+    """
     missing = {path: parts for path, parts in files.items() if not path.exists()}
     total = sum(piece.size for parts in missing.values() for piece in parts)
     with (
         tqdm(total=total, unit=" stories", disable=None, smoothing=0) as bar,
-        _pool(config, banks, form, workers) as compute,
+        _pool(render, workers if missing else 1) as compute,
     ):
         for path in files:
             if path in missing:
@@ -74,8 +83,8 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
     return list(files)
 
 
-def _files(config: Config) -> dict[str, list[Piece]]:
-    """The pieces of each file, by its name without the suffix."""
+def dataset_files(config: Config) -> dict[str, list[Piece]]:
+    """Returns the pieces of each file of a data set, by its name without the suffix."""
     files = {}
     for split in ("train", "dev"):
         tasks = config.tasks(split)
@@ -158,24 +167,24 @@ def _join_arrow(parts: list[Path], path: Path) -> None:
 
 
 @contextmanager
-def _pool(config: Config, banks: SplitBank, form: str, workers: int) -> Iterator[Compute]:
+def _pool(render: Renderer, workers: int) -> Iterator[Compute]:
     """Yields a function that renders pieces in order, in this process or in several."""
     if workers == 1:
-        yield partial(map, Renderer(config, banks, form))
+        yield partial(map, render)
         return
-    with multiprocessing.Pool(workers, _start_worker, (config, banks, form)) as pool:
+    with multiprocessing.Pool(workers, _start_worker, (render,)) as pool:
         yield partial(pool.imap, _render)
 
 
 _renderer: Renderer  # of a worker process
 
 
-def _start_worker(config: Config, banks: SplitBank, form: str) -> None:
+def _start_worker(render: Renderer) -> None:
     global _renderer
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends its workers
     threading.Thread(target=_exit_with_main, daemon=True).start()
-    _renderer = Renderer(config, banks, form)
+    _renderer = render
 
 
 def _exit_with_main() -> None:

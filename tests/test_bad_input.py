@@ -72,6 +72,7 @@ def parquet(copies: int, story: str) -> bytes:
 
 
 ROWS = table(*[{}] * 40)
+LINE = json.dumps(ROW).encode()
 TABLES: list[tuple[str, bytes | Callable[[], bytes], str]] = [
     ("a.txt", b"story", "expected a folder, a .zip"),
     ("a.csv", b"", "empty file"),
@@ -101,6 +102,14 @@ TABLES: list[tuple[str, bytes | Callable[[], bytes], str]] = [
     ("a.csv.gz", lambda: gzip.compress(b"," * (1 << 20)) * 1100, "not a CSV row"),
     ("a.csv.gz", lambda: gzip.compress(b'"\n",' * (1 << 18)) * 1100, "not a CSV row"),
     ("a.csv.gz", gzipped_rows, "bytes or more, expected at most"),
+    ("a.jsonl", b"", "no rows"),
+    ("a.jsonl", LINE + b"\n{", "row 2: not a line of JSON"),
+    ("a.jsonl", LINE + b"\n" + b"[" * 100_000, "row 2: not a line of JSON"),
+    ("a.jsonl", LINE + b"\n3", "row 2: int, expected columns with their cells"),
+    ("a.jsonl", LINE.replace(b"daughter", b"\xff"), "not a UTF-8 file"),
+    ("a.jsonl", LINE.replace(b"daughter", b"friend"), 'row 1, column "target": unknown label'),
+    ("a.jsonl", LINE + b"\n" + LINE.replace(b'"target": ', b'"answer": '), '"target": missing'),
+    ("a.jsonl", b'{"story": "' + b"a" * (1 << 21) + b'"}', "over 1,048,576 characters"),
     ("a.parquet", lambda: parquet(300_000, "x " * 500), "bytes or more, expected at most"),
     ("a.parquet", lambda: parquet(1, "x" * 50_000_000), "bytes or more, expected at most"),
 ]

@@ -74,6 +74,7 @@ RUN_PREDICTIONS = [
     ["replica", "task", "row", "target", "prediction", "probability", "last_prediction"],
     *[[r, "1.2", row, "daughter", "aunt", "0.5", "aunt"] for r in "01" for row in "12"],
 ]
+LINES = [dict(zip(TABLE[0], row, strict=True)) for row in TABLE[1:]]
 JSON_PREDICTIONS = [{"id": f"1.2/{row}", "prediction": "Answer: aunt"} for row in (1, 2)]
 EPOCHS = [{"epoch": e, "seconds": 1.0, "loss": [0.1], "dev_accuracy": [1]} for e in (1, 2, 3)]
 BANK = {clause_name(key): list(pool) for key, pool in synthetic_templates().items()}
@@ -221,6 +222,7 @@ KINDS: dict[str, tuple[str, Make, Read, int]] = {
     "csv": ("x.csv", rows_like(TABLE), read_data, 300),
     "zip": ("x.zip", archive, read_data, 300),
     "parquet": ("x.parquet", parquet, read_data, 200),
+    "json lines of stories": ("x.jsonl", lines_like(LINES), read_data, 200),
     "prepared": ("x.csv", rows_like(TABLE), read_prepared, 30),
     "audited": ("x.csv", rows_like(TABLE), read_audit, 150),
     "imported": ("x.csv", rows_like(TABLE), read_import, 100),

@@ -1,18 +1,21 @@
-"""Published files -> a `Dataset` of train and test records.
+"""Published files and tables in memory -> a `Dataset` of train and test records.
 
 Supported are a release as .zip or folder, single files, the generator's output, and the data set
-`CLUTRR/v1` on Hugging Face (the same columns with a numeric `target`). Tables are .csv, .csv.gz or
-.parquet files.
+`CLUTRR/v1` on Hugging Face (the same columns with a numeric `target`), as files or as read by the
+package `datasets`. Files are .csv, .csv.gz, .parquet or .jsonl.
 """
 
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
-from clutrr_jax.data.records import Records, build_records, concatenate
+from clutrr_jax.data.records import Records, build_records, columns, concatenate
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from generator.errors import InputError, at
-from generator.files import sources
+from generator.files import Source, atomic_write, sources, text_rows
 from generator.tables import read_rows
 
 
@@ -30,31 +33,71 @@ class Dataset:
         parts = [part for part in (self.train, self.test) if part is not None]
         return build_vocabulary(parts[0], entity_pool(*parts))
 
+    def to_parquet(self, folder: str | Path) -> list[Path]:
+        """Writes train.parquet and test.parquet to a folder and returns them.
 
-def load(path: str | Path) -> Dataset:
+        `load` and `datasets.load_dataset` read the folder. The files have the published columns
+        that the records hold: id, story, query, target, the task, the facts and the genders.
+
+        Raises:
+          InputError: the folder cannot be written.
+        """
+        import pyarrow as pa  # only this format needs it
+        import pyarrow.parquet as pq
+
+        written = []
+        for split, records in (("train", self.train), ("test", self.test)):
+            if records is not None:
+                cells = columns(records) | {"task_split": [split] * len(records)}
+                with atomic_write(Path(folder) / f"{split}.parquet") as temporary:
+                    pq.write_table(pa.table(cells), temporary)
+                written.append(Path(folder) / f"{split}.parquet")
+        return written
+
+
+def load(source: str | Path | Mapping[str, Iterable[Any]] | Iterable[Any]) -> Dataset:
     """Reads a data set.
 
-    The name of a file states its split: `test` for test rows, `train`, `valid` or `dev` for train
-    rows (each replica draws its own dev split). Otherwise the column `task_split` decides for each
-    row, and without that column all rows are train rows.
+    The name of a file or split states what its rows are: `test` for test rows, `train`, `valid` or
+    `dev` for train rows (each replica draws its own dev split). Otherwise the column `task_split`
+    decides for each row, and without that column all rows are train rows.
 
     Args:
-      path: a .zip, a folder, or a .csv, .csv.gz or .parquet file.
+      source: the path of a .zip, a folder, or a .csv, .csv.gz, .parquet or .jsonl file; or what
+        `datasets.load_dataset` returns: rows (mappings from column to cell), or a mapping from the
+        name of each split to its rows.
     Raises:
-      InputError: the path does not exist, holds no data, or has a row that cannot be used.
+      InputError: the path does not exist, or the data set is empty or has a row that cannot be
+        used.
     """
-    path = Path(path)
+    if isinstance(source, str | os.PathLike):
+        name, tables = Path(source).name.removesuffix(".zip"), sources(Path(source))
+    else:
+        name, tables = "data set", list(_tables(source))
     parts: dict[bool, list[Records]] = {False: [], True: []}  # by whether they are test rows
-    for source in sources(path):
-        rows = list(read_rows(source))
+    for table in tables:
+        rows = list(read_rows(table))
         for is_test, records in parts.items():
             if part := [row for row in rows if (row.split == "test") == is_test]:
-                records.append(build_records(source.name, part))
+                records.append(build_records(table.name, part))
     train, test = parts.values()
     if not train and not test:
-        raise InputError(f"{at(path)}: no data, expected files *_train.csv and *_test.csv")
+        place = at(source) if isinstance(source, str | os.PathLike) else name
+        raise InputError(f"{place}: no data, expected a train and a test split")
     return Dataset(
-        name=path.name.removesuffix(".zip"),
+        name=name,
         train=concatenate(train) if train else None,
         test=concatenate(test) if test else None,
     )
+
+
+def _tables(data: Mapping[str, Iterable[Any]] | Iterable[Any]) -> Iterator[Source]:
+    """Yields the tables of a data set in memory."""
+    if not isinstance(data, Iterable):
+        raise InputError(f"{type(data).__name__}: expected the path of a data set, or its rows")
+    if not isinstance(data, Mapping):
+        split = str(getattr(data, "split", None) or "")  # of a `datasets.Dataset`
+        data = {"" if "+" in split else split: data}  # the rows of "train+test" say what they are
+    for split, rows in data.items():
+        name = f"data set/{split}" if split else "data set"
+        yield Source(name, partial(text_rows, name, rows))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from generator.columns import Row, parse_rows
+from generator.columns import Row, format_facts, parse_rows
 from generator.errors import InputError, at
 from generator.kinship import NUM_RELATIONS, RELATIONS
 
@@ -157,6 +157,29 @@ def build_records(file: str, rows: Iterable[Row]) -> Records:
         clause_length=np.array([row.k for row in rows], np.int32),
         ids=[row.id for row in rows],
     )
+
+
+def columns(records: Records) -> dict[str, list[str]]:
+    """Returns the cells of S stories by published column, [S] each; inverse of `build_records`."""
+    rows = []
+    people, facts = records.node_start.tolist(), records.edge_start.tolist()
+    pairs = np.stack([records.senders, records.receivers], axis=1).tolist()
+    genders, relations = records.genders.tolist(), records.relations.tolist()
+    for s, query in enumerate(records.query.tolist()):
+        person, fact = slice(*people[s : s + 2]), slice(*facts[s : s + 2])
+        stated = [r for r in relations[fact] if r != UNSTATED]
+        rows.append(
+            format_facts(records.names[person], genders[person], pairs[fact], stated, query)
+        )
+    return {
+        **({"id": list(records.ids)} if records.ids else {}),
+        "story": list(records.stories),
+        "target": [RELATIONS[r] for r in records.target],
+        "task_name": [
+            f"task_{t}.{k}" for t, k in zip(records.task, records.clause_length, strict=True)
+        ],
+        **{name: [row[name] for row in rows] for name in (rows[0] if rows else ())},
+    }
 
 
 def _query_problem(row: Row) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import json
 import zipfile
 from pathlib import Path
 
@@ -59,17 +60,18 @@ def test_a_path_without_data_is_reported(content, tmp_path: Path) -> None:
     path = tmp_path / "data"
     if content is not None:
         path.mkdir()
-    with pytest.raises(InputError, match=r"no such file or folder|no data, expected files"):
+    with pytest.raises(InputError, match=r"no such file or folder|no data, expected a train"):
         load(path)
 
 
 def test_all_formats_of_a_data_set_are_equivalent(small_folder: Path, tmp_path: Path) -> None:
-    """Folder, zip, gzip, and the Hugging Face columns (one file per split, numeric target)."""
+    """Folder, zip, gzip, JSON Lines, and the columns of Hugging Face with a numeric target."""
     folder = load(small_folder)
     assert folder.train is not None and folder.test is not None
     archive, hugging_face, gzipped = tmp_path / "d.zip", tmp_path / "hf", tmp_path / "gz"
-    hugging_face.mkdir()
-    gzipped.mkdir()
+    lines = tmp_path / "lines"
+    for path in (hugging_face, gzipped, lines):
+        path.mkdir()
     with zipfile.ZipFile(archive, "w") as target:
         for file in small_folder.glob("*.csv"):
             target.write(file, f"inner/{file.name}")
@@ -81,8 +83,9 @@ def test_all_formats_of_a_data_set_are_equivalent(small_folder: Path, tmp_path: 
         columns = {name: [row[name] for row in rows] for name in rows[0] if name}
         columns |= {"target": [RELATION_ID[name] for name in columns["target"]]}
         columns |= {"target_text": columns["target"]}
+        (lines / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         pq.write_table(pa.table(columns), hugging_face / f"{split}-00000-of-00001.parquet")
-    for path in (archive, hugging_face, gzipped):
+    for path in (archive, hugging_face, gzipped, lines):
         other = load(path)
         assert other.train is not None and other.test is not None
         assert list(other.train.stories) == list(folder.train.stories)

@@ -165,5 +165,5 @@ def test_a_bad_cell_is_reported(column: str, cell: str, message: str) -> None:
 @pytest.mark.parametrize("column", REQUIRED)
 def test_a_missing_column_is_reported(column: str) -> None:
     header = [name for name in ROW if name != column]
-    with pytest.raises(InputError, match=f'^x.csv: no column "{column}"; expected story, '):
+    with pytest.raises(InputError, match=f'^x.csv: no column "{column}" of text or n'):
         list(parse_rows("x.csv", header, [[ROW[name] for name in header]]))

@@ -125,11 +125,14 @@ def test_same_bytes_for_any_number_of_workers_and_rows(data, tmp_path):
 def test_all_formats_have_the_same_rows(data, tmp_path):
     write_dataset(SMALL, tmp_path / "gz", form="csv.gz")
     write_dataset(SMALL, tmp_path / "parquet", form="parquet")
+    write_dataset(SMALL, tmp_path / "jsonl", form="jsonl")
     for name in ("1.2,1.3_train", "1.2_test", "5.4_test"):
         content = gzip.decompress((tmp_path / "gz" / f"{name}.csv.gz").read_bytes())
         assert content == (data / f"{name}.csv").read_bytes()
         table = pq.read_table(tmp_path / "parquet" / f"{name}.parquet").to_pylist()
         assert [{"": str(i)} | row for i, row in enumerate(table)] == read(data / f"{name}.csv")
+        with (tmp_path / "jsonl" / f"{name}.jsonl").open() as lines:
+            assert [json.loads(line) for line in lines] == table
         assert len(list((tmp_path / "parquet").iterdir())) == 4
 
 

@@ -1,0 +1,1 @@
+"""Benchmark releases: data sets whose settings, and therefore bytes, never change."""

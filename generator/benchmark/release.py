@@ -1,0 +1,122 @@
+"""The release clutrr-v1: eight data sets, one folder each.
+
+All are written with the same seed, so they hold out the same paraphrases and the same clauses of
+k = 3. A file that several of them have is written once; the others have a hard link to it.
+"""
+
+import csv
+import io
+import os
+import shutil
+from contextlib import suppress
+from hashlib import file_digest, sha256
+from importlib.resources import files as resources
+from pathlib import Path
+
+import numpy as np
+
+from generator.benchmark.card import card
+from generator.config import ALL_NOISE, CLEAN, DISCONNECTED, IRRELEVANT, SUPPORTING, Config, Task
+from generator.diagnosis import write_diagnosis
+from generator.errors import InputError, at
+from generator.files import atomic_write, table_rows, write_text
+from generator.write import dataset_files, write_dataset
+
+VERSIONS = ("v1",)
+_ROWS = 10_000  # train stories of a data set
+_TEST_ROWS = 1000  # stories of a test
+_KINDS = (CLEAN, SUPPORTING, IRRELEVANT, DISCONNECTED, ALL_NOISE)
+
+
+def _config(noise: int, lengths: tuple[int, ...], test: list[Task]) -> Config:
+    rows = [_ROWS // len(lengths)] * len(lengths)
+    rows[0] += _ROWS - sum(rows)
+    return Config(
+        train=tuple(Task(noise, k) for k in lengths),
+        test=tuple(test),
+        train_rows=tuple(rows),
+        test_rows=_TEST_ROWS,
+    )
+
+
+_CLEAN_TESTS = [Task(CLEAN, k) for k in range(2, 11)]
+_NOISE_TESTS = [Task(noise, k) for noise in _KINDS for k in (2, 3, 4)]
+CONFIGS = {
+    "gen23": _config(CLEAN, (2, 3), _CLEAN_TESTS),
+    "gen234": _config(CLEAN, (2, 3, 4), _CLEAN_TESTS),
+    "clean": _config(CLEAN, (2, 3), _NOISE_TESTS),
+    "supporting": _config(SUPPORTING, (2, 3), _NOISE_TESTS),
+    "irrelevant": _config(IRRELEVANT, (2, 3), _NOISE_TESTS),
+    "disconnected": _config(DISCONNECTED, (2, 3), _NOISE_TESTS),
+    "all": _config(ALL_NOISE, (2, 3), _NOISE_TESTS),
+    "diagnosis": _config(CLEAN, (2, 3), [Task(CLEAN, 3)]),
+}
+
+
+def write_benchmark(version: str, out: Path, workers: int = 1, form: str = "csv") -> list[Path]:
+    """Writes a release: a folder for each of CONFIGS, and README.md, its data card.
+
+    An interrupted call is resumed. All files are compared with the checksums of the release.
+
+    Args:
+      version: one of VERSIONS.
+      out: the folder, which is created if necessary.
+      workers: number of processes.
+      form: one of `generator.write.FORMATS`.
+
+    Returns:
+      The files with stories.
+
+    Raises:
+      InputError: the folder cannot be written or holds other data, or the stories are not those of
+        the release.
+    """
+    first: dict[tuple, Path] = {}  # of several files with the same stories
+    written = []
+    for name, config in CONFIGS.items():
+        for file, parts in dataset_files(config).items():
+            path = out / name / f"{file}.{form}"
+            held_out = [config.holds_out_clauses(piece.task.k) for piece in parts]
+            _link(first.setdefault((*parts, *held_out), path), path)
+        write = write_diagnosis if name == "diagnosis" else write_dataset
+        written += write(config, out / name, workers, form)
+    write_text(out / "README.md", card(version, CONFIGS, form))
+    expected = published_checksums(version)
+    for path in written:
+        name = path.relative_to(out).as_posix().removesuffix(f".{form}")
+        if checksum(path) != expected[f"{name}.csv"]:
+            raise InputError(
+                f"{at(path)}: not the stories of clutrr-{version}, expected an unchanged generator "
+                f"and the NumPy of requirements.txt (this is NumPy {np.__version__})"
+            )
+    return written
+
+
+def _link(source: Path, target: Path) -> None:
+    """Makes `target` the same file as `source`, or a copy if the file system has no links."""
+    if target.exists() or not source.exists():
+        return
+    with atomic_write(target) as temporary:
+        with suppress(OSError):
+            os.link(source, temporary)
+            return
+        shutil.copyfile(source, temporary)
+
+
+def checksum(path: Path) -> str:
+    """Returns the SHA-256 of a table as CSV, whatever its format."""
+    if path.suffix == ".csv":
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    header, *rows = table_rows(path)
+    if header[0]:  # Parquet and JSON Lines have no row numbers
+        header, rows = ["", *header], [[str(i), *row] for i, row in enumerate(rows)]
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    return sha256(text.getvalue().encode()).hexdigest()
+
+
+def published_checksums(version: str) -> dict[str, str]:
+    """Returns the SHA-256 of each CSV file of a release, by its path in the release."""
+    text = resources("generator.benchmark").joinpath(f"{version}.sha256").read_text("utf-8")
+    return {name: digest for digest, name in (line.split("  ") for line in text.splitlines())}

@@ -1,0 +1,219 @@
+"""Data sets in memory, as Parquet, and of the package `datasets`."""
+
+import csv
+import importlib
+import random
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from clutrr_jax.data.dataset import Dataset, load
+from clutrr_jax.data.records import Records
+from generator.benchmark.card import card
+from generator.config import Config, parse_tasks
+from generator.errors import InputError
+from generator.kinship import RELATION_ID
+from generator.write import write_dataset
+from tests import fuzz
+from tests.generator.test_columns import ROW
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def same(one: Dataset, other: Dataset) -> bool:
+    """Returns True if two data sets have the same records."""
+    for split in ("train", "test"):
+        a, b = getattr(one, split), getattr(other, split)
+        if (a is None) != (b is None):
+            return False
+        for field in fields(Records) if a else ():
+            x, y = getattr(a, field.name), getattr(b, field.name)
+            equal = np.array_equal(x, y) if isinstance(x, np.ndarray) else list(x) == list(y)
+            if not equal:
+                return False
+    return True
+
+
+def rows_of(folder: Path, split: str) -> list[dict[str, str]]:
+    """The rows of a folder of CSV files."""
+    rows: list[dict[str, str]] = []
+    for file in sorted(folder.glob(f"*_{split}.csv")):
+        with file.open(newline="") as lines:
+            rows += csv.DictReader(lines)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def hugging_face(small_folder: Path, tmp_path_factory) -> Path:
+    """The small data set in the folders and columns of the Parquet conversion of CLUTRR/v1."""
+    folder = tmp_path_factory.mktemp("v1") / "gen_train23_test2to10"
+    train, test = rows_of(small_folder, "train"), rows_of(small_folder, "test")
+    dropped = ("", "text_query", "text_target", "syn_story", "node_mapping")
+    splits = {"train": train[:100], "validation": train[100:], "test": test}
+    for split, rows in splits.items():
+        columns = {name: [row[name] for row in rows] for name in rows[0] if name not in dropped}
+        columns["target_text"] = columns["target"]
+        numbers = [RELATION_ID[name] for name in columns["target"]]
+        table = pa.table(columns | {"target": pa.array(numbers, pa.int32())})
+        (folder / split).mkdir(parents=True)
+        pq.write_table(table, folder / split / "0000.parquet")
+    return folder
+
+
+def test_mappings_and_rows_in_memory_equal_the_files(small_folder: Path) -> None:
+    expected = load(small_folder)
+    train, test = rows_of(small_folder, "train"), rows_of(small_folder, "test")
+    splits = {"train": iter(train[:50]), "validation": train[50:], "test": test}
+    assert same(load(splits), expected)
+    assert same(load(train + test), expected)  # the column task_split decides
+    assert same(load({"test": train + test}), load({"test_set": iter(train + test)}))
+    numbered = [row | {"target": np.int32(RELATION_ID[row["target"]])} for row in test]
+    assert same(load({"test": numbered}), Dataset("", None, expected.test))
+
+
+def test_the_parquet_conversion_of_hugging_face_equals_the_files(
+    hugging_face: Path, small_folder: Path
+) -> None:
+    found = load(hugging_face)
+    assert found.name == "gen_train23_test2to10" and same(found, load(small_folder))
+    with pytest.raises(InputError, match="several data sets, expected one of gen_train23_test2to1"):
+        load(hugging_face.parent)
+
+
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_the_folder_decides_the_split_of_rows_that_do_not(split: str, tmp_path: Path) -> None:
+    cells = {name: [cell] for name, cell in ROW.items() if name != "task_split"}
+    (tmp_path / split).mkdir()
+    pq.write_table(pa.table(cells), tmp_path / split / "0000.parquet")
+    found = load(tmp_path)
+    assert (found.test is not None) == (split == "test")
+
+
+def test_parquet_round_trip(small_folder: Path, tmp_path: Path) -> None:
+    data = load(small_folder)
+    files = data.to_parquet(tmp_path / "both")
+    assert [file.name for file in files] == ["train.parquet", "test.parquet"]
+    assert same(load(tmp_path / "both"), data)
+    Dataset("", None, data.test).to_parquet(tmp_path / "test")
+    assert same(load(tmp_path / "test"), Dataset("", None, data.test))
+
+
+def test_parquet_keeps_quotes_unstated_facts_and_ids(tmp_path: Path) -> None:
+    quoted = {
+        "story": '[D\'Arcy] and her son [Bob "B"] met [Bob "B"]\'s sister [C\\y].',
+        "query": "(\"D'Arcy\", 'C\\y')",
+        "genders": 'D\'Arcy:female,Bob "B":male,C\\y:female',
+    }
+    unstated = {"id": "an id", "story_edges": "[(0, 1), (1, 2), (1, 0)]"}
+    data = load({"test": [ROW | unstated, ROW | quoted | {"id": ""}]})
+    records = data.test
+    assert records is not None
+    data.to_parquet(tmp_path)
+    assert same(load(tmp_path), data) and list(records.names)[3:] == ["D'Arcy", 'Bob "B"', "C\\y"]
+
+
+def without(column: str) -> dict[str, str]:
+    return {name: cell for name, cell in ROW.items() if name != column}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"train": [without("target")]}, 'data set/train: no column "target" of text or numbers'),
+        ({"train": [ROW | {"story_edges": [[0, 1], [1, 2]]}]}, 'no column "story_edges" of text'),
+        (
+            {"train": [ROW, ROW | {"genders": ["Ann"]}]},
+            'data set/train, row 2, column "genders": list, expected text or a number',
+        ),
+        ({"test": [ROW, without("query")]}, 'row 2, column "query": missing, expected text'),
+        ({"test": [ROW | {"target": 99}]}, 'data set/test, row 1, column "target": unknown label'),
+        ({"test": [ROW | {"target": None}]}, 'row 1, column "target": unknown label ""'),
+        ({"story": ["a", "b"]}, "data set/story, row 1: str, expected columns with their cells"),
+        ({"a": {"train": [ROW]}}, "data set/a, row 1: str, expected columns"),
+        ({"train": []}, "data set/train: no rows"),
+        ({"train": 3}, "data set/train: int, expected rows"),
+        ({}, "data set: no data"),
+        ([], "data set: no rows"),
+        (None, "NoneType: expected the path of a data set, or its rows"),
+    ],
+)
+def test_an_unusable_data_set_is_one_line(data, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        load(data)
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_damaged_rows_load_or_are_refused() -> None:
+    outcomes = set()
+    for seed in range(300):
+        splits = {"train": [dict(ROW), dict(ROW)], "test": [dict(ROW)]}
+        data = fuzz.damaged_json(random.Random(seed), splits)
+        try:
+            load(data)
+            outcomes.add("loaded")
+        except InputError:
+            outcomes.add("refused")
+    assert outcomes == {"loaded", "refused"}
+
+
+@pytest.fixture(scope="module")
+def datasets(tmp_path_factory):
+    """The package `datasets`, from the environment of the evaluation harnesses."""
+    found = sorted((ROOT / ".venv-harnesses").glob("lib/python*/site-packages"))
+    if not found:
+        pytest.skip("no .venv-harnesses, which `make test-slow` creates")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("HF_DATASETS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setattr(sys, "path", [*sys.path, str(found[0])])  # after the packages in use
+        yield importlib.import_module("datasets")
+
+
+@pytest.mark.slow
+def test_datasets_of_the_conversion_equal_the_files(
+    datasets, hugging_face: Path, small_folder: Path
+) -> None:
+    expected = load(small_folder)
+    files = {name: f"{hugging_face}/{name}/*.parquet" for name in ("train", "validation", "test")}
+    data = datasets.load_dataset("parquet", data_files=files)
+    assert data["train"].features["target"].dtype == "int32"
+    assert same(load(data), expected)
+    assert same(load(data.with_format("numpy")), expected)
+    assert same(load(datasets.load_dataset("parquet", data_files=files, streaming=True)), expected)
+    test = datasets.load_dataset("parquet", data_files=files, split="test")
+    assert same(load(test), Dataset("", None, expected.test))
+    whole = datasets.load_dataset("parquet", data_files=files, split="train+validation+test")
+    assert same(load(whole), expected)
+    labels = datasets.ClassLabel(names=list(RELATION_ID))
+    assert same(load(data.cast_column("target", labels)), expected)
+    with pytest.raises(InputError, match='data set/train: no column "story" of text'):
+        load(data.remove_columns("story"))
+
+
+@pytest.mark.slow
+def test_datasets_reads_what_to_parquet_writes(datasets, small_folder: Path, tmp_path) -> None:
+    data = load(small_folder)
+    train, test = data.to_parquet(tmp_path / "data")
+    found = datasets.load_dataset(str(tmp_path / "data"))
+    assert set(found) == {"train", "test"} and same(load(found), data)
+    files = {"train": str(train), "test": str(test)}
+    assert same(load(datasets.load_dataset("parquet", data_files=files)), data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet", "jsonl"])
+def test_datasets_reads_the_configurations_of_a_data_card(datasets, form: str, tmp_path) -> None:
+    config = Config(train_rows=10, test_rows=5, test=parse_tasks("1.2,5.3,1.10"))
+    (tmp_path / "README.md").write_text(card("v1", ["one", "two"], form))
+    for seed, name in enumerate(("one", "two")):
+        write_dataset(Config.from_json(config.to_json() | {"seed": seed}), tmp_path / name, 1, form)
+    assert datasets.get_dataset_config_names(str(tmp_path)) == ["one", "two"]
+    for name in ("one", "two"):
+        data = datasets.load_dataset(str(tmp_path), name)
+        assert {split: len(rows) for split, rows in data.items()} == {"train": 20, "test": 15}
+        assert same(load(data), load(tmp_path / name))
