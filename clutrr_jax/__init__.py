@@ -1,0 +1,61 @@
+"""CLUTRR in JAX: data, models, training and evaluation.
+
+    import clutrr_jax
+
+    dataset = clutrr_jax.load("data_089907f8.zip")
+    run = clutrr_jax.train(["gat", "prover"], dataset, replicas=2)
+    run.plot()
+
+docs/api.md describes all functions.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from clutrr_jax.api import (
+        MODELS,
+        RELATIONS,
+        Dataset,
+        Evaluation,
+        InputError,
+        Run,
+        Story,
+        TokenBatch,
+        batches,
+        evaluate,
+        generate,
+        load,
+        register,
+        targets,
+        train,
+    )
+
+__all__ = [
+    "MODELS",
+    "RELATIONS",
+    "Dataset",
+    "Evaluation",
+    "InputError",
+    "Run",
+    "Story",
+    "TokenBatch",
+    "batches",
+    "evaluate",
+    "generate",
+    "load",
+    "register",
+    "targets",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported on first use: modules that need no JAX stay usable without it.
+    if name in __all__:
+        return getattr(import_module("clutrr_jax.api"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

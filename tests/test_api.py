@@ -211,7 +211,7 @@ def test_a_registered_model_is_checked(registry, dataset, tmp_path) -> None:
     clutrr_jax.register("constant", Constant, config={"columns": 21})  # a cell that runs again
     with pytest.raises(
         clutrr_jax.InputError,
-        match=r"model Constant: logits of shape \(96, 21\), expected \(96, 22\)",
+        match=r"model Constant: logits of shape \(100, 21\), expected \(100, 22\)",
     ):
         clutrr_jax.train("constant", dataset, replicas=1, epochs=1, folder=tmp_path / "wrong")
     right = {"constant.columns": len(RELATIONS)}

@@ -1,0 +1,346 @@
+"""The public functions of `clutrr_jax`, described in docs/api.md.
+
+Wrong input raises `InputError`, whose message is one line.
+"""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jraph
+import numpy as np
+
+from clutrr_jax.data.arrays import build_arrays
+from clutrr_jax.data.batching import InputKind, TokenBatch, chunk, pack, plan_shapes, targets
+from clutrr_jax.data.dataset import Dataset, load
+from clutrr_jax.data.generate import write_stories
+from clutrr_jax.data.prepare import Prepared, prepare
+from clutrr_jax.data.records import Records, Story
+from clutrr_jax.data.story_ids import story_ids
+from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
+from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_predictions
+from clutrr_jax.language_models import scoring
+from clutrr_jax.language_models.answers import to_relation
+from clutrr_jax.language_models.submissions import UNMAPPED, Submission, read_submissions
+from clutrr_jax.models import MODELS, Spec
+from clutrr_jax.report.plots import Figure, plot_curve
+from clutrr_jax.report.tables import plain_text, results_table
+from clutrr_jax.run import configure_jax, train_and_report
+from clutrr_jax.settings import default_settings
+from generator.config import Config
+from generator.errors import InputError, check_range, one_of
+from generator.kinship import RELATIONS
+
+KINDS = ("graph", "pairs", "tokens")
+# Columns of `AccuracyTable`.
+COLUMNS = ("model", "task", "k", "accuracy", "stderr", "low", "high", "count", "replicas",
+           "ceiling")  # fmt: skip
+
+__all__ = [
+    "MODELS", "RELATIONS", "Dataset", "Evaluation", "InputError", "Run", "Story", "TokenBatch",
+    "batches", "evaluate", "generate", "load", "register", "targets", "train",
+]  # fmt: skip
+
+
+def generate(
+    train: str | Sequence[str] = "1.2,1.3",
+    test: str | Sequence[str] = "1.2,1.3,1.4,1.5,1.6,1.7,1.8,1.9,1.10",
+    *,
+    train_rows: int | Sequence[int] = 5000,
+    test_rows: int | Sequence[int] = 100,
+    seed: int = 0,
+    **settings: Any,
+) -> Dataset:
+    """Generates a data set.
+
+    Args:
+      train: tasks T.K of the train stories: noise type T (1 is clean), clause length K.
+      test: tasks of the test stories.
+      train_rows: train stories per task, one number or one per task.
+      test_rows: test stories per task, one number or one per task.
+      seed: the same seed and settings give the same stories.
+      **settings: other settings of the generator (`python -m generator --help`), such as
+        `language="synthetic"`.
+    Raises:
+      InputError: unknown or unusable settings.
+    """
+    settings |= {"train": train, "test": test, "train_rows": train_rows, "test_rows": test_rows}
+    values = {
+        name: value if isinstance(value, str | int | float) else ",".join(map(str, value))
+        for name, value in settings.items()
+    }
+    config = Config.from_json({**values, "seed": seed})
+    with tempfile.TemporaryDirectory() as folder:
+        stories = Path(folder) / "data"
+        write_stories(config.to_json(), stories)
+        return replace(load(stories), name="generated stories")
+
+
+def batches(
+    stories: Records,
+    kind: InputKind = "graph",
+    batch_size: int = 100,
+    *,
+    seed: int | None = None,
+    vocabulary: Vocabulary | None = None,
+) -> Iterator[jraph.GraphsTuple | TokenBatch]:
+    """Yields the stories once, as padded batches for a training loop of your own.
+
+    Without a seed the stories come in their order and all batches have the same shape. With a seed
+    they are shuffled, and token and pair batches have up to four shapes. `targets(batch)` returns
+    the target and the mask of each row; rows of padding are masked.
+
+    Args:
+      stories: `dataset.train` or `dataset.test`.
+      kind: "graph" and "pairs" yield a `jraph.GraphsTuple` whose last graph is padding; "tokens"
+        yields a `TokenBatch`. The stories of a batch of "pairs" have similar numbers of people.
+      batch_size: stories of a batch.
+      seed: of the order of the stories and of the entity ids that stand for people.
+      vocabulary: of the tokens, by default that of these stories. Pass `dataset.vocabulary` for
+        the test stories of a model that is trained on `dataset.train`.
+    Raises:
+      InputError: an unknown kind or a batch size below 1.
+    """
+    one_of({"kind": kind}, "kind", *KINDS)
+    check_range("batch_size", batch_size, 1)
+    vocabulary = vocabulary or build_vocabulary(stories, entity_pool(stories))
+    arrays = build_arrays(stories, vocabulary, seed or 0)
+    size = min(batch_size, len(stories))
+    shapes, buckets = plan_shapes(kind, arrays, size, 1 if seed is None else None)
+    rng = np.random.default_rng(seed)
+    order = [
+        (rows, shape)
+        for bucket, shape in zip(buckets, shapes, strict=True)
+        for rows in chunk(bucket if seed is None else rng.permutation(bucket), size)
+    ]
+    for index in range(len(order)) if seed is None else rng.permutation(len(order)):
+        rows, shape = order[index]
+        yield _pack(arrays, jnp.asarray(rows), shape)
+
+
+_pack = partial(jax.jit, static_argnums=2)(pack)
+
+
+def register(
+    name: str,
+    model: Callable[..., Any],
+    kind: InputKind = "graph",
+    config: Mapping[str, Any] | None = None,
+    *,
+    ordered: bool = False,
+) -> None:
+    """Adds a model to the registry `MODELS`, or replaces one that was registered before.
+
+    Args:
+      name: of the model.
+      model: a Flax NNX module `model(config, sizes, rngs=...)`. Called with a batch of this kind,
+        it returns relation logits, float32 [B, relations].
+      kind: of the batches it reads, see `batches`.
+      config: default settings of the model.
+      ordered: whether the order of the facts of a graph matters to the model.
+    Raises:
+      InputError: a name that is not an identifier or that a built-in model has, or another kind.
+    """
+    if not name.isidentifier():
+        raise InputError(f'model "{name}": expected a name of letters, digits and underscores')
+    if name in MODELS and name not in _registered:
+        raise InputError(f'model "{name}": a built-in model has this name, expected another')
+    one_of({"kind": kind}, "kind", *KINDS)
+    _registered.add(name)
+    MODELS[name] = Spec(model, kind, dict(config or {}), ordered)
+
+
+_registered: set[str] = set()
+
+
+@dataclass(frozen=True, repr=False)
+class AccuracyTable(Sequence):
+    """Accuracy of each model on each test set: dictionaries with the keys `COLUMNS`."""
+
+    rows: tuple[dict[str, Any], ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        return self.rows[index]
+
+    def __repr__(self) -> str:
+        return plain_text([list(COLUMNS), *([_cell(r[c]) for c in COLUMNS] for r in self.rows)])
+
+    def to_pandas(self) -> Any:
+        """Returns a pandas.DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows, columns=COLUMNS)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+class Evaluation:
+    """Accuracy of predictions next to the baselines.
+
+    Attributes:
+      results: everything as a JSON object; `rows` has one row per model and test set.
+    """
+
+    def __init__(self, results: dict[str, Any]):
+        self.results = results
+
+    @property
+    def accuracy(self) -> AccuracyTable:
+        """Accuracy of each model and baseline on each test set."""
+        return AccuracyTable(
+            tuple({column: row[column] for column in COLUMNS} for row in self.results["rows"])
+        )
+
+    def plot(self) -> Figure:
+        """Plots accuracy against clause length; `.savefig(FILE)` writes the figure."""
+        return plot_curve(self.results)
+
+    def __repr__(self) -> str:
+        return scoring.text(self.results)
+
+
+class Run(Evaluation):
+    """A finished run of `train`.
+
+    Attributes:
+      folder: the run folder (docs/outputs.md).
+      results: the content of its `results.json`.
+      predictions: of each model on the test stories.
+    """
+
+    def __init__(self, folder: Path, dataset: Dataset):
+        assert dataset.test is not None
+        super().__init__(json.loads((folder / "results.json").read_text()))
+        self.folder = folder
+        self.predictions: dict[str, Predictions] = {
+            model: read_predictions(folder / model / prediction_file(), dataset.test)
+            for model in self.results["models"]
+        }
+
+    def report(self) -> Path:
+        """Returns the path of the interactive report, one HTML file."""
+        return self.folder / "report.html"
+
+    def __repr__(self) -> str:
+        return plain_text(results_table(self.results))
+
+
+def train(
+    models: str | Sequence[str],
+    dataset: Dataset,
+    *,
+    replicas: int = 3,
+    epochs: int | None = None,
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    folder: str | Path | None = None,
+) -> Run:
+    """Trains and tests models.
+
+    Args:
+      models: names in `MODELS`.
+      dataset: with train and test stories.
+      replicas: number of replicas, which differ in their seed.
+      epochs: passes over the train stories; by default a replica stops when its dev loss no longer
+        improves.
+      seed: of the first replica.
+      settings: other settings by name, such as {"gat.dropout": 0.3, "train.batch": 50}; see
+        clutrr_jax/settings.py.
+      folder: the run folder. An interrupted run into the same folder is resumed. By default a new
+        temporary folder.
+    Raises:
+      InputError: a wrong setting, a data set without train or test stories, or a folder that holds
+        another run.
+    """
+    names = [models] if isinstance(models, str) else models
+    config = default_settings("train", ",".join(names))
+    config.lock()  # no new settings
+    given = {"seed": seed, "train.replicas": replicas, "train.epochs": epochs}
+    for name, value in (given | dict(settings or {})).items():
+        _set(config, name, value)
+    folder = Path(folder or tempfile.mkdtemp(prefix="clutrr_jax_"))
+
+    def prepare_stories(stories: Path) -> Prepared:
+        data = prepare(dataset)
+        if not stories.exists():  # for `python -m clutrr_jax.report`
+            dataset.to_parquet(stories)
+        return data
+
+    configure_jax()
+    train_and_report(config, folder, prepare_stories)
+    return Run(folder, dataset)
+
+
+def _set(config: Any, name: str, value: Any) -> None:
+    """Changes a setting by its dotted name."""
+    *groups, last = name.split(".")
+    try:
+        for group in groups:
+            config = config[group]
+        config[last] = value
+    except (AttributeError, KeyError, TypeError):
+        raise InputError(
+            f'setting "{name}": {value!r}, expected a setting of clutrr_jax/settings.py or of a '
+            "model, and a value of its type"
+        ) from None
+
+
+def evaluate(
+    predictions: Mapping[str, Any] | str | Path | Sequence[str | Path], dataset: Dataset
+) -> Evaluation:
+    """Scores predictions next to the baselines, with paired tests between them.
+
+    Args:
+      predictions: files of predictions as for `python -m clutrr_jax.score`; or for each name the
+        predictions in the order of `dataset.test`: relation names or ids, or free text of a
+        language model, [S] or [replicas, S]; or the `Predictions` of a run.
+      dataset: with test stories.
+    Raises:
+      InputError: predictions for other stories, or a data set without test stories.
+    """
+    if dataset.test is None:
+        raise InputError(f"{dataset.name}: no test stories")
+    if isinstance(predictions, Mapping):
+        submissions = [
+            Submission(name, _predictions(name, values, dataset.test))
+            for name, values in predictions.items()
+        ]
+    else:
+        files = [predictions] if isinstance(predictions, str | Path) else predictions
+        ids = story_ids(dataset.test)
+        submissions = read_submissions([Path(file) for file in files], ids, dataset.test)
+    return Evaluation(scoring.collect(dataset, submissions))
+
+
+def _predictions(name: str, values: Any, test: Records) -> Predictions:
+    """Converts the predictions of one model, see `evaluate`."""
+    if isinstance(values, Predictions):
+        best = values.best
+    else:
+        best = np.atleast_2d(np.asarray(values))
+        if best.dtype.kind == "U":
+            ids = [UNMAPPED if (r := to_relation(t)) is None else r for t in best.flat]
+            best = np.array(ids).reshape(best.shape)
+        values = Predictions(best, best, np.ones(best.shape))
+    if best.ndim != 2 or best.shape[1] != len(test):
+        raise InputError(
+            f'predictions of "{name}": shape {best.shape}, expected one for each of the '
+            f"{len(test):,} test stories, with the replicas as first axis"
+        )
+    if best.dtype.kind not in "iu" or best.min() < UNMAPPED or best.max() >= len(RELATIONS):
+        raise InputError(
+            f'predictions of "{name}": expected relation names or text, or relation ids from 0 to '
+            f"{len(RELATIONS) - 1}"
+        )
+    return values
