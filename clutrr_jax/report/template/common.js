@@ -41,15 +41,43 @@ function makeTable(columns, rows, attributes) {
     el("tbody", {}, ...rows));
 }
 
-// The table of accuracies. Rows with an indented name are secondary; the first row of each group of
-// rows with the same name has a line above.
+// The table of accuracies. Rows with an indented name are secondary and stay below the row that they
+// belong to; the first row of each group of rows with the same name has a line above. The header of
+// a column of numbers sorts by it, and restores the order when selected again.
 function showTable() {
   const [columns, ...lines] = DATA.table;
-  const rows = lines.map(([name, ...cells], i) => {
-    const style = name.startsWith(" ") ? "secondary" : name === lines[i - 1]?.[0] ? null : "first";
-    return el("tr", { class: style }, rowHeader(name), ...cells.map((cell) => el("td", {}, cell)));
-  });
-  $("table-body").append(makeTable(columns, rows));
+  const groups = [];
+  for (const line of lines) {
+    if (line[0].startsWith(" ")) groups.at(-1).push(line);
+    else groups.push([line]);
+  }
+  const isLast = ([[name]]) => ["ceiling", "stories"].includes(name);
+  const value = ([line], i) => parseFloat(line[i]) || -1;
+  let sortBy = null;
+
+  function header(column, i) {
+    if (!i || groups.every((group) => value(group, i) < 0)) return column;
+    const onclick = () => {
+      sortBy = sortBy === i ? null : i;
+      draw();
+      $("table-body").querySelectorAll("th")[i].querySelector("button").focus();
+    };
+    const sorted = sortBy === i;
+    return el("th", { scope: "col", "aria-sort": sorted ? "descending" : null },
+      el("button", { type: "button", class: "sort", onclick }, column + (sorted ? " ↓" : "")));
+  }
+
+  function draw() {
+    const models = groups.filter((group) => !isLast(group));
+    if (sortBy) models.sort((a, b) => value(b, sortBy) - value(a, sortBy));
+    const shown = [...models, ...groups.filter(isLast)].flat();
+    const rows = shown.map(([name, ...cells], i) => {
+      const style = name.startsWith(" ") ? "secondary" : name === shown[i - 1]?.[0] ? null : "first";
+      return el("tr", { class: style }, rowHeader(name), ...cells.map((cell) => el("td", {}, cell)));
+    });
+    $("table-body").replaceChildren(makeTable(columns.map(header), rows));
+  }
+  draw();
 }
 
 // A table cell shaded by its value between 0 and 1.
