@@ -35,7 +35,7 @@ from clutrr_jax.run import configure_jax, train_and_report
 from clutrr_jax.settings import default_settings
 from generator.config import Config
 from generator.errors import InputError, check_range, one_of
-from generator.kinship import RELATIONS
+from generator.kinship import RELATION_ID, RELATIONS
 
 KINDS = ("graph", "pairs", "tokens")
 # Columns of `AccuracyTable`.
@@ -330,7 +330,7 @@ def _predictions(name: str, values: Any, test: Records) -> Predictions:
     else:
         best = np.atleast_2d(np.asarray(values))
         if best.dtype.kind == "U":
-            ids = [UNMAPPED if (r := to_relation(t)) is None else r for t in best.flat]
+            ids = [RELATION_ID.get(to_relation(t, RELATIONS) or "", UNMAPPED) for t in best.flat]
             best = np.array(ids).reshape(best.shape)
         values = Predictions(best, best, np.ones(best.shape))
     if best.ndim != 2 or best.shape[1] != len(test):

@@ -1,9 +1,13 @@
 """Scores predictions of any model, as a table and a plot: `python -m clutrr_jax.score`.
 
 A file of predictions is CSV or JSON Lines with the fields `id` and `prediction`, and `replica` if
-there are several. The predictions.csv of a run of launch.py is accepted as well. An id is that of
-the row in the data, or T.K/ROW: the task and the row within it, from 1. A prediction is a relation
-or the free text of a language model, which is mapped to a relation by these rules:
+there are several. An id is that of the row in the data, or T.K/ROW: the task and the row within it,
+from 1. Also accepted are the predictions.csv of a run of launch.py, and logs of the harnesses of
+`python -m clutrr_jax.language_models export`: the .eval or .json file of inspect_ai, whose epochs
+are replicas, and the folder of the samples_*.jsonl of one run of lm-eval.
+
+A prediction is a relation or the free text of a language model, which is mapped to a relation by
+these rules:
 
 {rules}
 
@@ -29,7 +33,7 @@ def main(arguments: list[str]) -> None:
     """Prints the scores of files of predictions, and writes them to a folder."""
     parser = CommandParser("score", __doc__)
     parser.add_argument("--predictions", required=True, nargs="+", type=Path, metavar="FILE",
-                        help="files of predictions, .csv or .jsonl")  # fmt: skip
+                        help="files of predictions or logs of harnesses")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="folder for scores.txt, scores.json and scores.png")  # fmt: skip
     options = parser.parse_args(arguments)

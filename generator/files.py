@@ -84,19 +84,20 @@ def _zip_sources(path: Path) -> list[Source]:
             members = [m for m in archive.infolist() if _is_table(m.filename)]
     except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         raise InputError(f"{at(path)}: damaged or truncated zip ({error})") from None
-    _check_size(str(path), sum(m.file_size for m in members), _limit(path.stat().st_size))
+    check_size(str(path), sum(m.file_size for m in members), unpacked_limit(path.stat().st_size))
     return [
         Source(f"{path}/{member.filename}", partial(_member_rows, path, member))
         for member in sorted(members, key=lambda m: m.filename)
     ]
 
 
-def _limit(size: int) -> int:
+def unpacked_limit(size: int) -> int:
     """The number of bytes that a file of `size` bytes may unpack to."""
     return min(MAX_UNPACKED, ALWAYS_UNPACKED + MAX_RATIO * size)
 
 
-def _check_size(name: str, size: int, limit: int) -> None:
+def check_size(name: str, size: int, limit: int) -> None:
+    """Raises InputError if a file unpacks to more than `limit` bytes."""
     if size > limit:
         raise InputError(
             f"{at(name)}: unpacks to {size:,} bytes or more, expected at most {limit:,} "
@@ -132,11 +133,11 @@ def _member_rows(path: Path, member: zipfile.ZipInfo) -> Iterator[list[str]]:
 
 def _rows(name: str, file: BinaryIO, size: int) -> Iterator[list[str]]:
     if name.endswith(".parquet"):
-        return _parquet(name, file, _limit(size))
+        return _parquet(name, file, unpacked_limit(size))
     if name.endswith(".jsonl"):
         return text_rows(name, _json_lines(name, file, size))
     if name.endswith(".gz"):
-        return _csv(name, gzip.GzipFile(fileobj=file), _limit(size))  # type: ignore[arg-type]
+        return _csv(name, gzip.GzipFile(fileobj=file), unpacked_limit(size))  # type: ignore[arg-type]
     return _csv(name, file, size)
 
 
@@ -150,7 +151,7 @@ def _csv(name: str, file: BinaryIO, limit: int) -> Iterator[list[str]]:
             while line := text.readline(MAX_ROW):
                 total += len(line)
                 in_row += len(line)
-                _check_size(name, total, limit)
+                check_size(name, total, limit)
                 if in_row >= MAX_ROW:
                     raise csv.Error(f"over {MAX_ROW:,} characters")
                 yield line
@@ -177,7 +178,7 @@ def _json_lines(name: str, file: BinaryIO, limit: int) -> Iterator[Any]:
         try:
             while line := lines.readline(MAX_ROW):
                 total += len(line)
-                _check_size(name, total, limit)
+                check_size(name, total, limit)
                 if line.strip():
                     index += 1
                     if len(line) == MAX_ROW:
@@ -241,7 +242,7 @@ def _parquet(name: str, file: BinaryIO, limit: int) -> Iterator[list[str]]:
     try:
         with pq.ParquetFile(io.BytesIO(file.read())) as parquet:
             groups = [parquet.metadata.row_group(i) for i in range(parquet.num_row_groups)]
-            _check_size(name, sum(group.total_byte_size for group in groups), limit)
+            check_size(name, sum(group.total_byte_size for group in groups), limit)
             fields = [
                 field
                 for field in parquet.schema_arrow
@@ -254,7 +255,7 @@ def _parquet(name: str, file: BinaryIO, limit: int) -> Iterator[list[str]]:
             for batch in parquet.iter_batches(_BATCH, columns=header):
                 columns = [column.cast(pa.string()) for column in batch.columns]
                 total += sum(column.nbytes for column in columns)
-                _check_size(name, total, limit)
+                check_size(name, total, limit)
                 rows = zip(*(column.to_pylist() for column in columns), strict=True)
                 yield from ([cell or "" for cell in row] for row in rows)
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:

@@ -25,7 +25,7 @@ from clutrr_jax.data.story_ids import story_ids
 from clutrr_jax.evaluation.attention import read_attention
 from clutrr_jax.evaluation.baselines import baselines
 from clutrr_jax.evaluation.extraction import read_extracted
-from clutrr_jax.language_models.prompts import question
+from clutrr_jax.language_models.prompts import prompts, question
 from clutrr_jax.language_models.submissions import read_submissions
 from clutrr_jax.models.pretrained.folder import read_config, read_tensors
 from clutrr_jax.models.pretrained.tokenizer import load_tokenizer
@@ -76,6 +76,14 @@ RUN_PREDICTIONS = [
 ]
 LINES = [dict(zip(TABLE[0], row, strict=True)) for row in TABLE[1:]]
 JSON_PREDICTIONS = [{"id": f"1.2/{row}", "prediction": "Answer: aunt"} for row in (1, 2)]
+INSPECT_LOG = Path(__file__).parent / "language_models" / "inspect.eval"
+INSPECT_HEADER = {"status": "success", "eval": {"task": "clutrr", "model": "m"}}
+HARNESS_ROWS = list(prompts(TEST, [], False))
+INSPECT_SAMPLES = [
+    {"id": row["id"], "epoch": 1, "input": row["prompt"], "target": row["target"],
+     "output": {"completion": "Answer: aunt"}} for row in HARNESS_ROWS
+]  # fmt: skip
+LM_EVAL_SAMPLES = [{"doc": row, "resps": [["aunt"]]} for row in HARNESS_ROWS]
 EPOCHS = [{"epoch": e, "seconds": 1.0, "loss": [0.1], "dev_accuracy": [1]} for e in (1, 2, 3)]
 BANK = {clause_name(key): list(pool) for key, pool in synthetic_templates().items()}
 
@@ -118,6 +126,18 @@ def lines_like(values: list) -> Make:
         return b"\n".join(map(fuzz.json_bytes, lines if isinstance(lines, list) else [lines]))
 
     return make
+
+
+def inspect_log(rng: random.Random) -> bytes:
+    """The log of a real run, or one with damaged JSON."""
+    if rng.random() < 0.3:
+        return INSPECT_LOG.read_bytes()
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", rng.choice((0, 8, 12))) as archive:
+        for name, value in (("header", INSPECT_HEADER), *enumerate(INSPECT_SAMPLES)):
+            folder = "" if name == "header" else "samples/"
+            archive.writestr(f"{folder}{name}.json", json_like(value)(rng))
+    return stream.getvalue()
 
 
 def safetensors(rng: random.Random) -> bytes:
@@ -208,6 +228,13 @@ def read_answers(path: Path) -> None:
     read_submissions([path], story_ids(TEST), TEST)
 
 
+def read_lm_eval(path: Path) -> None:
+    try:
+        read_answers(path.parent)
+    except InputError as error:  # the message may name the folder only
+        raise InputError(f"{path}: {error}") from None
+
+
 def read_weights(path: Path) -> None:
     shapes = {name: tensor.shape for name, tensor in tiny_bert.random_tensors(BERT).items()}
     assert read_tensors(path.parent, shapes).keys() == shapes.keys()
@@ -230,6 +257,14 @@ KINDS: dict[str, tuple[str, Make, Read, int]] = {
     "settings": ("x.json", json_like(Config().to_json()), read_settings, 75),
     "predictions": ("x.csv", rows_like(PREDICTIONS), read_answers, 100),
     "json lines": ("x.jsonl", lines_like(JSON_PREDICTIONS), read_answers, 100),
+    "inspect log": ("x.eval", inspect_log, read_answers, 150),
+    "inspect json": (
+        "x.json",
+        json_like(INSPECT_HEADER | {"samples": INSPECT_SAMPLES}),
+        read_answers,
+        75,
+    ),
+    "lm-eval log": ("samples_x.jsonl", lines_like(LM_EVAL_SAMPLES), read_lm_eval, 75),
     "run predictions": ("predictions.csv", rows_like(RUN_PREDICTIONS), read_answers, 75),
     "config": ("config.json", json_like(CONFIG), lambda p: check_or_write_config(p, CONFIG), 50),
     "run": ("results.json", json_like(RUN), lambda p: run_results(p.parent), 75),

@@ -1,7 +1,10 @@
 """The commands and the example model in README.md and docs/."""
 
+import json
 import re
+import shlex
 import types
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,17 +13,25 @@ import numpy as np
 import pytest
 from ml_collections import ConfigDict
 
+import clutrr_jax.language_models
+from clutrr_jax import score
+from clutrr_jax.data.dataset import load
+from clutrr_jax.data.records import Records
+from clutrr_jax.evaluation.predictions import Predictions, write_predictions
+from clutrr_jax.language_models import __main__ as language_models
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.settings import default_settings
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.trainer import Trainer
 from experiments.figure5 import get_config
 from experiments.grid import slurm
+from tests.language_models.logs import inspect_log, write_inspect, write_lm_eval
 from tests.models import test_models as laws
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+PAGE_OF_LANGUAGE_MODELS = ROOT / "docs" / "language_models.md"
 EXAMPLE = "clutrr_jax/models/bag_of_facts.py"  # the file that README.md adds
 PACKAGES = "clutrr_jax|generator|experiments|benchmarks|tests|docs"
 
@@ -82,3 +93,49 @@ def test_modules_and_files_exist(page: Path) -> None:
         assert (page.parent / link).exists(), f"{page.name}: {link}"
     for target in re.findall(r"`make ([\w-]+)`|^make ([\w-]+)", text, re.MULTILINE):
         assert f"\n{''.join(target)}:" in (ROOT / "Makefile").read_text(), f"{page.name}: {target}"
+
+
+def commands(page: Path) -> list[list[str]]:
+    """The commands in the code blocks of a page, split into words."""
+    blocks = re.findall(r"^```\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    lines = "".join(blocks).replace("\\\n", "").splitlines()
+    return [shlex.split(line) for line in lines]
+
+
+def test_commands_for_language_models(small_folder, tmp_path, monkeypatch, capsys) -> None:
+    """Commands of this project run in their order, on logs with the right answers. Those of the
+    harnesses run in tests/language_models/test_harnesses.py."""
+    monkeypatch.chdir(tmp_path)
+    ran = []
+    for program, *arguments in commands(PAGE_OF_LANGUAGE_MODELS):
+        if program != "python":
+            assert program in ("lm_eval", "inspect")
+            continue
+        module = import_module(arguments[1])
+        if module is score:
+            write_answers(tmp_path, load(small_folder).test)
+        main = language_models.main if module is clutrr_jax.language_models else module.main
+        main([str(small_folder) if word == "DATA" else word for word in arguments[2:]])
+        ran.append(module)
+    assert ran == [clutrr_jax.language_models] * 3 + [score]
+    lines = capsys.readouterr().out.splitlines()
+    for name in ("answers", "ORGANIZATION__MODEL", "lab/model", "gat"):
+        (line,) = (line for line in lines if line.startswith(f"{name} (1 replica)"))
+        assert line.split()[3:] == ["1.00"] * 4
+
+
+def write_answers(folder: Path, test: Records) -> None:
+    """The predictions that docs/language_models.md scores."""
+    lines = (folder / "exports/jsonl/prompts.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    answers = [row["target"] for row in rows]
+    for name in ("logs/lm-eval", "logs/inspect", "runs/first/gat"):
+        (folder / name).mkdir(parents=True)
+    with (folder / "answers.jsonl").open("w") as file:
+        for row in rows:
+            file.write(json.dumps(row | {"prediction": f"Answer: {row['target']}"}) + "\n")
+    write_lm_eval(folder / "logs/lm-eval/ORGANIZATION__MODEL", rows, [answers])
+    write_inspect(folder / "logs/inspect/RUN.eval", inspect_log(rows, [answers]))
+    best = test.target[None]
+    predictions = Predictions(best, best, np.ones(best.shape))
+    write_predictions(folder / "runs/first/gat/predictions.csv", predictions, test)

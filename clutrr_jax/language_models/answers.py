@@ -1,11 +1,12 @@
 """Free text of a language model -> a relation, or None, by fixed rules.
 
 {rules}
+
+Exports to evaluation harnesses include a copy of this file, so it imports nothing of this project.
 """
 
 import re
-
-from generator.kinship import RELATION_ID, RELATIONS
+from functools import cache
 
 RULES = """\
 1. Case, punctuation, spaces and the kind of hyphen are ignored: "Mother in law." is mother-in-law.
@@ -35,35 +36,42 @@ _INFORMAL = {
     "aunt": ("auntie", "aunty"),
 }
 _IN_LAW = "-in-law"
-# Word -> relation without in-law. "grandmother" may be written as two words.
-_WORDS = {name: name for name in RELATIONS if not name.endswith(_IN_LAW)}
-_WORDS |= {word: name for name, words in _INFORMAL.items() for word in words}
-_WORDS |= {w.replace("grand", "grand ", 1): n for w, n in _WORDS.items() if w.startswith("grand")}
-_WORDS["cousin"] = "cousin"
-
 _HYPHENS = re.compile(r"[-_\u00ad\u2010-\u2015\u2212]")
 _APOSTROPHES = re.compile(r"[\u2018\u2019\u02bc\u00b4`]")
 _MARKER = re.compile(r"</think>|\banswer\W{0,4}(?:\bis\b\s*:?|:|=)")
 _BEFORE = r"(?P<before>(?:step|half|great|god|foster|ex) ?)?"
 _LAW = r"in ?law"
-_KIN = re.compile(
-    rf"\b{_BEFORE}(?P<first>{_LAW} )?(?P<word>{'|'.join(sorted(_WORDS, key=len, reverse=True))})"
-    rf"(?:'?s'?)?(?P<last> ?{_LAW}(?:'?s'?)?)?(?!\w| ?{_LAW})"
-)
 
 
-def to_relation(text: str) -> int | None:
-    """Relation id that a text states by the rules above; None if it is not mapped."""
+def to_relation(text: str, relations: tuple[str, ...]) -> str | None:
+    """Name of the relation that a text states by the rules above; None if it is not mapped."""
+    words, kin = _vocabulary(relations)
     text = _APOSTROPHES.sub("'", text.casefold())
     after = text[max((m.end() for m in _MARKER.finditer(text)), default=0) :]
     if after != text:
         after = next((line for line in after.splitlines() if re.search(r"\w", line)), "")
     after = re.sub(r"\s+", " ", _HYPHENS.sub(" ", after))
-    found = {_kin(match) for match in _KIN.finditer(after)}
-    return RELATION_ID.get(found.pop()) if len(found) == 1 else None
+    found = {_name(match, words) for match in kin.finditer(after)}
+    return found.pop() if len(found) == 1 and found <= set(relations) else None
 
 
-def _kin(match: re.Match[str]) -> str:
+@cache
+def _vocabulary(relations: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern[str]]:
+    """Word -> relation without in-law, and a pattern of one mention of a relative."""
+    words = {name: name for name in relations if not name.endswith(_IN_LAW)}
+    words |= {word: name for name, informal in _INFORMAL.items() for word in informal}
+    # "grandmother" may be written as two words.
+    words |= {w.replace("grand", "grand ", 1): n for w, n in words.items() if w[:5] == "grand"}
+    words["cousin"] = "cousin"
+    any_word = "|".join(sorted(words, key=len, reverse=True))
+    kin = re.compile(
+        rf"\b{_BEFORE}(?P<first>{_LAW} )?(?P<word>{any_word})"
+        rf"(?:'?s'?)?(?P<last> ?{_LAW}(?:'?s'?)?)?(?!\w| ?{_LAW})"
+    )
+    return words, kin
+
+
+def _name(match: re.Match[str], words: dict[str, str]) -> str:
     """Name of one mention: a relation, or a relative outside the benchmark."""
     in_law = _IN_LAW if match["first"] or match["last"] else ""
-    return (match["before"] or "") + _WORDS[match["word"]] + in_law
+    return (match["before"] or "") + words[match["word"]] + in_law

@@ -2,25 +2,28 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from clutrr_jax.data.records import Records, tasks
+from clutrr_jax.data.records import UNSTATED, Records, tasks
+from clutrr_jax.data.story_ids import story_ids
 from clutrr_jax.evaluation.proofs import prove_label
 from generator.errors import InputError
 from generator.kinship import RELATION_OF, RELATIONS
 from generator.prover import Fact, Step
 
+CHOICES = sorted(RELATIONS)
 _TASK = (
     "Read the story about a family and say how the two people of the question are related. The "
-    f"answer is one of: {', '.join(sorted(RELATIONS))}."
+    f"answer is one of: {', '.join(CHOICES)}."
 )
 _DIRECT = 'End with a line "Answer: " and that one word.'
 _STEPS = "Go step by step, from the facts of the story to the answer. " + _DIRECT
 
 
-def sentences(records: Records, story: int, proof: list[Step]) -> str:
-    """A proof of `prove_label` in words."""
+def sentences(records: Records, story: int, proof: list[Step]) -> list[str]:
+    """The steps of a proof of `prove_label` in words, at least one."""
     start = records.node_start[story]
 
     def say(fact: Fact) -> str:
@@ -29,18 +32,36 @@ def sentences(records: Records, story: int, proof: list[Step]) -> str:
         return f"{records.names[y]} is the {relation} of {records.names[x]}"
 
     if not proof:
-        x, y = (records.names[start + person] for person in records.query[story])
-        return f"The story says what {y} is to {x}."
-    return " ".join(
-        f"{say(step.first)} and {say(step.second)}, so {say(step.head)}." for step in proof
+        x, y = query(records, story)
+        return [f"The story says what {y} is to {x}."]
+    return [f"{say(step.first)} and {say(step.second)}, so {say(step.head)}." for step in proof]
+
+
+def query(records: Records, story: int) -> tuple[str, str]:
+    """Names of the query pair (X, Y)."""
+    x, y = (records.names[records.node_start[story] + person] for person in records.query[story])
+    return x, y
+
+
+def edges(records: Records, story: int) -> list[tuple[str, str | None, str]]:
+    """The facts (X, relation, Y) of a story by name; None if the relation is not stated."""
+    names = records.names[records.node_start[story] : records.node_start[story + 1]]
+    span = slice(records.edge_start[story], records.edge_start[story + 1])
+    facts = zip(
+        records.senders[span], records.relations[span], records.receivers[span], strict=True
     )
+    return [(names[x], None if r == UNSTATED else RELATIONS[r], names[y]) for x, r, y in facts]
+
+
+def text(records: Records, story: int) -> str:
+    """A story without the brackets around its names."""
+    return re.sub(r"\[([^\[\]]+)\]", r"\1", records.stories[story])
 
 
 def question(records: Records, story: int) -> str:
-    """A story without its brackets, and its question."""
-    x, y = (records.names[records.node_start[story] + person] for person in records.query[story])
-    plain = re.sub(r"\[([^\[\]]+)\]", r"\1", records.stories[story])
-    return f"Story: {plain}\nQuestion: What is {y} to {x}?"
+    """A story and its question."""
+    x, y = query(records, story)
+    return f"Story: {text(records, story)}\nQuestion: What is {y} to {x}?"
 
 
 def examples(train: Records, shots: int, seed: int, steps: bool) -> list[str]:
@@ -60,7 +81,7 @@ def examples(train: Records, shots: int, seed: int, steps: bool) -> list[str]:
             break
         proof = prove_label(train, story)
         if proof is not None:
-            thoughts = f"{sentences(train, story, proof)}\n" if steps else ""
+            thoughts = " ".join(sentences(train, story, proof)) + "\n" if steps else ""
             answer = RELATIONS[train.target[story]]
             found.append(f"{question(train, story)}\n{thoughts}Answer: {answer}")
     if len(found) < shots:
@@ -71,22 +92,30 @@ def examples(train: Records, shots: int, seed: int, steps: bool) -> list[str]:
     return found
 
 
-def prompts(test: Records, ids: list[str], solved: list[str], steps: bool) -> Iterator[dict]:
+def prompts(test: Records, solved: list[str], steps: bool) -> Iterator[dict[str, Any]]:
     """Prompts of all test stories as JSON objects, task by task.
 
     Args:
       test: the test records.
-      ids: ids of the test stories.
       solved: examples that precede the question, see `examples`.
       steps: whether to ask for step-by-step reasoning.
+    Yields:
+      id, task, k, story, query, choices, prompt, target, edges and, if the label follows from the
+      facts, proof.
     """
+    ids = story_ids(test)
     opening = "\n\n".join([f"{_TASK} {_STEPS if steps else _DIRECT}", *solved])
     for task, stories in tasks(test):
         for story in stories.tolist():
+            proof = prove_label(test, story)
             yield {
                 "id": ids[story],
                 "task": task,
                 "k": int(test.clause_length[story]),
+                "story": text(test, story),
+                "query": query(test, story),
+                "choices": CHOICES,
                 "prompt": f"{opening}\n\n{question(test, story)}\n",
                 "target": RELATIONS[test.target[story]],
-            }
+                "edges": edges(test, story),
+            } | ({} if proof is None else {"proof": sentences(test, story, proof)})

@@ -42,7 +42,7 @@ def test_proofs_are_sound_and_end_in_the_label(data) -> None:
         x, y = records.query[story]
         assert proof[-1].head == Fact(x, PREDICATE_OF[records.target[story]], y)
         said = sentences(records, story, proof)
-        assert said.endswith(
+        assert len(said) == len(proof) and said[-1].endswith(
             f"so {records.names[records.node_start[story] + y]} is the "
             f"{RELATIONS[records.target[story]]} of {records.names[records.node_start[story] + x]}."
         )
@@ -68,7 +68,7 @@ def test_nobody_is_their_own_sibling() -> None:
     rows = [list((row | {"target": target}).values()) for target in ("daughter", "niece")]
     records = parse("file", list(row), rows)
     assert prove_label(records, 0) == [] and prove_label(records, 1) is None
-    assert sentences(records, 0, []) == "The story says what Cy is to Bob."
+    assert sentences(records, 0, []) == ["The story says what Cy is to Bob."]
 
 
 def test_proof_from_extracted_facts_by_hand() -> None:

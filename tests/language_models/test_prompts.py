@@ -4,16 +4,24 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from clutrr_jax import command, prompts, score
+from clutrr_jax import command, score
 from clutrr_jax.data.dataset import load
+from clutrr_jax.data.records import UNSTATED
 from clutrr_jax.data.story_ids import story_ids
-from clutrr_jax.language_models.prompts import examples, question
+from clutrr_jax.evaluation.proofs import facts_of
+from clutrr_jax.language_models import __main__ as export_command
+from clutrr_jax.language_models.__main__ import main
+from clutrr_jax.language_models.export import STYLES
+from clutrr_jax.language_models.prompts import examples, prompts, question
 from clutrr_jax.language_models.submissions import read_submissions
-from clutrr_jax.prompts import STYLES, main
 from generator.errors import InputError
-from generator.kinship import RELATIONS
+from generator.kinship import PREDICATE_OF, RELATION_ID, RELATIONS
+
+KEYS = ("id", "task", "k", "story", "query", "choices", "prompt", "target", "edges")
+JSONL = ("export", "--format", "jsonl")
 
 
 @pytest.fixture(scope="module")
@@ -22,19 +30,19 @@ def data(small_folder):
 
 
 def write(folder: Path, out: Path, style: str, *more: str) -> list[dict]:
-    main(["--data", str(folder), "--style", style, "--out", str(out), *more])
-    return [json.loads(line) for line in out.read_text().splitlines()]
+    main([*JSONL, "--data", str(folder), "--style", style, "--out", str(out), *more])
+    return [json.loads(line) for line in (out / "prompts.jsonl").read_text().splitlines()]
 
 
 @pytest.mark.parametrize("style", STYLES)
 def test_there_is_a_prompt_for_every_story(small_folder, data, tmp_path, style: str) -> None:
-    rows = write(small_folder, tmp_path / "p.jsonl", style)
+    rows = write(small_folder, tmp_path / "out", style)
     ids = story_ids(data.test)
     assert sorted(row["id"] for row in rows) == sorted(ids)
     shots = 0 if style == "zero-shot" else 4
     for row in rows:
         story = ids.index(row["id"])
-        assert list(row) == ["id", "task", "k", "prompt", "target"]
+        assert tuple(row) == (*KEYS, "proof") and set(row["choices"]) == set(RELATIONS)
         assert row["task"] == f"{data.test.task[story]}.{row['k']}"
         assert row["k"] == data.test.clause_length[story]
         assert row["target"] == RELATIONS[data.test.target[story]]
@@ -47,9 +55,37 @@ def test_there_is_a_prompt_for_every_story(small_folder, data, tmp_path, style: 
         assert ("step by step" in prompt) == (style == "chain-of-thought")
 
 
+def test_facts_and_proofs_by_name(data) -> None:
+    """The edges are the facts of the data. A proof rests on them, and ends in the label."""
+    ids = story_ids(data.test)
+    for row in prompts(data.test, [], False):
+        story = ids.index(row["id"])
+        names = data.test.names[data.test.node_start[story] :]
+        x, y = row["query"]
+        assert facts_of(data.test, story) == [
+            (names.index(a), PREDICATE_OF[RELATION_ID[r]], names.index(b))
+            for a, r, b in row["edges"]
+        ]
+        known = {f"{b} is the {relation} of {a}" for a, relation, b in row["edges"]}
+        for step in row["proof"]:
+            first, second, head = re.fullmatch(r"(.+) and (.+), so (.+)\.", step).groups()
+            assert {first, second} <= known
+            known.add(head)
+        assert head == f"{y} is the {row['target']} of {x}"
+        assert row["story"] in row["prompt"] and {x, y} <= set(re.findall(r"\w+", row["story"]))
+
+
+def test_a_label_without_a_proof_and_an_unstated_relation(data) -> None:
+    test = data.test.select(np.arange(3))
+    test.relations[0] = UNSTATED
+    rows = list(prompts(test, [], False))
+    assert [tuple(row) for row in rows] == [KEYS, (*KEYS, "proof"), (*KEYS, "proof")]
+    assert rows[0]["edges"][0][1] is None
+
+
 def test_a_perfect_model_scores_one(small_folder, data, tmp_path) -> None:
     """Its output repeats the prompt, with other relations in it, and ends with the answer."""
-    rows = write(small_folder, tmp_path / "p.jsonl", "chain-of-thought", "--shots", "2")
+    rows = write(small_folder, tmp_path / "out", "chain-of-thought", "--shots", "2")
     output = tmp_path / "output.jsonl"
     with output.open("w") as file:
         for row in rows:
@@ -79,6 +115,7 @@ def test_the_seed_selects_the_same_examples_in_every_style(data) -> None:
         (["--style", "zero-shot", "--shots", "1"], "--shots 1"),
         (["--style", "few-shot", "--shots", "0"], "--shots 0"),
         (["--style", "few-shot", "--shots", "500"], "at most 120"),
+        (["--style", "zero-shot", "--format", "helm"], "helm"),
         (["--style", "few-shot", "--seed", "-1"], "--seed -1"),
         (["--style", "riddle"], "riddle"),
         ([], "--style"),
@@ -88,17 +125,17 @@ def test_the_seed_selects_the_same_examples_in_every_style(data) -> None:
 def test_an_invalid_argument_is_a_one_line_error(
     small_folder, tmp_path, arguments, expected: str
 ) -> None:
-    out = tmp_path / "p.jsonl"
+    out = tmp_path / "out"
     with pytest.raises(InputError, match=expected) as error:
-        main(["--data", str(small_folder), "--out", str(out), *arguments])
+        main([*JSONL, "--data", str(small_folder), "--out", str(out), *arguments])
     assert "\n" not in str(error.value) and not list(tmp_path.iterdir())
 
 
 def test_an_error_is_one_line_and_exit_code_2(small_folder, tmp_path, monkeypatch, capsys) -> None:
     """And the output is unchanged."""
-    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken").touch()
     for module, more in (
-        (prompts, ["--style", "zero-shot", "--out", str(tmp_path / "taken")]),
+        (export_command, [*JSONL, "--style", "zero-shot", "--out", str(tmp_path / "taken")]),
         (score, ["--predictions", str(tmp_path / "absent.csv")]),
     ):
         monkeypatch.setattr("sys.argv", [module.__name__, "--data", str(small_folder), *more])

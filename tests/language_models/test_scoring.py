@@ -25,7 +25,7 @@ from clutrr_jax.language_models.submissions import UNMAPPED, read_submissions
 from clutrr_jax.report.tables import format_fraction
 from clutrr_jax.score import main
 from generator.errors import InputError
-from generator.kinship import NUM_RELATIONS, RELATION_ID, RELATIONS
+from generator.kinship import NUM_RELATIONS, RELATIONS
 from tests.evaluation.test_metrics import some_predictions
 
 relations = st.integers(0, NUM_RELATIONS - 1)
@@ -69,23 +69,27 @@ def test_a_fraction_is_formatted_as_in_the_papers(value, sign, text):
 def test_a_relation_is_recognized_in_every_form(relation, surface, before, after) -> None:
     case, hyphen, ending = surface
     text = case(ending(RELATIONS[relation]).replace("-", hyphen))
-    assert to_relation(before + text + after) == relation
-    assert to_relation(f"Let me think: uncle, niece.\nFinal answer: {text}\nSo: aunt") == relation
-    assert to_relation(f"<think>son? wife?</think>\n\n{before}{text}") == relation
-    assert to_relation(json.dumps({"answer": text}, ensure_ascii=False)) == relation
+    name = RELATIONS[relation]
+    assert to_relation(before + text + after, RELATIONS) == name
+    for longer in (
+        f"Let me think: uncle, niece.\nFinal answer: {text}\nSo: aunt",
+        f"<think>son? wife?</think>\n\n{before}{text}",
+        json.dumps({"answer": text}, ensure_ascii=False),
+    ):
+        assert to_relation(longer, RELATIONS) == name
 
 
 @given(relations, relations)
 def test_several_different_relations_are_not_mapped(one, other) -> None:
     text = f"{RELATIONS[one]}, or maybe her {RELATIONS[other]}"
-    assert to_relation(text) == (one if one == other else None)
+    assert to_relation(text, RELATIONS) == (RELATIONS[one] if one == other else None)
 
 
 @given(st.text(string.ascii_lowercase, max_size=3), relations)
 def test_a_relation_within_a_word_is_ignored(letters, relation) -> None:
     name = RELATIONS[relation]
     for text in (f"x{letters}{name}", f"{name}x{letters}"):
-        assert to_relation(text) is None
+        assert to_relation(text, RELATIONS) is None
 
 
 @pytest.mark.parametrize(
@@ -121,7 +125,7 @@ def test_a_relation_within_a_word_is_ignored(letters, relation) -> None:
     ],
 )
 def test_the_stated_rules(text: str, expected: str | None) -> None:
-    assert to_relation(text) == (None if expected is None else RELATION_ID[expected])
+    assert to_relation(text, RELATIONS) == expected
 
 
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 5), st.integers(1, 9))
@@ -300,18 +304,19 @@ def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:
         ("a.jsonl", lambda lines: lines[1:], "no prediction for 1 of 80"),
         ("a.jsonl", lambda lines: [*lines[:3], "{", *lines[4:]], "row 4: not JSON"),
         ("a.jsonl", lambda lines: ["[" * 100_000], "row 1: not JSON"),
-        ("a.jsonl", lambda lines: ["[1]", *lines], 'row 1: no "id"'),
+        ("a.jsonl", lambda lines: ["[1]", *lines], "row 1: expected a JSON object"),
+        ("a.jsonl", lambda lines: ['{"di": 1}', *lines], 'row 1: no "id"'),
         ("a.jsonl", lambda lines: ['{"id": 1}', *lines], '"prediction" is not text'),
         ("a.jsonl", lambda lines: ['{"id": "1.2/1", "prediction": 4}'], '"prediction" is not text'),
         ("a.jsonl", lambda lines: [lines[0].replace("{", '{"replica": -1, ')], "replica '-1'"),
         ("a.jsonl", lambda lines: [*lines, lines[0].replace("{", '{"replica": 1, ')], "replica 1"),
         ("a.csv", lambda lines: ["id,answer"], '0 columns "prediction"'),
-        ("a.csv", lambda lines: ["id,prediction"], "no rows"),
+        ("a.csv", lambda lines: ["id,prediction"], "no predictions"),
         ("a.csv", lambda lines: ["id,prediction", "1.2/1"], "row 1: 1 cells, expected 2"),
         ("a.csv", lambda lines: ["id,prediction", '"1.2/1'], "not a CSV row"),
         ("a.csv", lambda lines: ["id,prediction", "9.9/1,aunt"], "row 1: no test story '9.9/1'"),
         ("a.csv", lambda lines: ["replica,task,row,x", "0,1,2,3"], "expected the header"),
-        ("a.txt", lambda lines: lines, "expected a .csv or .jsonl"),
+        ("a.txt", lambda lines: lines, "expected .csv, .jsonl"),
     ],
 )
 def test_a_damaged_file_is_a_one_line_error(data, ids, tmp_path, name, change, expected) -> None:

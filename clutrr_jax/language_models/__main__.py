@@ -1,0 +1,46 @@
+"""Exports test stories as prompts for a language model: `python -m clutrr_jax.language_models`.
+
+DIR/prompts.jsonl has one JSON object per test story: id, task, k, story, query, choices, prompt,
+target, edges and, if the label follows from the stated facts, proof. The formats:
+
+  jsonl    nothing else: add the model's output to each line as `prediction`
+  lm-eval  tasks clutrr_T.K and their group clutrr, for lm-evaluation-harness
+  inspect  the task clutrr.py, for inspect_ai
+
+`python -m clutrr_jax.score` reads the answers and the logs of both harnesses. The styles:
+
+  zero-shot         the question and the possible answers
+  few-shot          N solved examples from the training rows first
+  chain-of-thought  the examples with their proofs as sentences; with --shots 0 the prompt only
+                    asks for step-by-step reasoning
+
+The seed selects the same examples in every style. Examples are training rows whose label follows
+from the stated facts by the benchmark's 16 rules.
+"""
+
+from pathlib import Path
+
+from clutrr_jax.command import CommandParser, run
+from clutrr_jax.data.dataset import load
+from clutrr_jax.language_models.export import DEFAULT_SHOTS, FORMATS, STYLES, export
+
+
+def main(arguments: list[str]) -> None:
+    """Writes the prompts of all test stories of a data set."""
+    parser = CommandParser("language_models", __doc__)
+    parser.add_argument("command", choices=["export"], help="the only command")
+    parser.add_argument("--format", required=True, choices=FORMATS)
+    parser.add_argument("--style", required=True, choices=list(STYLES))
+    parser.add_argument("--shots", type=int, metavar="N",
+                        help=f"number of examples [{DEFAULT_SHOTS}; zero-shot: 0]")  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, metavar="N",
+                        help="random seed for choosing examples [0]")  # fmt: skip
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR",
+                        help="output folder")  # fmt: skip
+    options = parser.parse_args(arguments)
+    data = load(options.data)
+    export(data, options.out, options.format, options.style, options.shots, options.seed)
+
+
+if __name__ == "__main__":
+    run(main)

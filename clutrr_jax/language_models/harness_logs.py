@@ -1,0 +1,151 @@
+"""Logs of evaluation harnesses -> answers. Neither harness needs to be installed."""
+
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator
+from copy import copy
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from clutrr_jax.language_models.export import TASK
+from generator.errors import InputError, at
+from generator.files import check_shape, check_size, read_json, unpacked_limit
+
+_SAMPLE = {"id": str, "epoch": int, "input": str, "target": str, "output": {"completion": str}}
+_LM_EVAL_SAMPLE = {"doc": {"id": str, "prompt": str, "target": str}, "resps": [[str]]}
+_ZSTANDARD = 93  # method of compression in a .zip
+
+
+class Answer(NamedTuple):
+    """One answer to one test story."""
+
+    place: str  # file and row, for messages
+    id: str
+    text: str
+    replica: str = "0"
+    prompt: str = ""  # prompt and label in the log of a harness
+    target: str = ""
+
+
+def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields the place and the value of each line of a file of JSON objects.
+
+    Raises:
+      InputError: the file cannot be read, is empty, or a line is something else.
+    """
+    try:
+        text = path.read_text("utf-8-sig").rstrip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", "not UTF-8 text")
+        raise InputError(f"{at(path)}: cannot be read ({reason})") from None
+    if not text:
+        raise InputError(f"{at(path)}: empty file, expected a JSON object on each line")
+    for number, line in enumerate(text.split("\n"), start=1):
+        place = at(path, number)
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(f"{place}: not JSON ({reason}), expected an object") from None
+        if not isinstance(row, dict):
+            raise InputError(f"{place}: expected a JSON object")
+        yield place, row
+
+
+def lm_eval_answers(folder: Path) -> Iterator[Answer]:
+    """Answers in a log folder of lm-eval, which has one file per task; repeats are replicas.
+
+    Raises:
+      InputError: there is no such file, or one that is not a log of the exported tasks.
+    """
+    files = sorted(folder.glob("samples_*.jsonl"))
+    if not files:
+        raise InputError(
+            f"{at(folder)}: no samples_*.jsonl, expected a log folder of lm-eval (--log_samples)"
+        )
+    for place, sample in (line for file in files for line in json_lines(file)):
+        _check_sample(place, sample, _LM_EVAL_SAMPLE)
+        doc = sample["doc"]
+        answers = [text for request in sample["resps"] for text in request]
+        for replica, text in enumerate(answers):
+            yield Answer(place, doc["id"], text, str(replica), doc["prompt"], doc["target"])
+
+
+def inspect_answers(path: Path) -> tuple[str, Iterator[Answer]]:
+    """Name of the model and answers in a log of inspect, .eval or .json; epochs are replicas.
+
+    Raises:
+      InputError: not a log of a finished run of the exported task.
+    """
+    if path.suffix == ".json":
+        header = read_json(path, {"samples": [dict]})
+        samples = iter([(f"{at(path)}, sample {i}", s) for i, s in enumerate(header["samples"], 1)])
+    else:
+        samples = _read_eval(path)
+        _, header = next(samples)
+    try:
+        check_shape(header, {"status": str, "eval": {"task": str, "model": str}}, "header")
+    except ValueError as error:
+        raise InputError(f"{at(path)}: not a log of inspect ({error})") from None
+    task = header["eval"]["task"]
+    if task.rpartition("/")[2] != TASK:
+        raise InputError(f'{at(path)}: log of the task "{task}", expected "{TASK}"')
+    if header["status"] != "success":
+        raise InputError(
+            f'{at(path)}: status "{header["status"]}", expected a finished run ("success")'
+        )
+    return header["eval"]["model"], (_inspect_answer(*sample) for sample in samples)
+
+
+def _inspect_answer(place: str, sample: dict[str, Any]) -> Answer:
+    if sample.get("error"):
+        raise InputError(f"{place}: ended with an error, expected an answer")
+    _check_sample(place, sample, _SAMPLE)
+    text, replica = sample["output"]["completion"], str(sample["epoch"])
+    return Answer(place, sample["id"], text, replica, sample["input"], sample["target"])
+
+
+def _check_sample(place: str, sample: dict[str, Any], shape: dict[str, Any]) -> None:
+    try:
+        check_shape(sample, shape, "sample")
+    except ValueError as error:
+        raise InputError(f"{place}: not a sample of the exported task ({error})") from None
+
+
+def _read_eval(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields places and values of the header and the samples in an .eval file, a .zip of JSON."""
+    place = str(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {member.filename: member for member in archive.infolist()}
+            if "header.json" not in members:
+                raise InputError(f"{place}: no header.json, expected the log of a finished run")
+            samples = [m for name, m in sorted(members.items()) if name.startswith("samples/")]
+            read = [members["header.json"], *samples]
+            limit = unpacked_limit(path.stat().st_size)
+            check_size(place, sum(member.file_size for member in read), limit)
+            for member in read:
+                place = f"{path}/{member.filename}"
+                value = json.loads(_content(archive, member))
+                check_shape(value, {})
+                yield place, value
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{place}: cannot be read, not a log of inspect ({reason})") from None
+
+
+def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    if member.compress_type != _ZSTANDARD:
+        return archive.read(member)
+    # Before Python 3.14 the zipfile module cannot decompress Zstandard, so it reads the bytes as if
+    # they were stored.
+    stored = copy(member)
+    stored.compress_type, stored.file_size = zipfile.ZIP_STORED, member.compress_size
+    stored.CRC = None  # type: ignore[assignment]
+    content = pa.decompress(archive.read(stored), member.file_size, "zstd", asbytes=True)
+    if zlib.crc32(content) != member.CRC:
+        raise zipfile.BadZipFile("wrong checksum")
+    return content

@@ -1,0 +1,272 @@
+"""Exports to evaluation harnesses, and their logs read as predictions."""
+
+import ast
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import types
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clutrr_jax.data.dataset import load
+from clutrr_jax.data.records import tasks
+from clutrr_jax.data.story_ids import story_ids
+from clutrr_jax.language_models.export import export
+from clutrr_jax.language_models.submissions import UNMAPPED, read_submissions
+from clutrr_jax.score import main
+from generator.errors import InputError
+from generator.kinship import NUM_RELATIONS, RELATION_ID, RELATIONS
+from tests.language_models.logs import inspect_log, write_inspect, write_lm_eval
+from tests.test_fuzz import TEST
+from tests.test_readme import PAGE_OF_LANGUAGE_MODELS as PAGE
+from tests.test_readme import commands
+
+HERE = Path(__file__).parent
+PYTHON = HERE.parent.parent / ".venv-harnesses" / "bin" / "python"
+# Log of two epochs by run_harness.py on the two stories of TEST, compressed by Zstandard.
+REAL_LOG = HERE / "inspect.eval"
+
+
+@pytest.fixture(scope="module")
+def data(small_folder):
+    return load(small_folder)
+
+
+@pytest.fixture(scope="module")
+def folders(data, tmp_path_factory) -> dict[str, Path]:
+    """One export of each format."""
+    root = tmp_path_factory.mktemp("exports")
+    for format in ("jsonl", "lm-eval", "inspect"):
+        export(data, root / format, format, "few-shot", 2)
+    return {path.name: path for path in root.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def rows(folders) -> list[dict]:
+    lines = (folders["jsonl"] / "prompts.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_an_export_needs_nothing_of_this_project(folders) -> None:
+    allowed = {*sys.stdlib_module_names, "answers", "datasets", "inspect_ai"}
+    for format, folder in folders.items():
+        for path in folder.glob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import | ast.ImportFrom):
+                    module = getattr(node, "module", None) or node.names[0].name
+                    assert module.partition(".")[0] in allowed, f"{format}: {module}"
+        text = "".join(path.read_text() for path in folder.iterdir())
+        assert str(folder) not in text  # it can be moved
+
+
+def test_every_format_has_the_same_prompts(folders) -> None:
+    assert len({(folder / "prompts.jsonl").read_bytes() for folder in folders.values()}) == 1
+
+
+def test_the_tasks_of_lm_eval(data, folders, rows, tmp_path, monkeypatch) -> None:
+    """The group has all tasks. Together they have all stories, and judge as `score` does."""
+    folder = shutil.copytree(folders["lm-eval"], tmp_path / "moved")
+    names = [f"clutrr_{task}" for task, _ in tasks(data.test)]
+    assert sorted(path.stem for path in folder.glob("*.yaml")) == ["clutrr", *names]
+    group = (folder / "clutrr.yaml").read_text()
+    assert [line[4:] for line in group.splitlines() if line.startswith("  - clutrr")] == names
+    for name in names:
+        assert f"task: {name}\n" in (folder / f"{name}.yaml").read_text()
+
+    datasets = types.SimpleNamespace(Dataset=types.SimpleNamespace(from_list=list))
+    monkeypatch.setitem(sys.modules, "datasets", datasets)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.delitem(sys.modules, "answers", raising=False)
+    spec = importlib.util.spec_from_file_location("utils", folder / "utils.py")
+    utils = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(utils)
+    monkeypatch.delitem(sys.modules, "answers")
+    docs = [doc for name in names for doc in utils.dataset(name[7:], version=1.0)["test"]]
+    assert docs == rows
+    for doc in docs:
+        assert utils.process_results(doc, [f"Answer: **{doc['target'].upper()}**."]) == {"acc": 1}
+        assert utils.process_results(doc, ["a cousin"]) == {"acc": 0}
+
+
+def test_logs_of_all_harnesses_give_the_same_predictions(data, rows, tmp_path) -> None:
+    """Predictions are those of the answers; epochs and repeats are replicas."""
+    rng = np.random.default_rng(0)
+    wrong = [RELATIONS[(RELATION_ID[row["target"]] + 1) % NUM_RELATIONS] for row in rows]
+    right = rng.random((3, len(rows))) < 0.6
+    answers = [
+        [f"Thus\nAnswer: {row['target'] if ok else other}" for row, ok, other in
+         zip(rows, one, wrong, strict=True)] for one in right
+    ]  # fmt: skip
+    answers[0][0] = "a cousin"
+    log = inspect_log(rows, answers)
+    paths = [write_inspect(tmp_path / name, log) for name in ("a.eval", "b.json")]
+    paths.append(write_lm_eval(tmp_path / "model", rows, answers))
+    ids = story_ids(data.test)
+    found = read_submissions(paths, ids, data.test)
+    assert [s.name for s in found] == [str(paths[0]), str(paths[1]), "model"]
+    assert read_submissions(paths[:1], ids, data.test)[0].name == "lab/model"
+    order = [ids.index(row["id"]) for row in rows]
+    for submission in found:
+        best = submission.predictions.best[:, order]
+        assert best[0, 0] == UNMAPPED
+        best[0, 0] = RELATION_ID[rows[0]["target"] if right[0, 0] else wrong[0]]
+        np.testing.assert_array_equal(best == data.test.target[order], right)
+
+
+def test_a_log_of_the_real_package() -> None:
+    """All answers to its two stories are right, in both epochs."""
+    submission = read_submissions([REAL_LOG], story_ids(TEST), TEST)[0]
+    assert submission.name == "mockllm/knows-k2"
+    assert submission.predictions.best.tolist() == [TEST.target.tolist()] * 2
+
+
+def edit(log: dict, **changes) -> None:
+    """Changes the second sample."""
+    log["samples"][1] |= changes
+
+
+@pytest.mark.parametrize("suffix", [".eval", ".json"])
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (
+            lambda log: log["eval"].update(task="gsm8k"),
+            'log of the task "gsm8k", expected "clutrr"',
+        ),
+        (lambda log: log.update(status="cancelled"), 'status "cancelled", expected a finished run'),
+        (lambda log: log.update(eval={}), 'header.eval: no "task"'),
+        (lambda log: log["samples"].clear(), "no predictions"),
+        (lambda log: log["samples"].pop(), "no prediction for 1 of 80"),
+        (lambda log: edit(log, error={"message": "rate limit"}), "ended with an error"),
+        (lambda log: edit(log, id="other"), "no test story 'other'"),
+        (lambda log: edit(log, id=log["samples"][0]["id"]), "second prediction"),
+        (lambda log: edit(log, target="cousin"), "has another text or label"),
+        (lambda log: edit(log, input="Story: x\nQuestion: What is Al to Bo?\n"), "another text"),
+        (lambda log: edit(log, input=[{"role": "user"}]), "not a sample of the exported task"),
+        (lambda log: edit(log, output={}), 'no "completion"'),
+        (lambda log: edit(log, epoch=-1), "replica '-1'"),
+        (lambda log: edit(log, epoch=2), "no prediction of replica 1 for 1 of 80"),
+    ],
+)
+def test_a_wrong_inspect_log_is_a_one_line_error(
+    data, rows, tmp_path, suffix, change, expected
+) -> None:
+    log = inspect_log(rows, [["aunt"] * len(rows)])
+    change(log)
+    refused(write_inspect(tmp_path / f"log{suffix}", log), data, expected)
+
+
+def refused(path: Path, data, expected: str) -> None:
+    with pytest.raises(InputError, match=expected) as error:
+        read_submissions([path], story_ids(data.test), data.test)
+    assert str(path) in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_damaged_inspect_log_is_a_one_line_error(data, tmp_path) -> None:
+    content = REAL_LOG.read_bytes()
+    first = content.index(b"samples/c_epoch_1.json") + 200
+    path = tmp_path / "log.eval"
+    for damaged, expected in (
+        (b"", "not a log of inspect"),
+        (content[:-30], "not a log of inspect"),
+        (content.replace(b"header.json", b"footer.json"), "no header.json"),
+        (content[:first] + bytes(60) + content[first + 60 :], "not a log of inspect"),
+        (content[:first] + content[first + 60 :], "not a log of inspect"),
+    ):
+        path.write_bytes(damaged)
+        refused(path, data, expected)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", bytes(1 << 25))
+    refused(path, data, "unpacks to 33,554,432 bytes")
+    refused(tmp_path / "absent.eval", data, "No such file")
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda lines: [*lines, lines[0]], "row 21: second prediction"),
+        (lambda lines: lines[1:], "no prediction for 1 of 80"),
+        (lambda lines: [lines[0].replace('"id": "', '"id": "x'), *lines[1:]], "no test story"),
+        (lambda lines: [lines[0].replace('"query"', '"q"').replace("What is", "Who is")],
+         "has another text or label"),
+        (lambda lines: ['{"doc_id": 0, "doc": {"question": "1 + 1?"}, "resps": [["2"]]}'],
+         "not a sample of the exported task"),
+        (lambda lines: ["[]"], "row 1: expected a JSON object"),
+        (lambda lines: [], "empty file"),
+    ],
+)  # fmt: skip
+def test_a_wrong_lm_eval_log_is_a_one_line_error(data, rows, tmp_path, change, expected) -> None:
+    folder = write_lm_eval(tmp_path / "model", rows, [["aunt"] * len(rows)])
+    path = folder / "samples_clutrr_1.2_2026.jsonl"
+    path.write_text("\n".join(change(path.read_text().splitlines())) + "\n")
+    refused(folder, data, expected)
+
+
+def test_one_file_of_lm_eval_and_an_empty_folder(data, rows, tmp_path) -> None:
+    folder = write_lm_eval(tmp_path / "model", rows, [["aunt"] * len(rows)])
+    refused(next(folder.glob("samples_*")), data, "expected the folder")
+    (tmp_path / "empty").mkdir()
+    refused(tmp_path / "empty", data, r"no samples_\*.jsonl")
+
+
+# The real packages, in an environment of their own.
+
+
+def run_harness(program: str, folder: Path, tmp_path: Path, *more: str) -> str:
+    """Runs the command of docs/language_models.md offline; returns what it printed."""
+    if not PYTHON.exists():
+        pytest.skip("no .venv-harnesses: run `make .venv-harnesses/installed`")
+    (command,) = (words for words in commands(PAGE) if words[0] == program)
+    mock = {"hf": "dummy", "PROVIDER/MODEL": "mockllm/model"}
+    export = Path("exports") / folder.name
+    shutil.copytree(folder, tmp_path / export, dirs_exist_ok=True)
+    offline = {"HF_HOME": str(tmp_path / "hf"), "HF_DATASETS_OFFLINE": "1", "HF_HUB_OFFLINE": "1"}
+    command = [mock.get(word, word) for word in command]
+    done = subprocess.run(
+        [PYTHON, HERE / "run_harness.py", export, *command, *more],
+        cwd=tmp_path, env=os.environ | offline, capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def scores(small_folder: Path, predictions: Path, tmp_path: Path) -> tuple[str, int, dict]:
+    """Name, replicas and accuracy per task of a log, by `score`."""
+    main(["--data", str(small_folder), "--predictions", str(predictions),
+          "--out", str(tmp_path / "scores")])  # fmt: skip
+    results = json.loads((tmp_path / "scores" / "scores.json").read_text())
+    ((name, model),) = results["models"].items()
+    points = {row["task"]: row["accuracy"] for row in results["rows"] if row["model"] == name}
+    return name, model["replicas"], points
+
+
+KNOWN = {"1.2": 1.0, "1.3": 0.0, "1.5": 0.0, "2.4": 0.0}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("format", "epochs"), [("eval", 2), ("json", 1)])
+def test_inspect_end_to_end(small_folder, folders, tmp_path, format: str, epochs: int) -> None:
+    printed = run_harness("inspect", folders["inspect"], tmp_path, "--display", "plain",
+                          "--epochs", str(epochs), "--log-format", format)  # fmt: skip
+    for line in ("accuracy      0.250", "accuracy 1.2  1.000", "accuracy 2.4  0.000"):
+        assert line in printed, printed
+    assert "stderr 1.2" in printed
+    (log,) = (tmp_path / "logs" / "inspect").glob(f"*.{format}")
+    assert scores(small_folder, log, tmp_path) == ("mockllm/model", epochs, KNOWN)
+
+
+@pytest.mark.slow
+def test_lm_eval_end_to_end(small_folder, folders, tmp_path) -> None:
+    """The group has the mean of all stories."""
+    printed = run_harness("lm_eval", folders["lm-eval"], tmp_path)
+    lines = [[cell.strip() for cell in line.split("|")] for line in printed.splitlines()]
+    values = {cells[1]: float(cells[7]) for cells in lines if len(cells) > 7 and cells[5] == "acc"}
+    assert values == {"clutrr": 0.25} | {f"- clutrr_{task}": v for task, v in KNOWN.items()}
+    log = tmp_path / "logs" / "lm-eval" / "ORGANIZATION__MODEL"
+    assert scores(small_folder, log, tmp_path) == ("ORGANIZATION__MODEL", 1, KNOWN)
