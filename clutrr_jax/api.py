@@ -319,7 +319,7 @@ def evaluate(
     else:
         files = [predictions] if isinstance(predictions, str | Path) else predictions
         ids = story_ids(dataset.test)
-        submissions = read_submissions([Path(file) for file in files], ids, dataset.test)
+        submissions = read_submissions(map(str, files), ids, dataset.test)
     return Evaluation(scoring.collect(dataset, submissions))
 
 

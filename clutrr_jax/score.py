@@ -32,7 +32,7 @@ __doc__ = __doc__.replace("{rules}", RULES)
 def main(arguments: list[str]) -> None:
     """Prints the scores of files of predictions, and writes them to a folder."""
     parser = CommandParser("score", __doc__)
-    parser.add_argument("--predictions", required=True, nargs="+", type=Path, metavar="FILE",
+    parser.add_argument("--predictions", required=True, nargs="+", metavar="[NAME=]FILE",
                         help="files of predictions or logs of harnesses")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="folder for scores.txt, scores.json and scores.png")  # fmt: skip

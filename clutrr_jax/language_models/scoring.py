@@ -13,10 +13,9 @@ from clutrr_jax.data.records import tasks
 from clutrr_jax.evaluation.baselines import BASELINES, baselines
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.significance import holm, paired_p
-from clutrr_jax.language_models.submissions import UNMAPPED, Submission
+from clutrr_jax.language_models.submissions import UNMAPPED, Submission, check_names
 from clutrr_jax.report.plots import plot_curve
 from clutrr_jax.report.tables import column_names, count_replicas, format_fraction, plain_text
-from generator.errors import InputError
 from generator.files import atomic_write, write_text
 
 
@@ -29,10 +28,7 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
     Raises:
       InputError: two submissions, or a submission and a baseline, have the same name.
     """
-    names = [s.name for s in submissions]
-    for name in names:
-        if names.count(name) > 1 or name in BASELINES:
-            raise InputError(f"predictions: two rows named {name!r}, expected each once")
+    check_names(submissions, BASELINES)
     test = data.test
     assert test is not None
     submitted, stories = dict(submissions), dict(tasks(test))

@@ -1,7 +1,7 @@
 """Files of predictions -> `Submission`: CSV, JSON Lines, the predictions.csv of a run, or logs of
 evaluation harnesses."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,26 +33,43 @@ class Submission(NamedTuple):
     predictions: Predictions  # UNMAPPED where a text gives no relation
 
 
-def read_submissions(paths: list[Path], ids: list[str], test: Records) -> list[Submission]:
+def read_submissions(
+    files: Iterable[str | Path], ids: list[str], test: Records
+) -> list[Submission]:
     """Reads files of predictions.
 
-    A submission is named after its file, or after the model if the file is that of a run or of a
-    harness. Names that are not unique are replaced by the path.
+    Without a name, a submission is named after its file, or after the model if the file is that of
+    a run or of a harness. Such names that are not unique are replaced by the path.
 
     Args:
-      paths: the files, or the folder of a log of lm-eval.
+      files: FILE or NAME=FILE, where FILE may be the folder of a log of lm-eval.
       ids: ids of the test stories; T.K/ROW is accepted as well.
       test: the test records.
     Raises:
       InputError: the message gives file and row of the first error.
     """
     story_of = {name: s for names in (positional_ids(test), ids) for s, name in enumerate(names)}
-    read = [_read(path, story_of, ids, test) for path in paths]
-    short = [name for name, _ in read]
+    read = []
+    for file in files:
+        path = str(file)
+        given, _, path = ("", "", path) if Path(path).exists() else path.rpartition("=")
+        name, predictions = _read(Path(path), story_of, ids, test)
+        read.append((path, given, name, predictions))
+    short = [name for *_, name, _ in read]
     return [
-        Submission(name if name and short.count(name) == 1 else str(path), predictions)
-        for path, (name, predictions) in zip(paths, read, strict=True)
+        Submission(given or (name if name and short.count(name) == 1 else path), predictions)
+        for path, given, name, predictions in read
     ]
+
+
+def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> None:
+    """Raises InputError if two submissions, or a submission and another row, have one name."""
+    names = [*others, *(s.name for s in submissions)]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(
+                f"predictions: two rows named {name!r}, expected each once; NAME=FILE renames one"
+            )
 
 
 def _read(

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from clutrr_jax.command import run
 from clutrr_jax.data.prepare import GENERATE, prepare_run
+from clutrr_jax.data.story_ids import story_ids
+from clutrr_jax.language_models.submissions import read_submissions
 from clutrr_jax.report.results import RESULTS
 from clutrr_jax.report.write import write_report
 from generator.errors import InputError, Parser, at
@@ -24,7 +26,11 @@ def main(arguments: list[str]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", type=Path, metavar="RUN", help="a folder written by launch.py")
-    folder = parser.parse_args(arguments).folder
+    parser.add_argument("--add", action="append", default=[], metavar="NAME=FILE",
+                        help="also show predictions of another model on these test stories, in "
+                        "any form that clutrr_jax.score reads; may be repeated")  # fmt: skip
+    options = parser.parse_args(arguments)
+    folder = options.folder
     results = read_json(folder / "results.json", RESULTS)
     config = results["config"]
     data = prepare_run(config["data"], config["generate"], folder / "data")
@@ -33,7 +39,8 @@ def main(arguments: list[str]) -> None:
         raise InputError(f"{at(source)}: not the data set of this run, expected the same files")
     models, versions = list(results["models"]), results["versions"]
     data = replace(data, name=results["data"]["name"])  # of stories that were not in a file
-    write_report(models, config, data, folder, results["device"], versions)
+    added = read_submissions(options.add, story_ids(data.test), data.test)
+    write_report(models, config, data, folder, results["device"], versions, added)
     print(folder / "report.html")
 
 

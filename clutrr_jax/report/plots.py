@@ -45,7 +45,7 @@ def plot_curve(results: dict[str, Any]) -> Figure:
     x = np.array([int(n[2:]) for n in columns.values()]) if by_length else np.arange(len(columns))
     figure = Figure(figsize=(7.2, 4.4), dpi=130, layout="constrained")
     axes = figure.subplots()
-    for i, model in enumerate(results["models"]):
+    for i, model in enumerate([*results["models"], *results.get("added", ())]):
         points = [row for row in rows if row["model"] == model]
         accuracy = np.array([row["accuracy"] for row in points])
         stderr = np.array([row["stderr"] or 0.0 for row in points])

@@ -1,5 +1,6 @@
 """Outputs of the models of a run, and the results computed from them."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -8,10 +9,11 @@ from typing import Any, NamedTuple
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import Records
 from clutrr_jax.evaluation.attention import Attention, read_attention
-from clutrr_jax.evaluation.baselines import baselines
+from clutrr_jax.evaluation.baselines import BASELINES, baselines
 from clutrr_jax.evaluation.extraction import Extraction, precision_recall, read_extracted
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_predictions
+from clutrr_jax.language_models.submissions import Submission, check_names
 from clutrr_jax.models import MODELS
 from generator.files import read_json
 
@@ -71,9 +73,12 @@ def collect(
     data: Prepared,
     device: str,
     versions: dict[str, str] | None = None,
+    added: Sequence[Submission] = (),
 ) -> dict[str, Any]:
     """Returns the results of a run as a JSON object; the arguments are those of `write_report`."""
     predictions = {name: p for output in outputs.values() for name, p in output.predictions.items()}
+    check_names(added, [*predictions, *BASELINES])
+    predictions |= dict(added)
     predictions |= baselines(data.train, data.test)
     return {
         "data": {
@@ -86,6 +91,7 @@ def collect(
         "versions": versions or {package: version(package) for package in PACKAGES},
         "wall_seconds": round(sum(output.summary["seconds"] for output in outputs.values()), 2),
         "models": {model: output.summary for model, output in outputs.items()},
+        "added": {name: {"replicas": len(given.best)} for name, given in added},
         "rows": [asdict(row) for row in score(predictions, data.test)],
         "extraction": {
             model: precision_recall(output.extraction, data.test)

@@ -59,6 +59,8 @@ def results_table(results: dict[str, Any]) -> list[list[str]]:
         for name in dict.fromkeys(row["model"] for row in rows):
             if name.startswith(f"{model}: "):
                 table.append(line(f"  {name.removeprefix(f'{model}: ')}", name))
+    for name, summary in results["added"].items():
+        table.append(line(f"{name} ({count_replicas(summary['replicas'])})", name))
     table += [line(name, name) for name in BASELINES]
     baseline = [row_of[BASELINES[0], test] for test in columns]
     table.append(["ceiling", *(format_fraction(row["ceiling"]) for row in baseline)])

@@ -1,10 +1,12 @@
 """Writes the report of a run: `results.json`, `results.md`, `curve.png` and `report.html`."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from clutrr_jax.data.prepare import Prepared
+from clutrr_jax.language_models.submissions import Submission
 from clutrr_jax.report.page import render
 from clutrr_jax.report.plots import plot_curve
 from clutrr_jax.report.results import collect, read_outputs
@@ -20,6 +22,7 @@ def write_report(
     folder: Path,
     device: str,
     versions: dict[str, str] | None = None,
+    added: Sequence[Submission] = (),
 ) -> dict[str, Any]:
     """Writes all files of the report and returns the results, see `collect`.
 
@@ -30,11 +33,12 @@ def write_report(
       folder: folder of the run.
       device: description of the hardware used for training.
       versions: package versions used for training; the installed ones by default.
+      added: predictions of models that were trained elsewhere.
     Raises:
       InputError: an output of a model is missing, damaged or for other stories.
     """
     outputs = {model: read_outputs(model, folder / model, data.test) for model in models}
-    results = collect(outputs, config, data, device, versions)
+    results = collect(outputs, config, data, device, versions, added)
     write_text(folder / "results.json", json.dumps(results, indent=1) + "\n")
     write_text(folder / "results.md", results_markdown(results))
     with atomic_write(folder / "curve.png") as part:

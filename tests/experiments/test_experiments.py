@@ -8,17 +8,19 @@ import pytest
 from ml_collections import ConfigDict
 
 from clutrr_jax.models import MODELS
-from clutrr_jax.settings import train_settings
+from clutrr_jax.run import model_names
+from clutrr_jax.settings import check, train_settings
 from experiments.grid import definition, report
 from experiments.grid.definition import MODEL, Average, Grid, Reference, Training
 from experiments.published.systematic import PEOPLE
+from generator.benchmark.release import CONFIGS as RELEASE
 from generator.config import Config, parse_tasks
 from generator.errors import InputError
 from generator.paraphrases.bank import bank
 from tests.command_line import ROOT, launch
 
 FILES = [path.stem for path in sorted((ROOT / "experiments").glob("*.py"))]
-NO_EXPERIMENTS = {"__init__", "base", "loader"}
+NO_EXPERIMENTS = {"__init__", "loader"}
 CONFIGS = {
     name: import_module(f"experiments.{name}").get_config()
     for name in FILES
@@ -39,7 +41,9 @@ def test_every_table_and_figure_has_a_file() -> None:
         "figure5", "figure6", "figure7", "scaling", "table2", "table4", "workshop_table1",
         "diagnosis", "robustness",
     }  # fmt: skip
-    assert set(CONFIGS) - set(GRIDS) == {"table1", "workshop_table2", "single", "demo"}
+    assert set(CONFIGS) - set(GRIDS) == {
+        "table1", "workshop_table2", "single", "demo", "leaderboard",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("scale", definition.SCALES)
@@ -192,3 +196,9 @@ def test_workshop_training_has_stories_of_one_length(tmp_path: Path) -> None:
     CONFIGS["workshop_table1"].grid.write_stories(cell.config.generate.to_dict(), tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"M3_train.csv", *(f"M{k}_test.csv" for k in range(3, 7))}
+
+
+def test_the_leaderboard_trains_on_the_benchmark_release() -> None:
+    config = CONFIGS["leaderboard"]
+    assert Config.from_json(config.generate.to_dict()) == RELEASE["gen23"]
+    check(config, model_names(config.models))

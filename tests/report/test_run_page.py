@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from clutrr_jax.data.records import tasks
+from clutrr_jax.data.story_ids import positional_ids
 from clutrr_jax.evaluation.predictions import read_predictions
 from clutrr_jax.report.__main__ import main
 from clutrr_jax.report.run_page import GENERATIONS
 from generator.errors import InputError
-from generator.kinship import COMPOSE, PREDICATE_OF, PREDICATES, RULE_TABLE
+from generator.kinship import COMPOSE, PREDICATE_OF, PREDICATES, RELATIONS, RULE_TABLE
 from tests.report.conftest import EVIL, MODELS, check_self_contained
 
 
@@ -119,3 +120,27 @@ def test_a_damaged_run_is_a_one_line_error(run_folder, tmp_path, damage, expecte
     with pytest.raises(InputError, match=expected) as error:
         main([str(copy)])
     assert "\n" not in str(error.value) and (copy / "report.html").read_bytes() == before
+
+
+def test_added_predictions_stand_in_the_table_and_figure(
+    run_folder, test_records, tmp_path, capsys
+) -> None:
+    folder = shutil.copytree(run_folder, tmp_path / "run")
+    answers = tmp_path / "answers.jsonl"
+    ids = positional_ids(test_records)
+    lines = [
+        {"id": i, "prediction": RELATIONS[t]} for i, t in zip(ids, test_records.target, strict=True)
+    ]
+    answers.write_text("\n".join(map(json.dumps, lines)))
+    main([str(folder), "--add", f"oracle={answers}"])
+    results = json.loads((folder / "results.json").read_text())
+    added = [row["accuracy"] for row in results["rows"] if row["model"] == "oracle"]
+    assert added == [1.0] * 4
+    assert (
+        "| oracle (1 replica) | 1.00 | 1.00 | 1.00 | 1.00 |" in (folder / "results.md").read_text()
+    )
+    assert (folder / "curve.png").read_bytes() != (run_folder / "curve.png").read_bytes()
+    with pytest.raises(InputError, match="two rows named 'gat'"):
+        main([str(folder), "--add", f"gat={answers}"])
+    main([str(folder)])  # without --add it is the report of the run
+    assert (folder / "results.md").read_bytes() == (run_folder / "results.md").read_bytes()

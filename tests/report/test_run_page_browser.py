@@ -1,5 +1,6 @@
 """The page of a run in a browser."""
 
+import itertools
 import json
 import re
 import shutil
@@ -195,3 +196,21 @@ def test_groups_have_the_accuracy_of_their_stories(page, run_folder, test_record
     find(page, "#groups-body .sort")[0].click()
     names = [int(line[0]) for line in table(page, "#groups-body")]
     assert names == sorted(names)
+
+
+def test_the_accuracy_table_is_sorted_by_a_column(page) -> None:
+    before = table(page, "#table-body")
+    header = "#table-body th:nth-child(3) button"
+    page.find_element(By.CSS_SELECTOR, header).click()
+    after = table(page, "#table-body")
+    assert sorted(after) == sorted(before) != after
+    # Models and baselines by accuracy; indented rows stay below theirs; the last rows stay last.
+    values = [float(row[2].split()[0]) for row in after[:-2] if not row[0].startswith(" ")]
+    assert values == sorted(values, reverse=True)
+    follower = {row[0]: following for row, following in itertools.pairwise(before)}
+    for row, following in itertools.pairwise(after):
+        if following[0].startswith(" "):
+            assert follower[row[0]] == following
+    assert after[-2:] == before[-2:]
+    page.find_element(By.CSS_SELECTOR, header).click()
+    assert table(page, "#table-body") == before

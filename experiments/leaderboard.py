@@ -1,0 +1,28 @@
+"""Leaderboard of the benchmark clutrr-v1: models of the registry, trained on its data set gen23.
+
+    python launch.py --config=experiments/leaderboard.py --workdir=runs/leaderboard
+    python -m clutrr_jax.report runs/leaderboard --add "my model=answers.jsonl"
+
+The second command adds predictions of any other model. The stories are those that
+`python -m generator --benchmark v1` writes: 10,000 train stories of k = 2, 3, and 1,000 tests of
+each k = 2..10. Three replicas are trained until the dev loss no longer improves. The default models
+are those that finish in a few hours on two cores; `--config.models=A,B` trains others.
+"""
+
+from ml_collections import ConfigDict
+
+from clutrr_jax.settings import default_settings
+from generator.benchmark.release import CONFIGS
+
+MODELS = (
+    "prover,ctp_attentive,epignn,ncrl,edge_transformer,gat,rgcn,gcn,edge_attention,edge_lstm,"
+    "edge_gru,edge_rnn,edge_cnn,reader_prover"
+)
+
+
+def get_config():
+    config = default_settings("leaderboard", MODELS)
+    config.generate = ConfigDict(CONFIGS["gen23"].to_json())
+    config.train.replicas = 3
+    config.edge_transformer.train.steps = 1_000
+    return config
