@@ -30,7 +30,7 @@ from clutrr_jax.language_models.answers import to_relation
 from clutrr_jax.language_models.submissions import UNMAPPED, Submission, read_submissions
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.report.plots import Figure, plot_curve
-from clutrr_jax.report.tables import plain_text, results_table
+from clutrr_jax.report.tables import html_table, plain_text, results_table
 from clutrr_jax.run import configure_jax, train_and_report
 from clutrr_jax.settings import default_settings
 from generator.config import Config
@@ -171,8 +171,14 @@ class AccuracyTable(Sequence):
     def __getitem__(self, index):
         return self.rows[index]
 
+    def _table(self) -> list[list[str]]:
+        return [list(COLUMNS), *([_cell(row[c]) for c in COLUMNS] for row in self.rows)]
+
     def __repr__(self) -> str:
-        return plain_text([list(COLUMNS), *([_cell(r[c]) for c in COLUMNS] for r in self.rows)])
+        return plain_text(self._table())
+
+    def _repr_html_(self) -> str:
+        return html_table(self._table())
 
     def to_pandas(self) -> Any:
         """Returns a pandas.DataFrame."""
@@ -206,8 +212,15 @@ class Evaluation:
         """Plots accuracy against clause length; `.savefig(FILE)` writes the figure."""
         return plot_curve(self.results)
 
+    def tables(self) -> list[list[list[str]]]:
+        """Returns the tables that are printed, as rows of text cells."""
+        return scoring.tables(self.results)
+
     def __repr__(self) -> str:
-        return scoring.text(self.results)
+        return "\n\n".join(map(plain_text, self.tables()))
+
+    def _repr_html_(self) -> str:
+        return "\n".join(map(html_table, self.tables()))
 
 
 class Run(Evaluation):
@@ -232,8 +245,8 @@ class Run(Evaluation):
         """Returns the path of the interactive report, one HTML file."""
         return self.folder / "report.html"
 
-    def __repr__(self) -> str:
-        return plain_text(results_table(self.results))
+    def tables(self) -> list[list[list[str]]]:
+        return [results_table(self.results)]
 
 
 def train(

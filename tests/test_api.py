@@ -1,6 +1,7 @@
 """The public functions of `clutrr_jax`, and the examples of docs/api.md."""
 
 import doctest
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -154,10 +155,15 @@ def test_evaluate_reads_names_ids_and_text(trained, dataset) -> None:
     assert [row["accuracy"] for row in of_file if row["model"] == "edge_rnn"] == expected
 
 
-def test_an_accuracy_table_is_printed_in_columns(trained) -> None:
+def test_tables_as_text_and_as_html(trained) -> None:
     header, *lines = repr(trained.accuracy).splitlines()
     assert header.split() == list(api.COLUMNS)
     assert len(lines) == len(trained.accuracy)
+    for shown in (trained.accuracy, trained):
+        text, html = repr(shown), shown._repr_html_()
+        assert html.count("<tr>") == len(text.splitlines())
+        cells = re.sub(r"<[^>]*>", " ", html).replace("&emsp;", " ")
+        assert cells.split() == text.split()
 
 
 @pytest.mark.parametrize(

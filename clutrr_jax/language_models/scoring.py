@@ -117,10 +117,14 @@ def _p(value: float) -> str:
     return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
 
 
+def tables(results: dict[str, Any]) -> list[list[list[str]]]:
+    """The table of accuracies and one of each paired test."""
+    return [table(results), *(comparison(results, pair) for pair in results["compared"])]
+
+
 def text(results: dict[str, Any]) -> str:
     """All tables as aligned text."""
-    blocks = [table(results), *(comparison(results, pair) for pair in results["compared"])]
-    return "\n\n".join(plain_text(block) for block in blocks)
+    return "\n\n".join(map(plain_text, tables(results)))
 
 
 def write(results: dict[str, Any], folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Tables of accuracies as rows of text cells, header first, and their plain-text and Markdown
 forms."""
 
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,16 @@ def markdown_table(table: list[list[str]]) -> list[str]:
     """Formats a table as lines of Markdown."""
     rows = ["| " + " | ".join(line) + " |" for line in table]
     return [rows[0], "|---" * len(table[0]) + "|", *rows[1:]]
+
+
+def html_table(table: list[list[str]]) -> str:
+    """Formats a table as HTML, for notebooks."""
+    lines = []
+    for name, *cells in table:
+        first = escape(name).replace("  ", "&emsp;")  # indented
+        others = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        lines.append(f"<tr><th style='text-align: left'>{first}</th>{others}</tr>")
+    return f"<table style='white-space: nowrap'>{''.join(lines)}</table>"
 
 
 def run_summary(results: dict[str, Any]) -> str:
