@@ -29,7 +29,6 @@ LSTM_CONFIG = CONFIG | {
     "hidden": 100,
     "layers": 2,
     "dropout": 0.3,
-    "matmul_dtype": "bfloat16",
 }
 
 
@@ -50,7 +49,7 @@ class Bert(nnx.Module):
     """A readout of the mean of the states (Sinha et al. 2019, appendix 1.1)."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.encoder = new_encoder(sizes.encoder, rngs=rngs)
+        self.encoder = new_encoder(sizes.encoder, config.matmul_dtype, rngs=rngs)
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(
             3 * sizes.states, config.readout, sizes.relations, config.dropout, rngs=rngs
@@ -69,7 +68,7 @@ class BertLSTM(nnx.Module):
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.encoder = new_encoder(sizes.encoder, rngs=rngs)
+        self.encoder = new_encoder(sizes.encoder, config.matmul_dtype, rngs=rngs)
         self.entity = EntityEmbedding(sizes.entities, sizes.states, rngs=rngs)
         dims = [sizes.states] + [config.hidden] * (config.layers - 1)
         self.layers = nnx.List(

@@ -74,7 +74,7 @@ class ReaderProver(nnx.Module):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.gold = config.gold
-        self.encoder = new_encoder(sizes.encoder, rngs=rngs)
+        self.encoder = new_encoder(sizes.encoder, config.matmul_dtype, rngs=rngs)
         self.reader = fact_reader.FactReader(config, sizes, rngs=rngs)
         reasoner: Any = REASONERS[one_of(config, "reasoner", *REASONERS)]
         self.reasoner = reasoner(config[config.reasoner], sizes, rngs=rngs)

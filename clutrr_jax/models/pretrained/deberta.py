@@ -12,21 +12,27 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from clutrr_jax.models.pretrained.encoder import EMBEDDING_NAMES, LAYER_NAMES, Block, layer_norm
+from clutrr_jax.models.pretrained.encoder import (
+    EMBEDDING_NAMES,
+    LAYER_NAMES,
+    Block,
+    Dense,
+    layer_norm,
+)
 from clutrr_jax.models.pretrained.folder import DebertaConfig
 
 
 class DebertaLayer(Block):
     """Layer with disentangled attention."""
 
-    def __init__(self, config: DebertaConfig, *, rngs: nnx.Rngs):
-        super().__init__(config, rngs=rngs)
+    def __init__(self, config: DebertaConfig, dtype: str, *, rngs: nnx.Rngs):
+        super().__init__(config, dtype, rngs=rngs)
         self.terms = tuple(config.pos_att_type.split("|"))
 
-        def own(term: str) -> nnx.Linear | None:
+        def own(term: str) -> Dense | None:
             if config.share_att_key or term not in self.terms:
                 return None
-            return nnx.Linear(config.hidden_size, config.hidden_size, rngs=rngs)
+            return Dense(config.hidden_size, config.hidden_size, dtype, rngs=rngs)
 
         self.distance_key, self.distance_query = own("c2p"), own("p2c")
 
@@ -64,7 +70,7 @@ class Deberta(nnx.Module):
         "distance_key": "attention.self.pos_key_proj",
     }
 
-    def __init__(self, config: DebertaConfig, *, rngs: nnx.Rngs):
+    def __init__(self, config: DebertaConfig, dtype: str, *, rngs: nnx.Rngs):
         self.config = config
         hidden = config.hidden_size
         self.tokens = nnx.Embed(config.vocab_size, hidden, rngs=rngs)
@@ -77,7 +83,7 @@ class Deberta(nnx.Module):
         if config.norm_rel_ebd == "layer_norm":
             self.distance_norm = layer_norm(config, rngs)
         self.layers = nnx.List(
-            DebertaLayer(config, rngs=rngs) for _ in range(config.num_hidden_layers)
+            DebertaLayer(config, dtype, rngs=rngs) for _ in range(config.num_hidden_layers)
         )
 
     def __call__(self, ids: jax.Array, mask: jax.Array) -> jax.Array:

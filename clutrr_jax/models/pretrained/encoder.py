@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from clutrr_jax.models.common import MatmulLinear
 from clutrr_jax.models.pretrained.folder import EncoderConfig
 
 _ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
@@ -38,21 +39,33 @@ LAYER_NAMES = {
 }
 
 
+class Dense(MatmulLinear):
+    """Linear layer with bias that multiplies in `dtype` and sums in float32."""
+
+    def __init__(self, dim: int, out: int, dtype: str, *, rngs: nnx.Rngs):
+        super().__init__(dim, out, dtype, rngs=rngs)
+        self.bias = nnx.Param(jnp.zeros(out))
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """[..., dim] -> float32 [..., out]."""
+        return super().__call__(x) + self.bias[...]
+
+
 class Block(nnx.Module):
     """Parameters of a layer, and all that it computes apart from the attention: residuals, layer
     normalization, and a feed-forward network."""
 
-    def __init__(self, config: EncoderConfig, *, rngs: nnx.Rngs):
+    def __init__(self, config: EncoderConfig, dtype: str, *, rngs: nnx.Rngs):
         hidden, between = config.hidden_size, config.intermediate_size
         self.heads = config.num_attention_heads
-        self.query = nnx.Linear(hidden, hidden, rngs=rngs)
-        self.key = nnx.Linear(hidden, hidden, rngs=rngs)
-        self.value = nnx.Linear(hidden, hidden, rngs=rngs)
-        self.attention_out = nnx.Linear(hidden, hidden, rngs=rngs)
+        self.query = Dense(hidden, hidden, dtype, rngs=rngs)
+        self.key = Dense(hidden, hidden, dtype, rngs=rngs)
+        self.value = Dense(hidden, hidden, dtype, rngs=rngs)
+        self.attention_out = Dense(hidden, hidden, dtype, rngs=rngs)
         self.attention_norm = layer_norm(config, rngs)
-        self.up = nnx.Linear(hidden, between, rngs=rngs)
+        self.up = Dense(hidden, between, dtype, rngs=rngs)
         self.activation = config.hidden_act
-        self.down = nnx.Linear(between, hidden, rngs=rngs)
+        self.down = Dense(between, hidden, dtype, rngs=rngs)
         self.norm = layer_norm(config, rngs)
 
     def split(self, x: jax.Array) -> jax.Array:
@@ -80,14 +93,16 @@ class Encoder(nnx.Module):
 
     embedding_names, layer_names = EMBEDDING_NAMES, LAYER_NAMES
 
-    def __init__(self, config: EncoderConfig, *, rngs: nnx.Rngs):
+    def __init__(self, config: EncoderConfig, dtype: str, *, rngs: nnx.Rngs):
         self.config = config
         hidden = config.hidden_size
         self.tokens = nnx.Embed(config.vocab_size, hidden, rngs=rngs)
         self.positions = nnx.Embed(config.max_position_embeddings, hidden, rngs=rngs)
         self.types = nnx.Embed(config.type_vocab_size, hidden, rngs=rngs)
         self.norm = layer_norm(config, rngs)
-        self.layers = nnx.List(Layer(config, rngs=rngs) for _ in range(config.num_hidden_layers))
+        self.layers = nnx.List(
+            Layer(config, dtype, rngs=rngs) for _ in range(config.num_hidden_layers)
+        )
 
     def __call__(self, ids: jax.Array, mask: jax.Array) -> jax.Array:
         """Token ids and mask [B, T], T at most `config.max_tokens` -> states [B, T, H].

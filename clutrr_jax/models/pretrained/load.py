@@ -16,13 +16,19 @@ from clutrr_jax.models.pretrained.folder import (
 )
 
 
-def new_encoder(config: EncoderConfig | None, *, rngs: nnx.Rngs) -> Any:
-    """Encoder with random parameters, or None without a configuration."""
+def new_encoder(config: EncoderConfig | None, dtype: str, *, rngs: nnx.Rngs) -> Any:
+    """Encoder with random parameters, or None without a configuration.
+
+    Args:
+      config: its configuration.
+      dtype: of the inputs of its matrix products, float32 or bfloat16.
+      rngs: random numbers.
+    """
     if config is None:
         return None
     if isinstance(config, DebertaConfig):
-        return Deberta(config, rngs=rngs)
-    return Encoder(config, rngs=rngs)
+        return Deberta(config, dtype, rngs=rngs)
+    return Encoder(config, dtype, rngs=rngs)
 
 
 def load_encoder(folder: Path) -> Encoder | Deberta:
@@ -61,7 +67,7 @@ def _abstract_encoder(folder: Path) -> Encoder | Deberta:
     """Encoder whose parameters have no values, so that none is allocated before the file is known
     to fit."""
     config = read_config(folder)
-    return nnx.eval_shape(lambda: new_encoder(config, rngs=nnx.Rngs(0)))
+    return nnx.eval_shape(lambda: new_encoder(config, "float32", rngs=nnx.Rngs(0)))
 
 
 def _tensor_name(path: tuple, encoder: Encoder | Deberta) -> str:
