@@ -125,8 +125,8 @@ def _check_models_and_data(config: Any, models: list[str]) -> None:
     for name in models:
         if MODELS[name].kind == "states":
             raise InputError(
-                f'data "{GENERATE}": model "{name}" reads the states of a frozen BERT, which are '
-                "computed once for all epochs; expected --config.data= or a data set"
+                f'data "{GENERATE}": model "{name}" reads the tokens of a pretrained encoder, '
+                "which are computed once for all epochs; expected --config.data= or a data set"
             )
     if config.generate.dev_rows not in (0, "0"):
         raise InputError(

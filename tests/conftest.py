@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jax
 import pytest
@@ -69,18 +70,20 @@ def tiny_bert(small_words, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def small_for(small_words, tiny_bert, tmp_path_factory) -> Callable[[str], Prepared]:
+def small_for(small_words, tiny_bert, tmp_path_factory) -> Callable[..., Prepared]:
     """Function from the name of a model to the small data set as the model reads it: with states
-    of `tiny_bert` for a model of input kind "states"."""
+    of `tiny_bert` for a model of input kind "states"; or with its token ids for other `settings`,
+    such as `train_encoder=True`."""
 
     @cache
-    def prepared(name: str) -> Prepared:
+    def prepared(name: str, **settings: Any) -> Prepared:
         spec = MODELS[name]
         if spec.kind != "states":
             return small_words
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-            return with_states(small_words, ConfigDict(spec.config | {"folder": str(tiny_bert)}))
+            config = spec.config | {"folder": str(tiny_bert)} | settings
+            return with_states(small_words, ConfigDict(config))
 
     return prepared
 

@@ -274,6 +274,12 @@ KINDS: dict[str, tuple[str, Make, Read, int]] = {
     "attention": ("attention.npz", attention, lambda p: read_attention(p.parent, TEST), 75),
     "extracted": ("extracted.npz", extracted, lambda p: read_extracted(p.parent, TEST), 50),
     "bert config": ("config.json", json_like(BERT), lambda p: read_config(p.parent), 50),
+    "deberta config": (
+        "config.json",
+        json_like(tiny_bert.DEBERTA),
+        lambda p: read_config(p.parent),
+        50,
+    ),
     "safetensors": ("model.safetensors", safetensors, read_weights, 75),
     "tokenizer": ("tokenizer.json", json_like(TOKENIZER), read_tokenizer, 50),
     "vocabulary": ("vocab.txt", vocabulary, read_tokenizer, 30),

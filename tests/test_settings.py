@@ -41,6 +41,13 @@ def test_default_settings_are_valid() -> None:
             "float16",
             'mac.matmul_dtype "float16": expected one of float32, bfloat16',
         ),
+        (
+            "bert.encoder_learning_rate",
+            -1e-5,
+            "bert.encoder_learning_rate -1e-05: expected a",
+        ),
+        ("bert.encoder_layer_decay", 1.1, "bert.encoder_layer_decay 1.1: expected above 0 and at"),
+        ("bert.encoder_layer_decay", 0.0, "bert.encoder_layer_decay 0.0: expected above 0 and at"),
         ("reader_prover.prover.rounds", 0, "reader_prover.prover.rounds 0: expected 1 or more"),
     ],
 )
@@ -48,7 +55,7 @@ def test_number_out_of_range_is_refused(setting: str, value: object, expected: s
     config = default_settings("single", "")
     config.update_from_flattened_dict({setting: value})
     with pytest.raises(InputError) as error:
-        check(config, ["gat", "mac", "rn", "reader_prover"])
+        check(config, ["gat", "mac", "rn", "bert", "reader_prover"])
     assert str(error.value).startswith(expected)
 
 

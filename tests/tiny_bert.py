@@ -1,6 +1,7 @@
-"""A Hugging Face folder with a small random BERT."""
+"""Hugging Face folders with a small random BERT, RoBERTa or DeBERTa."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,30 @@ CONFIG = {
     "intermediate_size": 48,
     "max_position_embeddings": 512,
     "type_vocab_size": 2,
+}
+
+
+ROBERTA = CONFIG | {
+    "model_type": "roberta",
+    "vocab_size": 50,
+    "max_position_embeddings": 66,
+    "type_vocab_size": 1,
+    "layer_norm_eps": 1e-5,
+}
+# As in version 3: buckets of distances, projections shared by content and positions.
+DEBERTA = CONFIG | {
+    "model_type": "deberta-v2",
+    "vocab_size": 50,
+    "max_position_embeddings": 64,
+    "type_vocab_size": 0,
+    "layer_norm_eps": 1e-7,
+    "relative_attention": True,
+    "position_biased_input": False,
+    "position_buckets": 8,
+    "max_relative_positions": -1,
+    "pos_att_type": "p2c|c2p",
+    "share_att_key": True,
+    "norm_rel_ebd": "layer_norm",
 }
 
 
@@ -35,7 +60,10 @@ def random_tensors(config: dict) -> dict[str, np.ndarray]:
         shapes[f"{layer}.attention.output.dense.weight"] = (hidden, hidden)
         shapes[f"{layer}.intermediate.dense.weight"] = (between, hidden)
         shapes[f"{layer}.output.dense.weight"] = (hidden, between)
-    biases = [name.replace("weight", "bias") for name in shapes if name.startswith("encoder")]
+    if config["model_type"] == "deberta-v2":
+        shapes = _deberta_shapes(config, shapes)
+        norms += ["encoder.LayerNorm"] * (config["norm_rel_ebd"] == "layer_norm")
+    biases = [name.replace("weight", "bias") for name in shapes if name.startswith("encoder.layer")]
     shapes |= {name: (between if "intermediate" in name else hidden,) for name in biases}
     shapes |= {f"{norm}.{part}": (hidden,) for norm in norms for part in ("weight", "bias")}
     rng = np.random.default_rng(0)
@@ -43,6 +71,35 @@ def random_tensors(config: dict) -> dict[str, np.ndarray]:
         name: rng.normal(1 if name.endswith("Norm.weight") else 0, 0.3, shape).astype(np.float32)
         for name, shape in shapes.items()
     }
+
+
+def _deberta_shapes(config: dict, shapes: dict[str, tuple]) -> dict[str, tuple]:
+    """Shapes of the weights of a DeBERTa, from those of a BERT of the same size."""
+    hidden = config["hidden_size"]
+    span = config["position_buckets"]
+    if span < 1:
+        span = config["max_relative_positions"]
+    if span < 1:
+        span = config["max_position_embeddings"]
+    shapes = {
+        re.sub(r"\.(query|key|value)\.", r".\1_proj.", name): shape
+        for name, shape in shapes.items()
+        if 0 not in shape and ("position" not in name or config["position_biased_input"])
+    }
+    shapes["encoder.rel_embeddings.weight"] = (2 * span, hidden)
+    for term, name in (("c2p", "pos_key_proj"), ("p2c", "pos_query_proj")):
+        if term in config["pos_att_type"] and not config["share_att_key"]:
+            for index in range(config["num_hidden_layers"]):
+                shapes[f"encoder.layer.{index}.attention.self.{name}.weight"] = (hidden, hidden)
+    return shapes
+
+
+def write_encoder(folder: Path, config: dict) -> Path:
+    """Writes `config.json` and random weights."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    write_weights(folder, random_tensors(config))
+    return folder
 
 
 def write_weights(folder: Path, tensors: dict[str, np.ndarray]) -> None:
@@ -56,7 +113,4 @@ def write_bert(folder: Path, words: Sequence[str] = ()) -> Path:
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "'", "17", "un", "##able"]
     tokens += [*characters, *(f"##{c}" for c in characters), *words]
     (folder / "vocab.txt").write_text("\n".join(tokens) + "\n")
-    config = CONFIG | {"vocab_size": len(tokens)}
-    (folder / "config.json").write_text(json.dumps(config))
-    write_weights(folder, random_tensors(config))
-    return folder
+    return write_encoder(folder, CONFIG | {"vocab_size": len(tokens)})

@@ -1,7 +1,7 @@
 """Records as flat arrays on the device, from which jitted programs pack their batches."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,8 @@ class Sizes:
     # Tokens next to a relation's name that show where its holder is named (Ann in "Ann's uncle"):
     # before it, and after it.
     holder_words: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
-    states: int = 0  # dimension of frozen token states, 0 without them
+    states: int = 0  # dimension of the states of a pretrained encoder, 0 without one
+    encoder: Any = None  # `EncoderConfig` of an encoder that is trained with the model
 
 
 class StoryArrays(NamedTuple):
@@ -46,7 +47,10 @@ class StoryArrays(NamedTuple):
     query: jax.Array  # [S, 2] position of the people within the story
     target: jax.Array  # [S]
     clause_length: jax.Array  # [S]
-    states: jax.Array | None = None  # [M, D] float16 token states of a frozen encoder
+    # For a model over a pretrained encoder: [M, D] float16 states if it is frozen, or [M] the
+    # encoder's token ids if it is trained.
+    states: jax.Array | None = None
+    pieces: jax.Array | None = None
 
 
 def build_arrays(records: Records, vocabulary: Vocabulary, seed: int) -> StoryArrays:

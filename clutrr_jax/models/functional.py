@@ -11,6 +11,8 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models import Spec
 from clutrr_jax.models.common import EntityVectors
+from clutrr_jax.models.pretrained.folder import find_folder
+from clutrr_jax.models.pretrained.load import load_parameters
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,21 @@ class ModelDef:
     sizes: Sizes
     learn_entities: bool = False
 
-    def init(self, key: jax.Array) -> tuple[Any, Any]:
-        """Parameters and buffers of a new model."""
+    def init(self, key: jax.Array, pretrained: Any = None) -> tuple[Any, Any]:
+        """Parameters and buffers of a new model.
+
+        Args:
+          key: of the random numbers.
+          pretrained: from `load_pretrained`.
+        """
         _, params, _, buffers = self._split(self._new(key))
-        return params, buffers
+        return nnx.merge_state(params, pretrained or {}), buffers
+
+    def load_pretrained(self) -> Any:
+        """Parameters that are not random: those of an encoder that is trained."""
+        if self.sizes.encoder is None:
+            return {}
+        return nnx.State({"encoder": load_parameters(find_folder(self.config.folder))})
 
     def merge(self, params: Any, buffers: Any, key: jax.Array) -> Any:
         """Returns the model with these arrays. `key` seeds its dropout."""

@@ -14,6 +14,8 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models import edge_transformer, epignn, fact_reader, prover
+from clutrr_jax.models.pretrained import trained
+from clutrr_jax.models.pretrained.load import new_encoder
 from generator.errors import one_of
 from generator.kinship import NUM_PREDICATES, RULE_TABLE
 
@@ -36,7 +38,7 @@ CONFIG = fact_reader.CONFIG | {
     "edge_transformer": _without_train(edge_transformer.CONFIG),
     "train": {"learning_rate": 2e-3, "steps": 2000, "patience": 500},
 }
-BERT_CONFIG = CONFIG | {"folder": "", "people": "hidden"}
+BERT_CONFIG = CONFIG | trained.CONFIG
 EPSILON = 1e-3  # added to probabilities in `fact_loss`, which bounds it; smallest sum of weights
 
 
@@ -72,6 +74,7 @@ class ReaderProver(nnx.Module):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.gold = config.gold
+        self.encoder = new_encoder(sizes.encoder, config.matmul_dtype, rngs=rngs)
         self.reader = fact_reader.FactReader(config, sizes, rngs=rngs)
         reasoner: Any = REASONERS[one_of(config, "reasoner", *REASONERS)]
         self.reasoner = reasoner(config[config.reasoner], sizes, rngs=rngs)
@@ -82,11 +85,11 @@ class ReaderProver(nnx.Module):
 
     def read(self, batch: TokenBatch) -> jax.Array:
         """Extracted graph: probability of each fact, [B, P, P, R]."""
-        return self.reader(batch)
+        return self.reader(trained.encode(batch, self.encoder))
 
     def attention(self, batch: TokenBatch) -> jax.Array:
         """Probability that each word states a fact, as a fraction of their sum, [B, T]."""
-        weights = self.reader.states_fact(batch)
+        weights = self.reader.states_fact(trained.encode(batch, self.encoder))
         return weights / jnp.maximum(weights.sum(axis=1, keepdims=True), EPSILON)
 
     def loss(self, batch: TokenBatch) -> jax.Array:

@@ -8,6 +8,7 @@ import numpy as np
 import optax
 
 from clutrr_jax.models.functional import ModelDef
+from clutrr_jax.models.pretrained import trained
 from clutrr_jax.training.replicas import Replicas
 
 
@@ -25,11 +26,29 @@ class TrainState(NamedTuple):
     diverged_epoch: jax.Array  # [R] epoch with a non-finite loss, after which nothing changes; or 0
 
 
-def create_optimizer(train: Any) -> optax.GradientTransformation:
-    """Adam with gradient clipping by global norm."""
-    return optax.chain(
-        optax.clip_by_global_norm(train.grad_clip_norm), optax.adam(train.learning_rate)
-    )
+def create_optimizer(
+    train: Any, config: Any = None, encoder: Any = None
+) -> optax.GradientTransformation:
+    """Adam with gradient clipping by global norm.
+
+    Args:
+      train: train settings.
+      config: settings of the model.
+      encoder: configuration of its pretrained encoder, if that is trained: it has learning rates of
+        its own.
+    """
+
+    def scale(path: tuple, update: jax.Array) -> jax.Array:
+        names = tuple(key.key for key in path if isinstance(key, jax.tree_util.DictKey))
+        if names[0] != "encoder":
+            return update
+        rate = trained.learning_rate(config, encoder.num_hidden_layers, names[1:])
+        return update * (rate / train.learning_rate)
+
+    steps = [optax.clip_by_global_norm(train.grad_clip_norm), optax.adam(train.learning_rate)]
+    if encoder:
+        steps.append(optax.stateless(lambda u, _: jax.tree_util.tree_map_with_path(scale, u)))
+    return optax.chain(*steps)
 
 
 def create_state(
@@ -38,8 +57,8 @@ def create_state(
     """Initial state of all replicas, on their devices. Each depends on its own seed only."""
 
     @jax.jit
-    def init(seed: jax.Array) -> TrainState:
-        params, buffers = model.init(jax.random.key(seed))
+    def init(seed: jax.Array, pretrained: Any) -> TrainState:
+        params, buffers = model.init(jax.random.key(seed), pretrained)
         zero = jnp.int32(0)
         return TrainState(
             params=params,
@@ -53,7 +72,8 @@ def create_state(
             diverged_epoch=zero,
         )
 
-    states = [init(seed) for seed in replicas.seeds]
+    pretrained = model.load_pretrained()
+    states = [init(seed, pretrained) for seed in replicas.seeds]
     return replicas.place(jax.tree.map(lambda *leaves: np.stack(leaves), *states))
 
 

@@ -99,7 +99,7 @@ class Trainer:
             split = split._replace(train=rows)
         self.train, self.replicas, self.resampled = train, replicas, resampled
         self.model = ModelDef(spec, config, sizes, learn_entities=entities == "learned")
-        self.optimizer = create_optimizer(train)
+        self.optimizer = create_optimizer(train, config, sizes.encoder)
         self._batch_size = size * train.microbatches
         self._train_rows = split.train
         steps = sum(-(-rows.shape[1] // self._batch_size) for rows in split.train)  # of an epoch

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from flax import nnx
 from ml_collections import ConfigDict
 
 from clutrr_jax.models import MODELS
@@ -22,6 +23,12 @@ OWN = {"edge_transformer": {"layers": 2}} | {
 def small_config(name: str, **changes: Any) -> ConfigDict:
     """Small settings of a model of the registry. `changes` override settings that it has."""
     return ConfigDict(_shrink(MODELS[name].config, SETTINGS | OWN.get(name, {}) | changes))
+
+
+@nnx.jit
+def call(model, *inputs):
+    """Output of a module, compiled."""
+    return model(*inputs)
 
 
 def _shrink(config: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:

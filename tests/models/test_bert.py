@@ -1,4 +1,4 @@
-"""Pretrained encoders: states equal those of the reference; faults of the folder are one line."""
+"""Frozen encoders: tokens, cached states, and faults of the folder, which are one line."""
 
 import json
 import re
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
-import ml_dtypes
 import numpy as np
 import pytest
 from flax import nnx
@@ -22,21 +21,17 @@ from clutrr_jax.data.vocabulary import FIRST_ENTITY
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.pretrained import folder as pretrained_folder
 from clutrr_jax.models.pretrained import frozen_states
-from clutrr_jax.models.pretrained.encoder import load_encoder
 from clutrr_jax.models.pretrained.folder import find_folder, read_config
 from clutrr_jax.models.pretrained.frozen_states import with_states
+from clutrr_jax.models.pretrained.load import load_encoder
 from clutrr_jax.models.pretrained.tokenizer import PEOPLE, encode_stories, load_tokenizer
 from generator.errors import InputError
 from launch import main
 from tests.bert_reference import FILE, ODD
+from tests.models.small import call
 from tests.tiny_bert import CONFIG, random_tensors, write_weights
 
 ROOT = Path(__file__).parents[2]
-
-
-@nnx.jit
-def call(model, *inputs):
-    return model(*inputs)
 
 
 class Stories:
@@ -84,18 +79,6 @@ def test_unusual_text_is_tokenized_as_by_the_reference(minilm) -> None:
         expected = np.split(reference["odd_pieces"], np.cumsum(reference["odd_lengths"])[:-1])
     for text, ids in zip(ODD, expected, strict=True):
         assert tokenizer.encode(text, add_special_tokens=False).ids == ids.tolist(), text
-
-
-def test_padding_does_not_change_states(tiny_bert) -> None:
-    encoder = load_encoder(tiny_bert)
-    ids = np.random.default_rng(0).integers(0, 40, (3, 9))
-    mask = np.arange(9) < np.array([9, 4, 1])[:, None]
-    states = np.asarray(call(encoder, ids, mask))
-    other = np.pad(np.where(mask, ids, 7), ((0, 0), (0, 5)), constant_values=3)
-    padded = np.asarray(call(encoder, other, np.pad(mask, ((0, 0), (0, 5)))))
-    np.testing.assert_allclose(padded[:, :9][mask], states[mask], atol=1e-5)
-    single = np.asarray(call(encoder, ids[1:2, :4], mask[1:2, :4]))
-    np.testing.assert_allclose(single[0], states[1, :4], atol=1e-5)
 
 
 def test_tokenizer_files_are_equivalent(tiny_bert, tmp_path) -> None:
@@ -157,41 +140,6 @@ def test_byte_level_bpe(tmp_path) -> None:
             ]
             texts = ["<mask>"] * 3 if people == "hidden" else ["17", "3", "5"]
             assert named == list(zip(texts, [17, 3, 5], strict=True))
-
-
-def test_roberta_positions_start_at_2(tiny_bert, tmp_path) -> None:
-    """An encoder gives the same states under RoBERTa names with two more rows of positions."""
-    config = json.loads((tiny_bert / "config.json").read_text())
-    tensors = random_tensors(config)
-    name = "embeddings.position_embeddings.weight"
-    tensors[name] = np.pad(tensors[name], ((2, 0), (0, 0)))
-    config |= {"model_type": "roberta", "max_position_embeddings": 514}
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    write_weights(tmp_path, {f"roberta.{name}": tensor for name, tensor in tensors.items()})
-    encoder = load_encoder(tmp_path)
-    assert encoder.config.max_tokens == 512
-    ids, mask = np.array([[2, 10, 11, 3]]), np.ones((1, 4), bool)
-    expected = call(load_encoder(tiny_bert), ids, mask)
-    np.testing.assert_array_equal(call(encoder, ids, mask), expected)
-
-
-@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-def test_published_names_and_dtypes_are_read(dtype, tiny_bert, tmp_path) -> None:
-    """The prefix `bert.`, gamma and beta, 16-bit numbers, and tensors of a head."""
-    tensors = random_tensors(json.loads((tiny_bert / "config.json").read_text()))
-    half = {name: tensor.astype(dtype) for name, tensor in tensors.items()}
-    old = {
-        "bert." + name.replace("Norm.bias", "Norm.beta").replace("Norm.weight", "Norm.gamma"): x
-        for name, x in half.items()
-    }
-    folders = tmp_path / "new", tmp_path / "old"
-    for folder, some in zip(folders, (half, old), strict=True):
-        shutil.copytree(tiny_bert, folder)
-        write_weights(folder, some | {"cls.position_ids": np.zeros((1, 3), np.int64)})
-    ids, mask = np.array([[2, 10, 11, 3]]), np.ones((1, 4), bool)
-    states = [np.asarray(call(load_encoder(folder), ids, mask)) for folder in folders]
-    np.testing.assert_array_equal(*states)
-    np.testing.assert_allclose(states[0], call(load_encoder(tiny_bert), ids, mask), atol=0.5)
 
 
 def tensors_but(**changes):

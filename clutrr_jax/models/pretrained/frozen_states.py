@@ -1,4 +1,5 @@
-"""States of a frozen encoder for all stories of a data set, computed once and cached on disk.
+"""Stories as a pretrained encoder reads them, with its states if it is frozen: these are computed
+once and cached on disk.
 
 States are kept as float16, with a relative rounding error of at most 0.05 %. At 384 dimensions that
 is 770 bytes per token, or 0.3 GB for 10,000 released stories.
@@ -29,8 +30,8 @@ from clutrr_jax.data.vocabulary import (
     known,
 )
 from clutrr_jax.evaluation.predict import per_story
-from clutrr_jax.models.pretrained.encoder import Encoder, load_encoder
-from clutrr_jax.models.pretrained.folder import find_folder
+from clutrr_jax.models.pretrained.folder import find_folder, read_config
+from clutrr_jax.models.pretrained.load import load_encoder
 from clutrr_jax.models.pretrained.tokenizer import (
     PEOPLE,
     encode_stories,
@@ -45,24 +46,25 @@ BATCH = 16  # stories of one encoder call; larger batches do not fit the cache o
 
 
 def with_states(data: Prepared, config: Any) -> Prepared:
-    """Replaces the words of a data set by the tokens of an encoder, each with its frozen state.
+    """Replaces the words of a data set by the tokens of an encoder, each with its frozen state, or
+    with its token id if the encoder is trained.
 
     Args:
       data: the data set.
-      config: settings of the model: `folder` of the encoder (see `find_folder`), and `people` (see
-        clutrr_jax/models/pretrained/tokenizer.py).
+      config: settings of the model, see clutrr_jax/models/pretrained/trained.py.
     Raises:
       InputError: a setting or a file of the folder is invalid, or a story is too long.
     """
     one_of(config, "people", *PEOPLE)
     folder = find_folder(config.folder)
-    encoder = load_encoder(folder)
-    tokenizer = load_tokenizer(folder, encoder.config.vocab_size)
+    encoder_config = read_config(folder)
+    encoder = None if config.train_encoder else load_encoder(folder)
+    tokenizer = load_tokenizer(folder, encoder_config.vocab_size)
     fingerprint = _fingerprint(folder)
     # Words that `Sizes` names keep a token id of their own, if the tokenizer has them as one token.
     # All other words become UNKNOWN: models see them through their states only.
     first_word = FIRST_ENTITY + data.sizes.entities
-    word_of_token = np.full(encoder.config.vocab_size, UNKNOWN)
+    word_of_token = np.full(encoder_config.vocab_size, UNKNOWN)
     own = (*RELATIONS, *HOLDER_BEFORE, *HOLDER_AFTER, *SENTENCE_ENDS)
     ids: dict[str, int] = {}
     for w, token in enumerate(single_tokens(tokenizer, own)):
@@ -72,22 +74,23 @@ def with_states(data: Prepared, config: Any) -> Prepared:
     def convert(records: Records, stories: StoryArrays) -> StoryArrays:
         encoded = encode_stories(records, tokenizer, np.asarray(stories.entity), config.people)
         n_token = np.diff(encoded.start)
-        if n_token.max() > encoder.config.max_tokens:
+        if n_token.max() > encoder_config.max_tokens:
             raise InputError(
                 f"{at(data.name)}: a story of {n_token.max()} tokens, expected at most "
-                f"{encoder.config.max_tokens}, the maximum of the encoder {folder}"
+                f"{encoder_config.max_tokens}, the maximum of the encoder {folder}"
             )
         words = word_of_token[encoded.ids]
         tokens = np.where(encoded.entity < 0, words, FIRST_ENTITY + encoded.entity)
         stories = stories._replace(
             token_start=jnp.asarray(encoded.start[:-1], jnp.int32),
             n_token=jnp.asarray(n_token, jnp.int32),
-            tokens=jnp.asarray(encoded.ids, jnp.int32),
-        )
-        return stories._replace(
             tokens=jnp.asarray(tokens, jnp.int32),
-            states=jnp.asarray(cached_states(encoder, fingerprint, stories)),
+            pieces=jnp.asarray(encoded.ids, jnp.int32),
         )
+        if encoder is None:
+            return stories
+        states = jnp.asarray(cached_states(encoder, fingerprint, stories))
+        return stories._replace(states=states, pieces=None)
 
     return replace(
         data,
@@ -95,7 +98,8 @@ def with_states(data: Prepared, config: Any) -> Prepared:
         test_stories=convert(data.test, data.test_stories),
         sizes=replace(
             data.sizes,
-            states=encoder.config.hidden_size,
+            states=encoder_config.hidden_size,
+            encoder=encoder_config if config.train_encoder else None,
             relation_words=tuple(ids.get(name, -1) for name in RELATIONS),
             sentence_ends=known(SENTENCE_ENDS, ids),
             holder_words=(known(HOLDER_BEFORE, ids), known(HOLDER_AFTER, ids)),
@@ -103,15 +107,15 @@ def with_states(data: Prepared, config: Any) -> Prepared:
     )
 
 
-def cached_states(encoder: Encoder, fingerprint: bytes, stories: StoryArrays) -> np.ndarray:
+def cached_states(encoder: Any, fingerprint: bytes, stories: StoryArrays) -> np.ndarray:
     """Returns the states of all tokens, float16 [M, H], from the cache folder if they are there.
 
     Args:
       encoder: of hidden dimension H.
       fingerprint: digest of the encoder's files.
-      stories: stories whose tokens are token ids of the encoder, M in all.
+      stories: stories with token ids of the encoder, M in all.
     """
-    ids, start = np.asarray(stories.tokens), np.asarray(stories.token_start)
+    ids, start = np.asarray(stories.pieces), np.asarray(stories.token_start)
     digest = hashlib.sha256(fingerprint + ids.tobytes() + start.tobytes())
     path = cache_folder() / "bert" / f"{digest.hexdigest()[:32]}.npy"
     try:
@@ -127,13 +131,8 @@ def cached_states(encoder: Encoder, fingerprint: bytes, stories: StoryArrays) ->
     return states
 
 
-def compute_states(encoder: Encoder, stories: StoryArrays) -> np.ndarray:
-    """Returns the states of all tokens, float16 [M, H].
-
-    Args:
-      encoder: of hidden dimension H.
-      stories: stories whose tokens are token ids of the encoder, M in all.
-    """
+def compute_states(encoder: Any, stories: StoryArrays) -> np.ndarray:
+    """Returns the states of all tokens, float16 [M, H]; arguments as in `cached_states`."""
     start, count = np.asarray(stories.token_start), np.asarray(stories.n_token)
     states = np.zeros((len(stories.tokens), encoder.config.hidden_size), np.float16)
     outputs = per_story(_encode, encoder, "tokens", stories, BATCH)
@@ -144,10 +143,10 @@ def compute_states(encoder: Encoder, stories: StoryArrays) -> np.ndarray:
     return states
 
 
-def _encode(encoder: Encoder, batch: TokenBatch) -> jax.Array:
+def _encode(encoder: Any, batch: TokenBatch) -> jax.Array:
     # Full precision on accelerators too, where the default is lower.
     with jax.default_matmul_precision("highest"):
-        return encoder(batch.tokens, batch.mask).astype(jnp.float16)
+        return encoder(batch.pieces, batch.mask).astype(jnp.float16)
 
 
 def _fingerprint(folder: Path) -> bytes:

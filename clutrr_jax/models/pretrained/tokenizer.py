@@ -3,7 +3,7 @@
 How a story names people, the setting `people` of a model (Sinha et al. 2019, appendix 1.1):
 
 - `numbers`: each person is a number, which stays the same in all epochs. Other models see other
-  entities in every epoch; here that would mean to compute all states again.
+  entities in every epoch; here that would mean to compute all states of a frozen encoder again.
 - `hidden`: each person is the mask token. The model replaces the states of mask tokens by its own
   entity vectors, and so can see other entities in every epoch.
 """
@@ -26,7 +26,7 @@ from generator.errors import InputError, at
 from generator.files import read_json
 
 PEOPLE = ("numbers", "hidden")
-MASK_TOKENS = ("[MASK]", "<mask>")  # of BERT and of RoBERTa
+MASK_TOKENS = ("[MASK]", "<mask>")  # of BERT and DeBERTa, and of RoBERTa
 
 _NAME = re.compile(r"\[([^\[\]]*)\]")
 
@@ -141,17 +141,18 @@ def _replace_names(
 
 
 def single_tokens(tokenizer: AnyTokenizer, words: Sequence[str]) -> list[int | None]:
-    """Returns the token id of each word, or None if it has several tokens. A word is encoded with a
-    space before it, a punctuation mark without.
+    """Returns the token id of each word, or None if it has several tokens. Words follow a space,
+    punctuation marks do not.
 
     Raises:
       InputError: a word is unknown and the tokenizer has no token for unknown words.
     """
-    texts = [f" {word}" if word[0].isalpha() else word for word in words]
-    encodings = _encode(tokenizer, texts, add_special_tokens=False)
-    # Byte-level BPE writes the space as "Ġ".
+    encodings = _encode(tokenizer, [f" {word}" for word in words], add_special_tokens=False)
+    # Byte-level BPE writes the space as "Ġ", SentencePiece as "▁".
     return [
-        encoding.ids[0] if encoding.tokens in ([word], [f"Ġ{word}"]) else None
+        (encoding.ids[0] if encoding.tokens in ([word], [f"Ġ{word}"], [f"▁{word}"]) else None)
+        if word[0].isalpha()
+        else tokenizer.token_to_id(word)
         for word, encoding in zip(words, encodings, strict=True)
     ]
 

