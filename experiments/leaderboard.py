@@ -15,8 +15,8 @@ from clutrr_jax.settings import default_settings
 from generator.benchmark.release import CONFIGS
 
 MODELS = (
-    "prover,ctp_attentive,epignn,ncrl,edge_transformer,gat,rgcn,gcn,edge_attention,edge_lstm,"
-    "edge_gru,edge_rnn,edge_cnn,reader_prover"
+    "prover,ctp_attentive,epignn,ncrl,gat,reader_prover,gcn,edge_gru,edge_rnn,edge_lstm,"
+    "edge_attention,rgcn,edge_cnn"
 )
 
 
@@ -24,5 +24,4 @@ def get_config():
     config = default_settings("leaderboard", MODELS)
     config.generate = ConfigDict(CONFIGS["gen23"].to_json())
     config.train.replicas = 3
-    config.edge_transformer.train.steps = 1_000
     return config

@@ -155,6 +155,13 @@ def test_evaluate_reads_names_ids_and_text(trained, dataset) -> None:
     assert [row["accuracy"] for row in of_file if row["model"] == "edge_rnn"] == expected
 
 
+def test_the_table_as_a_data_frame(trained) -> None:
+    frame = trained.accuracy.to_pandas()
+    assert list(frame.columns) == list(api.COLUMNS) and len(frame) == len(trained.accuracy)
+    (row,) = frame[(frame.model == "edge_rnn") & (frame.task == "1.3")].to_dict("records")
+    assert row == next(r for r in trained.accuracy if (r["model"], r["k"]) == ("edge_rnn", 3))
+
+
 def test_tables_as_text_and_as_html(trained) -> None:
     header, *lines = repr(trained.accuracy).splitlines()
     assert header.split() == list(api.COLUMNS)
