@@ -10,13 +10,12 @@ from ml_collections import ConfigDict
 from generator.errors import InputError, at
 
 
-def load_experiment(argument: str) -> ConfigDict:
-    """Executes an experiment, FILE or FILE:ARGUMENT, and returns `get_config()`.
+def load_experiment(file: str) -> ConfigDict:
+    """Executes an experiment file and returns `get_config()`.
 
     Raises:
       InputError: no such file, or an error in it.
     """
-    file, *arguments = argument.split(":", 1)
     if not Path(file).is_file():
         raise InputError(f"{at(file)}: no such file, expected an experiment")
     expected = "expected an experiment with get_config()"
@@ -24,7 +23,7 @@ def load_experiment(argument: str) -> ConfigDict:
         namespace = run_path(file)
         if "get_config" not in namespace:
             raise InputError(f"{at(file)}: no get_config() in this file, {expected}")
-        config = namespace["get_config"](*arguments)
+        config = namespace["get_config"]()
     except InputError:
         raise
     except Exception as error:

@@ -195,17 +195,17 @@ def test_wrong_experiment_is_one_line(text, expected: str, tmp_path: Path) -> No
     assert not (tmp_path / "run").exists()
 
 
-def test_experiment_is_executed_once_with_its_argument(tmp_path: Path) -> None:
+def test_experiment_is_executed_once(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
         "from clutrr_jax.settings import default_settings\n"
-        "def get_config(model):\n"
-        f"    open(r'{tmp_path / 'count'}', 'a').write(model)\n"
-        "    return default_settings('mine', model)\n"
+        "def get_config():\n"
+        f"    open(r'{tmp_path / 'count'}', 'a').write('once')\n"
+        "    return default_settings('mine', 'gat')\n"
     )
-    done = launch(f"--workdir={tmp_path / 'run'}", "--config.gat.bogus=1", config=f"{file}:nothing")
+    done = launch(f"--workdir={tmp_path / 'run'}", "--config.gat.bogus=1", config=str(file))
     assert 'no setting "config.gat.bogus"' in error_of(done)
-    assert (tmp_path / "count").read_text() == "nothing"
+    assert (tmp_path / "count").read_text() == "once"
 
 
 def test_diverged_replicas_are_reported(data, tmp_path) -> None:
