@@ -1,7 +1,9 @@
-"""Small settings of all models for the tests."""
+"""Small settings of all models, and helpers for the tests of models."""
 
+import re
 from typing import Any
 
+import numpy as np
 from flax import nnx
 from ml_collections import ConfigDict
 
@@ -23,6 +25,17 @@ OWN = {"edge_transformer": {"layers": 2}} | {
 def small_config(name: str, **changes: Any) -> ConfigDict:
     """Small settings of a model of the registry. `changes` override settings that it has."""
     return ConfigDict(_shrink(MODELS[name].config, SETTINGS | OWN.get(name, {}) | changes))
+
+
+class Stories:
+    """The part of `Records` that `encode_stories` reads."""
+
+    def __init__(self, stories: list[str]):
+        self.stories = stories
+        names = [list(dict.fromkeys(re.findall(r"\[(.*?)\]", story))) for story in stories]
+        self.names = [name for of_story in names for name in of_story]
+        self.node_start = np.cumsum([0, *map(len, names)])
+        self.entities = np.concatenate([np.arange(len(of_story)) for of_story in names])
 
 
 @nnx.jit

@@ -28,21 +28,10 @@ from clutrr_jax.models.pretrained.tokenizer import PEOPLE, encode_stories, load_
 from generator.errors import InputError
 from launch import main
 from tests.bert_reference import FILE, ODD
-from tests.models.small import call
+from tests.models.small import Stories, call
 from tests.tiny_bert import CONFIG, random_tensors, write_weights
 
 ROOT = Path(__file__).parents[2]
-
-
-class Stories:
-    """The part of `Records` that `encode_stories` reads."""
-
-    def __init__(self, stories: list[str]):
-        self.stories = stories
-        names = [list(dict.fromkeys(re.findall(r"\[(.*?)\]", story))) for story in stories]
-        self.names = [name for of_story in names for name in of_story]
-        self.node_start = np.cumsum([0, *map(len, names)])
-        self.entities = np.concatenate([np.arange(len(of_story)) for of_story in names])
 
 
 @pytest.fixture(scope="module")

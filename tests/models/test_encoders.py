@@ -6,13 +6,23 @@ import shutil
 import ml_dtypes
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import Unigram
+from tokenizers.pre_tokenizers import Metaspace
+from tokenizers.processors import TemplateProcessing
 
 from clutrr_jax.models.pretrained.deberta import by_pair, distance_ids
 from clutrr_jax.models.pretrained.folder import read_config
 from clutrr_jax.models.pretrained.load import load_encoder
+from clutrr_jax.models.pretrained.tokenizer import (
+    PEOPLE,
+    encode_stories,
+    load_tokenizer,
+    single_tokens,
+)
 from generator.errors import InputError
 from tests.encoder_reference import ENCODERS, FILE, batch
-from tests.models.small import call
+from tests.models.small import Stories, call
 from tests.tiny_bert import DEBERTA, random_tensors, write_encoder, write_weights
 
 
@@ -72,6 +82,40 @@ def test_published_names_and_dtypes_are_read(dtype, tiny_bert, tmp_path) -> None
     states = [np.asarray(call(load_encoder(folder), ids, mask)) for folder in folders]
     np.testing.assert_array_equal(*states)
     np.testing.assert_allclose(states[0], call(load_encoder(tiny_bert), ids, mask), atol=0.5)
+
+
+def test_sentencepiece(tmp_path) -> None:
+    """The tokenizer.json of DeBERTa: a space belongs to the next token, people are found in both
+    ways of naming them, and words and marks have their tokens."""
+    pieces = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]", "▁", "▁met", "▁the", "▁1", "▁3"]
+    pieces += ["7", "▁aunt", *"abcdefghijklmnopqrstuvwxyzA0123456.'"]
+    vocabulary = [(piece, -float(i)) for i, piece in enumerate(pieces)]
+    tokenizer = Tokenizer(Unigram(vocabulary, unk_id=3))
+    tokenizer.pre_tokenizer = Metaspace()
+    tokenizer.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+    )
+    tokenizer.add_special_tokens(["[MASK]"])
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = load_tokenizer(tmp_path, 99)
+    assert [
+        token and tokenizer.id_to_token(token)
+        for token in single_tokens(tokenizer, ["aunt", "uncle", ".", "'s", "!"])
+    ] == ["▁aunt", None, ".", None, None]
+
+    stories = Stories(["[Ann] met [Bo].", "the [Bo]'s"])
+    for people in PEOPLE:
+        encoded = encode_stories(stories, tokenizer, np.array([17, 3, 3]), people)
+        named = {17: "", 3: ""}
+        for token, entity in zip(encoded.ids, encoded.entity, strict=True):
+            if entity >= 0:
+                named[int(entity)] += tokenizer.id_to_token(int(token))
+        expected = (
+            {17: "▁17", 3: "▁3▁3"} if people == "numbers" else {17: "[MASK]", 3: "[MASK]" * 2}
+        )
+        assert {e: text.replace("▁[", "[") for e, text in named.items()} == expected
+        first = [tokenizer.id_to_token(int(i)) for i in encoded.ids[: encoded.start[1]]]
+        assert first[0] == "[CLS]" and "▁met" in first and first[-2:] == [".", "[SEP]"]
 
 
 def test_buckets_of_distances(tmp_path) -> None:
