@@ -34,7 +34,7 @@ from clutrr_jax.report.tables import html_table, plain_text, results_table
 from clutrr_jax.run import configure_jax, train_and_report
 from clutrr_jax.settings import default_settings
 from generator.config import Config
-from generator.errors import InputError, check_range, one_of
+from generator.errors import InputError, at, check_range, one_of
 from generator.kinship import RELATION_ID, RELATIONS
 
 KINDS = ("graph", "pairs", "tokens")
@@ -90,7 +90,7 @@ def batches(
     seed: int | None = None,
     vocabulary: Vocabulary | None = None,
 ) -> Iterator[jraph.GraphsTuple | TokenBatch]:
-    """Yields the stories once, as padded batches for a training loop of your own.
+    """Returns the stories once, as padded batches for a training loop of your own.
 
     Without a seed the stories come in their order and all batches have the same shape. With a seed
     they are shuffled, and token and pair batches have up to four shapes. `targets(batch)` returns
@@ -107,6 +107,8 @@ def batches(
     Raises:
       InputError: an unknown kind or a batch size below 1.
     """
+    if not isinstance(stories, Records):
+        raise InputError(f"stories: {type(stories).__name__}, expected dataset.train or .test")
     one_of({"kind": kind}, "kind", *KINDS)
     check_range("batch_size", batch_size, 1)
     vocabulary = vocabulary or build_vocabulary(stories, entity_pool(stories))
@@ -119,9 +121,9 @@ def batches(
         for bucket, shape in zip(buckets, shapes, strict=True)
         for rows in chunk(bucket if seed is None else rng.permutation(bucket), size)
     ]
-    for index in range(len(order)) if seed is None else rng.permutation(len(order)):
-        rows, shape = order[index]
-        yield _pack(arrays, jnp.asarray(rows), shape)
+    if seed is not None:
+        order = [order[i] for i in rng.permutation(len(order))]
+    return (_pack(arrays, jnp.asarray(rows), shape) for rows, shape in order)
 
 
 _pack = partial(jax.jit, static_argnums=2)(pack)
@@ -147,10 +149,14 @@ def register(
     Raises:
       InputError: a name that is not an identifier or that a built-in model has, or another kind.
     """
-    if not name.isidentifier():
+    if not (isinstance(name, str) and name.isidentifier()):
         raise InputError(f'model "{name}": expected a name of letters, digits and underscores')
-    if name in MODELS and name not in _registered:
-        raise InputError(f'model "{name}": a built-in model has this name, expected another')
+    if name not in _registered and name in default_settings("", ""):
+        raise InputError(
+            f'model "{name}": a built-in model or a setting has this name, expected another'
+        )
+    if not callable(model):
+        raise InputError(f'model "{name}": {model!r}, expected a class of Flax NNX')
     one_of({"kind": kind}, "kind", *KINDS)
     _registered.add(name)
     MODELS[name] = Spec(model, kind, dict(config or {}), ordered)
@@ -251,7 +257,7 @@ class Run(Evaluation):
 
 def train(
     models: str | Sequence[str],
-    dataset: Dataset,
+    dataset: Dataset | str | Path,
     *,
     replicas: int = 3,
     epochs: int | None = None,
@@ -263,7 +269,7 @@ def train(
 
     Args:
       models: names in `MODELS`.
-      dataset: with train and test stories.
+      dataset: with train and test stories, or its path.
       replicas: number of replicas, which differ in their seed.
       epochs: passes over the train stories; by default a replica stops when its dev loss no longer
         improves.
@@ -276,13 +282,18 @@ def train(
       InputError: a wrong setting, a data set without train or test stories, or a folder that holds
         another run.
     """
-    names = [models] if isinstance(models, str) else models
+    dataset = _dataset(dataset)
+    names = [models] if isinstance(models, str) else list(models)
+    if not names:
+        raise InputError("models: none, expected names of models")
     config = default_settings("train", ",".join(names))
     config.lock()  # no new settings
     given = {"seed": seed, "train.replicas": replicas, "train.epochs": epochs}
     for name, value in (given | dict(settings or {})).items():
         _set(config, name, value)
     folder = Path(folder or tempfile.mkdtemp(prefix="clutrr_jax_"))
+    if not (folder / "config.json").exists() and any(folder.glob("[!.]*")):
+        raise InputError(f"{at(folder)}: holds other files, expected a new folder or that of a run")
 
     def prepare_stories(stories: Path) -> Prepared:
         data = prepare(dataset)
@@ -309,8 +320,18 @@ def _set(config: Any, name: str, value: Any) -> None:
         ) from None
 
 
+def _dataset(data: Any) -> Dataset:
+    """Returns a data set, which is read if a path is given."""
+    if isinstance(data, str | Path):
+        return load(data)
+    if not isinstance(data, Dataset):
+        raise InputError(f"dataset: {type(data).__name__}, expected a Dataset or its path")
+    return data
+
+
 def evaluate(
-    predictions: Mapping[str, Any] | str | Path | Sequence[str | Path], dataset: Dataset
+    predictions: Mapping[str, Any] | str | Path | Sequence[str | Path],
+    dataset: Dataset | str | Path,
 ) -> Evaluation:
     """Scores predictions next to the baselines, with paired tests between them.
 
@@ -318,12 +339,15 @@ def evaluate(
       predictions: files of predictions as for `python -m clutrr_jax.score`; or for each name the
         predictions in the order of `dataset.test`: relation names or ids, or free text of a
         language model, [S] or [replicas, S]; or the `Predictions` of a run.
-      dataset: with test stories.
+      dataset: with test stories, or its path.
     Raises:
       InputError: predictions for other stories, or a data set without test stories.
     """
+    dataset = _dataset(dataset)
     if dataset.test is None:
         raise InputError(f"{dataset.name}: no test stories")
+    if not predictions:
+        raise InputError("predictions: none, expected those of at least one model")
     if isinstance(predictions, Mapping):
         submissions = [
             Submission(name, _predictions(name, values, dataset.test))
@@ -338,22 +362,22 @@ def evaluate(
 
 def _predictions(name: str, values: Any, test: Records) -> Predictions:
     """Converts the predictions of one model, see `evaluate`."""
-    if isinstance(values, Predictions):
-        best = values.best
-    else:
-        best = np.atleast_2d(np.asarray(values))
-        if best.dtype.kind == "U":
-            ids = [RELATION_ID.get(to_relation(t, RELATIONS) or "", UNMAPPED) for t in best.flat]
-            best = np.array(ids).reshape(best.shape)
-        values = Predictions(best, best, np.ones(best.shape))
-    if best.ndim != 2 or best.shape[1] != len(test):
+    given = values.best if isinstance(values, Predictions) else values
+    items = np.atleast_2d(np.asarray(given, dtype=object))
+    if items.ndim != 2 or items.shape[1] != len(test) or not len(items):
         raise InputError(
-            f'predictions of "{name}": shape {best.shape}, expected one for each of the '
+            f'predictions of "{name}": shape {items.shape}, expected one for each of the '
             f"{len(test):,} test stories, with the replicas as first axis"
         )
-    if best.dtype.kind not in "iu" or best.min() < UNMAPPED or best.max() >= len(RELATIONS):
-        raise InputError(
-            f'predictions of "{name}": expected relation names or text, or relation ids from 0 to '
-            f"{len(RELATIONS) - 1}"
-        )
-    return values
+    ids = np.empty(items.shape, int)
+    for place, item in np.ndenumerate(items):
+        if isinstance(item, str):
+            ids[place] = RELATION_ID.get(to_relation(item, RELATIONS) or "", UNMAPPED)
+        elif isinstance(item, int | np.integer) and UNMAPPED <= item < len(RELATIONS):
+            ids[place] = item
+        else:
+            raise InputError(
+                f'predictions of "{name}", story {place[1]}: {item!r}, expected a relation name, '
+                f'text ("" for a missing answer), or a relation id from 0 to {len(RELATIONS) - 1}'
+            )
+    return values if isinstance(values, Predictions) else Predictions(ids, ids, np.ones(ids.shape))

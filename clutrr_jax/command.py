@@ -57,7 +57,7 @@ def folder_lock(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             raise FolderLocked(
                 f"{at(folder)}: another run is using it; wait until that run ends, or choose "
-                "another --workdir"
+                "another folder"
             ) from None
         yield
 

@@ -176,5 +176,5 @@ def check_or_write_config(path: Path, settings: dict[str, Any]) -> None:
             raise InputError(
                 f"{at(path)}: belongs to a run with another configuration: {name} was "
                 f'"{before.get(name)}", now "{settings.get(name)}"; expected the same settings, or '
-                "another --workdir"
+                "another folder"
             )

@@ -1,6 +1,7 @@
 """The public functions of `clutrr_jax`, and the examples of docs/api.md."""
 
 import doctest
+import json
 import re
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from flax import nnx
 
@@ -16,6 +18,7 @@ from clutrr_jax import api
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, words_of
 from clutrr_jax.evaluation.predictions import Predictions
+from clutrr_jax.language_models.export import export
 from clutrr_jax.report import __main__ as report
 from clutrr_jax.run import run
 from clutrr_jax.settings import default_settings
@@ -144,12 +147,17 @@ def test_evaluate_reads_names_ids_and_text(trained, dataset) -> None:
         "names": names,
         "text": [[f"They think. Answer: {name}" for name in replica] for replica in names],
         "first": best[0].tolist(),
+        "series": pd.Series(names[0]),
     }
     rows = clutrr_jax.evaluate(given, dataset).accuracy
     expected = [row["accuracy"] for row in trained.accuracy if row["model"] == "edge_rnn"]
     for name in ("run", "ids", "names", "text"):
         assert [row["accuracy"] for row in rows if row["model"] == name] == expected
-    assert {row["replicas"] for row in rows if row["model"] == "first"} == {1}
+    first, series = (
+        [(r["accuracy"], r["replicas"]) for r in rows if r["model"] == name]
+        for name in ("first", "series")
+    )
+    assert first == series and {replicas for _, replicas in first} == {1}
     file = trained.folder / "edge_rnn" / "predictions.csv"
     of_file = clutrr_jax.evaluate(file, dataset).accuracy
     assert [row["accuracy"] for row in of_file if row["model"] == "edge_rnn"] == expected
@@ -177,8 +185,13 @@ def test_tables_as_text_and_as_html(trained) -> None:
     ("predictions", "problem"),
     [
         ({"a": ["aunt"]}, r'of "a": shape \(1, 1\), expected one for each of the 80 test stories'),
-        ({"a": [len(RELATIONS)] * 80}, 'of "a": expected relation names or text, or relation ids'),
-        ({"a": [0.5] * 80}, 'of "a": expected relation names or text, or relation ids'),
+        ({"a": [0] * 79 + [len(RELATIONS)]}, 'of "a", story 79: 22, expected a relation name'),
+        ({"a": [0.5] * 80}, 'of "a", story 0: 0.5, expected a relation name'),
+        ({"a": ["aunt"] * 79 + [None]}, 'of "a", story 79: None, expected a relation name'),
+        ({"a": [["aunt"] * 80, ["aunt"]]}, 'of "a": shape'),
+        ({"a": np.zeros((0, 80), int)}, 'of "a": shape'),
+        ({}, "predictions: none"),
+        ([], "predictions: none"),
         ({"given rules": ["aunt"] * 80}, "two rows named 'given rules'"),
         ({"a": Predictions(*[np.zeros((1, 3), int)] * 3)}, r"shape \(1, 3\)"),
         ("nothing.csv", "nothing.csv"),
@@ -197,6 +210,8 @@ def test_wrong_predictions_are_one_line(predictions, problem, dataset) -> None:
         ({"settings": {"bogus.hidden": 1}}, 'setting "bogus.hidden"'),
         ({"settings": {"train.batch": "x"}}, "setting \"train.batch\": 'x'"),
         ({"replicas": 0}, "train.replicas 0: expected 1 or more"),
+        ({"models": []}, "models: none"),
+        ({"dataset": 5}, "dataset: int, expected a Dataset or its path"),
     ],
 )
 def test_wrong_settings_are_one_line(arguments, problem, dataset, tmp_path) -> None:
@@ -208,16 +223,24 @@ def test_wrong_generator_settings_and_kinds_are_one_line(dataset) -> None:
     with pytest.raises(clutrr_jax.InputError, match='unknown setting "colour"'):
         clutrr_jax.generate(colour="red")
     with pytest.raises(clutrr_jax.InputError, match='kind "images": expected one of graph'):
-        next(clutrr_jax.batches(dataset.train, "images"))
+        clutrr_jax.batches(dataset.train, "images")
     with pytest.raises(clutrr_jax.InputError, match="batch_size 0: expected 1 or more"):
-        next(clutrr_jax.batches(dataset.train, batch_size=0))
+        clutrr_jax.batches(dataset.train, batch_size=0)
+    with pytest.raises(clutrr_jax.InputError, match="stories: Dataset, expected dataset"):
+        clutrr_jax.batches(dataset)
 
 
 def test_a_registered_model_is_checked(registry, dataset, tmp_path) -> None:
-    with pytest.raises(clutrr_jax.InputError, match='model "gat": a built-in model has this name'):
+    with pytest.raises(
+        clutrr_jax.InputError, match='model "gat": a built-in model or a setting has this name'
+    ):
         clutrr_jax.register("gat", Constant)
     with pytest.raises(clutrr_jax.InputError, match='model "my model": expected a name of letters'):
         clutrr_jax.register("my model", Constant)
+    with pytest.raises(clutrr_jax.InputError, match='model "train": a built-in model or a setting'):
+        clutrr_jax.register("train", Constant)
+    with pytest.raises(clutrr_jax.InputError, match="5, expected a class of Flax NNX"):
+        clutrr_jax.register("five", 5)
     with pytest.raises(clutrr_jax.InputError, match='kind "states": expected one of graph'):
         clutrr_jax.register("constant", Constant, kind="states")
     clutrr_jax.register("constant", Constant, config={"columns": 7})
@@ -232,6 +255,33 @@ def test_a_registered_model_is_checked(registry, dataset, tmp_path) -> None:
         "constant", dataset, replicas=1, epochs=1, settings=right, folder=tmp_path / "right"
     )
     assert found.predictions["constant"].best.shape == (1, 80)
+
+
+def test_logits_that_are_not_finite_are_predictions_with_probability_zero(
+    registry, dataset, tmp_path
+) -> None:
+    class Broken(Constant):
+        def __call__(self, batch):
+            return super().__call__(batch) * jnp.nan
+
+    clutrr_jax.register("broken", Broken, config={"columns": len(RELATIONS)})
+    found = clutrr_jax.train("broken", dataset, replicas=1, epochs=1, folder=tmp_path / "run")
+    assert (found.predictions["broken"].probability == 0).all()
+    assert found.results["models"]["broken"]["diverged_epochs"] == [1]
+
+
+def test_a_folder_with_other_files_is_not_overwritten(dataset, tmp_path) -> None:
+    (tmp_path / "results.md").write_text("mine")
+    with pytest.raises(clutrr_jax.InputError, match="holds other files"):
+        clutrr_jax.train("gat", dataset, replicas=1, epochs=1, folder=tmp_path)
+    assert (tmp_path / "results.md").read_text() == "mine"
+
+
+def test_exported_prompts_are_in_the_order_of_evaluate(dataset, tmp_path) -> None:
+    export(dataset, tmp_path, "jsonl", "zero-shot")
+    rows = [json.loads(line) for line in (tmp_path / "prompts.jsonl").read_text().splitlines()]
+    scores = clutrr_jax.evaluate({"oracle": [row["target"] for row in rows]}, dataset)
+    assert [row["accuracy"] for row in scores.accuracy if row["model"] == "oracle"] == [1.0] * 4
 
 
 def test_modules_without_jax_do_not_import_it() -> None:

@@ -63,9 +63,11 @@ def relation_logits(model: Any, batch: Any) -> jax.Array:
 
 
 def classify(model: Any, batch: Any) -> tuple[jax.Array, jax.Array]:
-    """Predicted relation [B] and its probability [B]."""
+    """Predicted relation [B] and its probability [B], which is 0 if the logits are not finite."""
     logits = relation_logits(model, batch)
-    return logits.argmax(axis=-1), nnx.softmax(logits).max(axis=-1)
+    probability = nnx.softmax(logits).max(axis=-1)
+    finite = jnp.isfinite(logits).all(axis=-1)
+    return logits.argmax(axis=-1), jnp.where(finite, probability, 0.0)
 
 
 def grade(model: Any, batch: Any) -> tuple[jax.Array, jax.Array]:

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 from clutrr_jax.data.dataset import Dataset
+from clutrr_jax.data.records import tasks
 from clutrr_jax.language_models import answers
 from clutrr_jax.language_models.prompts import examples, prompts
 from generator.errors import InputError, at, check_range
@@ -52,7 +53,7 @@ def export(
         sources = [Path(answers.__file__), *(HARNESSES / format).iterdir()]
         files |= {source.name: source.read_text("utf-8") for source in sources if source.is_file()}
     if format == "lm-eval":
-        files |= _lm_eval_tasks(list(dict.fromkeys(row["task"] for row in rows)))
+        files |= _lm_eval_tasks([task for task, _ in tasks(data.test)])
     for name, content in files.items():
         write_text(out / name, content)
 

@@ -93,7 +93,7 @@ def examples(train: Records, shots: int, seed: int, steps: bool) -> list[str]:
 
 
 def prompts(test: Records, solved: list[str], steps: bool) -> Iterator[dict[str, Any]]:
-    """Prompts of all test stories as JSON objects, task by task.
+    """Prompts of all test stories as JSON objects, in the order of the data set.
 
     Args:
       test: the test records.
@@ -105,17 +105,19 @@ def prompts(test: Records, solved: list[str], steps: bool) -> Iterator[dict[str,
     """
     ids = story_ids(test)
     opening = "\n\n".join([f"{_TASK} {_STEPS if steps else _DIRECT}", *solved])
+    task_of = np.empty(len(test), object)
     for task, stories in tasks(test):
-        for story in stories.tolist():
-            proof = prove_label(test, story)
-            yield {
-                "id": ids[story],
-                "task": task,
-                "k": int(test.clause_length[story]),
-                "story": text(test, story),
-                "query": query(test, story),
-                "choices": CHOICES,
-                "prompt": f"{opening}\n\n{question(test, story)}\n",
-                "target": RELATIONS[test.target[story]],
-                "edges": edges(test, story),
-            } | ({} if proof is None else {"proof": sentences(test, story, proof)})
+        task_of[stories] = task
+    for story in range(len(test)):
+        proof = prove_label(test, story)
+        yield {
+            "id": ids[story],
+            "task": task_of[story],
+            "k": int(test.clause_length[story]),
+            "story": text(test, story),
+            "query": query(test, story),
+            "choices": CHOICES,
+            "prompt": f"{opening}\n\n{question(test, story)}\n",
+            "target": RELATIONS[test.target[story]],
+            "edges": edges(test, story),
+        } | ({} if proof is None else {"proof": sentences(test, story, proof)})

@@ -166,4 +166,7 @@ def _json_answers(path: Path) -> Iterator[Answer]:
             raise InputError(f'{place}: "replica": expected an integer')
         if not isinstance(row.get("prediction"), str):
             raise InputError(f'{place}: "prediction" is not text, expected the keys {EXPECTED}')
-        yield Answer(place, str(row["id"]), row["prediction"], str(row.get("replica", 0)))
+        # Lines of an export have the prompt too, and are compared with the data.
+        prompt, target = str(row.get("prompt", "")), str(row.get("target", ""))
+        replica = str(row.get("replica", 0))
+        yield Answer(place, str(row["id"]), row["prediction"], replica, prompt, target)
