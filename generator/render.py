@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from typing import NamedTuple
 from uuid import UUID
 
@@ -77,7 +78,6 @@ class Renderer:
         stories = stories.select(slice(piece.size))
         people = names_of(stories.gender, stories.name)
         text = texts(stories, people, self.banks.of(piece.split), rng)
-        uuids = rng.spawn(1)[0].bytes(16 * len(stories))
         edges, relations = stories.edges().tolist(), stories.edge_relations().tolist()
         num_facts = (stories.edge_relations() >= 0).sum(1).tolist()  # then follows padding
         last = stories.query()[:, 1].tolist()
@@ -88,9 +88,10 @@ class Renderer:
         steps = np.concatenate([stories.proof_people, stories.proof_relations], axis=2).tolist()
         for row, (story, clean_story, stated_target) in enumerate(text):
             n, e = len(people[row]), num_facts[row]
+            index = piece.first + row
             yield format_row(
-                index=piece.first + row,
-                uuid=str(UUID(bytes=uuids[16 * row : 16 * row + 16], version=4)),
+                index=index,
+                uuid=_uuid(split, task, index, people[row][0], people[row][last[row]], story),
                 story=story,
                 clean_story=clean_story,
                 stated_target=stated_target,
@@ -106,6 +107,12 @@ class Renderer:
                 k=piece.task.k,
                 split=split,
             )
+
+
+def _uuid(*content: str | int) -> str:
+    """Id of a story, which other stories do not have, also those of other settings."""
+    digest = sha256("\0".join(map(str, content)).encode()).digest()
+    return str(UUID(bytes=digest[:16], version=4))
 
 
 def _json_line(row: tuple[str, ...]) -> bytes:

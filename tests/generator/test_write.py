@@ -206,3 +206,12 @@ def test_command_writes_and_names_the_files(tmp_path, capsys):
     ]  # fmt: skip
     assert {r["task_split"] for r in read(tmp_path / "1.2_dev.csv")} == {"dev"}
     assert len(read(tmp_path / "6.3_test.csv")) == 5 and len(read(tmp_path / "1.4_test.csv")) == 3
+
+
+def test_ids_belong_to_one_story_of_one_data_set(data, tmp_path):
+    """Predictions for another data set are noticed: its stories have other ids."""
+    write_dataset(replace(SMALL, language="plain"), tmp_path)
+    for path in data.glob("*.csv"):
+        rows, others = read(path), read(tmp_path / path.name)
+        assert [row["target"] for row in rows] == [row["target"] for row in others]
+        assert not {row["id"] for row in rows} & {row["id"] for row in others}
