@@ -25,7 +25,12 @@ from tests.models.small import small_config
 from tests.tiny_bert import DEBERTA, write_encoder
 from tests.training.small import TRAIN, leaves
 
-NAMES = [name for name, spec in MODELS.items() if spec.kind == "states"]
+SLOW = {"reader_prover_bert"}  # to compile
+NAMES = [
+    pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+    for name, spec in MODELS.items()
+    if spec.kind == "states"
+]
 ROWS = [3, 70, 20]
 
 
@@ -115,7 +120,13 @@ def test_padding_never_changes_a_logit(name: str, fine_tuned, tiny_bert) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "folder"), [*((name, "tiny_bert") for name in NAMES), ("bert", "tiny_deberta")]
+    ("name", "folder"),
+    [
+        ("bert", "tiny_bert"),
+        ("bert_lstm", "tiny_bert"),
+        pytest.param("reader_prover_bert", "tiny_bert", marks=pytest.mark.slow),
+        ("bert", "tiny_deberta"),
+    ],
 )
 def test_gradient_reaches_every_parameter(name, folder, fine_tuned, request) -> None:
     """Including the embedding of each token of the stories, and of no other token."""
