@@ -7,7 +7,6 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +25,12 @@ from clutrr_jax.data.story_ids import story_ids
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_predictions
 from clutrr_jax.language_models import scoring
-from clutrr_jax.language_models.answers import to_relation
-from clutrr_jax.language_models.submissions import UNMAPPED, Submission, read_submissions
+from clutrr_jax.language_models.submissions import (
+    UNMAPPED,
+    Submission,
+    read_submissions,
+    relation_id,
+)
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.report.plots import Figure, plot_curve
 from clutrr_jax.report.tables import html_table, plain_text, results_table
@@ -35,7 +38,7 @@ from clutrr_jax.run import configure_jax, train_and_report
 from clutrr_jax.settings import default_settings
 from generator.config import Config
 from generator.errors import InputError, at, check_range, one_of
-from generator.kinship import RELATION_ID, RELATIONS
+from generator.kinship import RELATIONS
 
 KINDS = ("graph", "pairs", "tokens")
 # Columns of `AccuracyTable`.
@@ -126,7 +129,7 @@ def batches(
     return (_pack(arrays, jnp.asarray(rows), shape) for rows, shape in order)
 
 
-_pack = partial(jax.jit, static_argnums=2)(pack)
+_pack = jax.jit(pack, static_argnums=2)
 
 
 def register(
@@ -147,22 +150,22 @@ def register(
       config: default settings of the model.
       ordered: whether the order of the facts of a graph matters to the model.
     Raises:
-      InputError: a name that is not an identifier or that a built-in model has, or another kind.
+      InputError: a name that is not an identifier or that a built-in model or a setting has, no
+        class, or another kind.
     """
     if not (isinstance(name, str) and name.isidentifier()):
         raise InputError(f'model "{name}": expected a name of letters, digits and underscores')
-    if name not in _registered and name in default_settings("", ""):
+    if name in _RESERVED:
         raise InputError(
             f'model "{name}": a built-in model or a setting has this name, expected another'
         )
     if not callable(model):
         raise InputError(f'model "{name}": {model!r}, expected a class of Flax NNX')
     one_of({"kind": kind}, "kind", *KINDS)
-    _registered.add(name)
     MODELS[name] = Spec(model, kind, dict(config or {}), ordered)
 
 
-_registered: set[str] = set()
+_RESERVED = frozenset(default_settings("", ""))  # built-in models and other settings
 
 
 @dataclass(frozen=True, repr=False)
@@ -372,7 +375,7 @@ def _predictions(name: str, values: Any, test: Records) -> Predictions:
     ids = np.empty(items.shape, int)
     for place, item in np.ndenumerate(items):
         if isinstance(item, str):
-            ids[place] = RELATION_ID.get(to_relation(item, RELATIONS) or "", UNMAPPED)
+            ids[place] = relation_id(item)
         elif isinstance(item, int | np.integer) and UNMAPPED <= item < len(RELATIONS):
             ids[place] = item
         else:

@@ -38,9 +38,8 @@ class Constant(nnx.Module):
 
 
 @pytest.fixture
-def registry(monkeypatch):
+def registry():
     """Restores the registry after a test."""
-    monkeypatch.setattr(api, "_registered", set())
     before = dict(api.MODELS)
     yield
     api.MODELS.clear()

@@ -119,8 +119,7 @@ def _best(
                 f"{answer.place}: story {answer.id!r} has another text or label, expected the log "
                 "of an export of this data"
             )
-        relation = to_relation(answer.text, RELATIONS)
-        relations[story] = UNMAPPED if relation is None else RELATION_ID[relation]
+        relations[story] = relation_id(answer.text)
     for index in sorted(best):
         missing = np.flatnonzero(best[index] == _MISSING)
         if len(missing):
@@ -132,6 +131,12 @@ def _best(
     if not best:
         raise InputError(f"{at(path)}: no predictions, expected one for each test story")
     return np.stack([best[index] for index in sorted(best)])
+
+
+def relation_id(text: str) -> int:
+    """Relation id that a text states, or UNMAPPED."""
+    relation = to_relation(text, RELATIONS)
+    return UNMAPPED if relation is None else RELATION_ID[relation]
 
 
 def _same_story(answer: Answer, test: Records, story: int) -> bool:
