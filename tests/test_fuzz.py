@@ -22,6 +22,7 @@ from clutrr_jax.data.dataset import load
 from clutrr_jax.data.prepare import prepare
 from clutrr_jax.data.records import parse
 from clutrr_jax.data.story_ids import story_ids
+from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.attention import read_attention
 from clutrr_jax.evaluation.baselines import baselines
 from clutrr_jax.evaluation.extraction import read_extracted
@@ -176,7 +177,11 @@ def extracted(rng: random.Random) -> bytes:
     pairs = int((np.diff(TEST.node_start) ** 2).sum())
     rules = np.zeros((NUM_RELATIONS,) * 3, np.float16)
     chance = np.ones(pairs, np.float16)
-    return arrays(rng, {"relation": np.ones(pairs, np.uint8), "chance": chance, "rules": rules})
+    words = sum(len(spans(story)) for story in TEST.stories)
+    return arrays(rng, {
+        "relation": np.ones(pairs, np.uint8), "chance": chance, "rules": rules,
+        "word_fact": np.zeros((words, 3), np.uint16), "word_chance": np.ones(words, np.float16),
+    })  # fmt: skip
 
 
 # Readers.

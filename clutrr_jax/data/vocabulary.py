@@ -84,6 +84,20 @@ def spans(story: str) -> list[tuple[int, int]]:
     return [match.span() for match in _TOKEN.finditer(story)]
 
 
+def sentences(story: str) -> list[list[tuple[int, int]]]:
+    """Returns start and end of each token, sentence by sentence. Of several marks in a row ("?!")
+    the last one ends the sentence."""
+    found: list[list[tuple[int, int]]] = []
+    after_end = False
+    for start, end in spans(story):
+        is_end = story[start:end] in SENTENCE_ENDS
+        if not found or (after_end and not is_end):
+            found.append([])
+        found[-1].append((start, end))
+        after_end = is_end
+    return found
+
+
 def draw_entities(sizes: np.ndarray, pool: int, seed: int | Sequence[int]) -> np.ndarray:
     """Samples an entity id below `pool` for each person, without replacement within a story.
 

@@ -6,6 +6,7 @@ significance   exact paired tests and Holm's correction
 baselines      given rules, induced rules, majority label; best achievable accuracy (ceilings)
 proofs         proofs of labels and of predictions
 extraction     precision and recall of the facts that a model extracts from a story
+wordings       the same by wording of the facts, known from training or new
 attention      attention weights for the report page
 learned_rules  rules that a differentiable prover has learned
 """

@@ -60,6 +60,8 @@ def read_arrays(
       expected: what the file should hold, for the error message.
     Raises:
       InputError: the file is damaged or too large.
+
+    An array that the file does not have is returned as an empty float64 array.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -67,7 +69,7 @@ def read_arrays(
         if size > max_bytes + 4096:  # 4096 for the headers of the arrays
             raise ValueError
         with np.load(path, allow_pickle=False) as file:
-            return [file[name] for name in names]
+            return [file[name] if name in file else np.zeros(0) for name in names]
     except Exception:  # NumPy and zipfile raise a dozen kinds for damaged files
         raise InputError(f"{at(path)}: damaged, expected {expected}") from None
 

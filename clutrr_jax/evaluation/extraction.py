@@ -5,7 +5,10 @@ A model that extracts a graph has a method `read(batch)`, which returns the prob
 for the ordered pairs of a story's people, [B, P, P, R] with a sum of at most 1 per pair, and a
 method `answer(batch, read)`, which returns relation logits from such a graph. The query pair is not
 part of the graph, because the reasoner does not see it. If the model's `reasoner` has a method
-`rules()`, its rules are saved too.
+`rules()`, its rules are saved too. So are the facts that single words state, if the model has a
+method `word_facts(batch)`, which returns the most probable fact of each token [B, T, 3] (X,
+relation, Y) and its probability [B, T]; except over a pretrained encoder, whose tokens are not
+words of the story.
 """
 
 from pathlib import Path
@@ -16,6 +19,7 @@ import numpy as np
 from clutrr_jax.data.batching import InputKind
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import UNSTATED, Records, by_people
+from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.attention import read_arrays
 from clutrr_jax.evaluation.baselines import stated_facts, stated_predicates
 from clutrr_jax.evaluation.learned_rules import gendered
@@ -52,6 +56,17 @@ class Extraction(NamedTuple):
     # [R, R, R] probabilities of the reasoner's rules `first, second -> head`; None without rules.
     rules: np.ndarray | None
     verdict: list[np.ndarray]  # see `judge_facts`
+    # Most probable fact of each of the T words of a story; None if it is not known for words.
+    word_fact: list[np.ndarray] | None = None  # per story [T, 3]: X, relation, Y
+    word_probability: list[np.ndarray] | None = None  # per story [T]
+
+
+class JudgedFacts(NamedTuple):
+    """Facts of all stories that are not UNJUDGED, as rows (story, x, y, relation)."""
+
+    stated: np.ndarray  # [N, 4]
+    extracted: np.ndarray  # [M, 4]
+    verdict: np.ndarray  # [M] RIGHT, FOLLOWS or WRONG
 
 
 def write_extracted(folder: Path, model: Any, kind: InputKind, data: Prepared) -> None:
@@ -60,19 +75,30 @@ def write_extracted(folder: Path, model: Any, kind: InputKind, data: Prepared) -
         return
     reasoner: Any = getattr(model, "reasoner", None)
     rules = gendered(np.asarray(reasoner.rules())) if hasattr(reasoner, "rules") else np.zeros(0)
-    people = np.diff(data.test.node_start)
-    relation: list[Any] = [None] * len(people)
-    probability: list[Any] = [None] * len(people)
-    for story, facts in per_story(type(model).read, model, kind, data.test_stories):
-        facts = facts[: people[story], : people[story]]
-        relation[story] = facts.argmax(axis=-1).ravel()
-        probability[story] = facts.max(axis=-1).ravel()
-    np.savez_compressed(
-        folder / FILE,
-        relation=np.concatenate(relation).astype(np.uint8),
-        chance=np.concatenate(probability).astype(np.float16),
-        rules=rules.astype(np.float16),
-    )
+    read = _read_words if hasattr(model, "word_facts") and kind != "states" else _read
+    people, words = np.diff(data.test.node_start), np.asarray(data.test_stories.n_token)
+    found: list[Any] = [None] * len(people)
+    for story, (graph, *of_words) in per_story(read, model, kind, data.test_stories):
+        graph = graph[: people[story], : people[story]]
+        found[story] = {
+            "relation": graph.argmax(axis=-1).ravel().astype(np.uint8),
+            "chance": graph.max(axis=-1).ravel().astype(np.float16),
+        }
+        if of_words:
+            fact, probability = (array[: words[story]] for array in of_words)
+            found[story]["word_fact"] = fact.astype(np.uint16)
+            found[story]["word_chance"] = probability.astype(np.float16)
+    arrays = {name: np.concatenate([of_story[name] for of_story in found]) for name in found[0]}
+    arrays["rules"] = rules.astype(np.float16)
+    np.savez_compressed(folder / FILE, **arrays)  # type: ignore[arg-type]
+
+
+def _read(model: Any, batch: Any) -> tuple[Any, ...]:
+    return (model.read(batch),)
+
+
+def _read_words(model: Any, batch: Any) -> tuple[Any, ...]:
+    return model.read(batch), *model.word_facts(batch)
 
 
 def read_extracted(folder: Path, test: Records) -> Extraction | None:
@@ -86,9 +112,10 @@ def read_extracted(folder: Path, test: Records) -> Extraction | None:
         return None
     people = np.diff(test.node_start)
     pairs, expected = int((people**2).sum()), "an extracted graph"
-    max_bytes = 16 * pairs + 8 * NUM_RELATIONS**3
-    names = ("relation", "chance", "rules")
-    relation, probability, rules = read_arrays(path, names, max_bytes, expected)
+    words = np.array([len(spans(story)) for story in test.stories])
+    max_bytes = 16 * (pairs + int(words.sum())) + 8 * NUM_RELATIONS**3
+    names = ("relation", "chance", "rules", "word_fact", "word_chance")
+    relation, probability, rules, fact, chance = read_arrays(path, names, max_bytes, expected)
     if not (
         relation.dtype == np.uint8
         and (relation < NUM_RELATIONS).all()
@@ -103,11 +130,28 @@ def read_extracted(folder: Path, test: Records) -> Extraction | None:
         parts = np.split(flat, np.cumsum(people**2)[:-1])
         return [part.reshape(n, n) for part, n in zip(parts, people, strict=True)]
 
-    return Extraction(
+    extraction = Extraction(
         matrices(relation.astype(int)),
         matrices(probability.astype(np.float32)),
         rules.astype(np.float32) if rules.size else None,
         judge_facts(test),
+    )
+    if not fact.size and not chance.size:
+        return extraction
+    if fact.shape != (words.sum(), 3) or chance.shape != (words.sum(),):
+        raise InputError(f"{at(path)}: written for other stories, expected {words.sum()} words")
+    bound = np.stack([people, np.full(len(people), NUM_RELATIONS), people], axis=1)
+    if not (
+        fact.dtype == np.uint16
+        and (fact < np.repeat(bound, words, axis=0)).all()
+        and chance.dtype == np.float16
+        and ((chance >= 0) & (chance <= 1)).all()
+    ):
+        raise InputError(f"{at(path)}: damaged, expected {expected}")
+    ends = np.cumsum(words)[:-1]
+    return extraction._replace(
+        word_fact=np.split(fact.astype(int), ends),
+        word_probability=np.split(chance.astype(np.float32), ends),
     )
 
 
@@ -133,6 +177,42 @@ def judge_facts(test: Records) -> list[np.ndarray]:
     return found
 
 
+def judged_facts(extraction: Extraction) -> JudgedFacts:
+    """Stated and extracted facts of all stories, story by story."""
+    stated: list[np.ndarray] = []
+    extracted: list[np.ndarray] = []
+    verdicts: list[np.ndarray] = []
+    for story, verdict in enumerate(extraction.verdict):
+        facts = np.argwhere(verdict == RIGHT)
+        stated.append(np.insert(facts, 0, story, axis=1))
+        x, y = np.nonzero(extraction.probability[story] > THRESHOLD)
+        relation = extraction.relation[story][x, y]
+        facts = np.stack([x, y, relation], axis=1)
+        kind = verdict[x, y, relation]
+        extracted.append(np.insert(facts, 0, story, axis=1)[kind != UNJUDGED])
+        verdicts.append(kind[kind != UNJUDGED])
+    return JudgedFacts(*map(np.concatenate, (stated, extracted, verdicts)))
+
+
+def count_facts(group: str, stories: int, stated: int, verdict: np.ndarray) -> dict[str, Any]:
+    """Counts, precision and recall of a group of facts, with the keys COLUMNS.
+
+    Args:
+      group: its name.
+      stories: number of stories with such facts.
+      stated: number of stated facts.
+      verdict: [M] on the extracted facts: RIGHT, FOLLOWS or WRONG.
+    """
+    right, follow, wrong = np.bincount(verdict, minlength=3).tolist()
+    values = (
+        group, int(stories), int(stated), len(verdict), right, follow, wrong,
+        int(stated) - right,
+        (right + follow) / len(verdict) if len(verdict) else None,
+        right / int(stated) if stated else None,
+    )  # fmt: skip
+    return dict(zip(COLUMNS, values, strict=True))
+
+
 def precision_recall(extraction: Extraction, test: Records) -> list[dict[str, Any]]:
     """Precision and recall of the extracted facts: overall, by clause length and by relation.
 
@@ -141,32 +221,16 @@ def precision_recall(extraction: Extraction, test: Records) -> list[dict[str, An
     not an error. Recall is right / stated. Either is None if its denominator is 0. Missing facts
     count for the stated relation, wrong facts for the extracted one.
     """
-    ks = test.clause_length
-    stated = np.zeros((len(test), NUM_RELATIONS), int)
-    counts = np.zeros((3, len(test), NUM_RELATIONS), int)  # right, follow, wrong
-    for story, verdict in enumerate(extraction.verdict):
-        stated[story] = (verdict == RIGHT).sum(axis=(0, 1))
-        x, y = np.nonzero(extraction.probability[story] > THRESHOLD)
-        relation = extraction.relation[story][x, y]
-        kind = verdict[x, y, relation]
-        judged = kind != UNJUDGED
-        np.add.at(counts[:, story], (kind[judged], relation[judged]), 1)
+    stated, extracted, verdict = judged_facts(extraction)
+    k, count = test.clause_length, len(test)
+    by_k = (k[stated[:, 0]], k[extracted[:, 0]])
+    by_relation = (stated[:, 3], extracted[:, 3])
 
-    def row(group: str, stories: np.ndarray, relations: Any = slice(None)) -> dict[str, Any]:
-        right, follow, wrong = (int(count[stories][:, relations].sum()) for count in counts)
-        all_stated = int(stated[stories][:, relations].sum())
-        extracted = right + follow + wrong
-        values = (
-            group, int(stories.sum()), all_stated, extracted, right, follow, wrong,
-            all_stated - right,
-            (right + follow) / extracted if extracted else None,
-            right / all_stated if all_stated else None,
-        )  # fmt: skip
-        return dict(zip(COLUMNS, values, strict=True))
+    def row(group: str, stories: int, of: tuple[np.ndarray, np.ndarray], key: int) -> dict:
+        return count_facts(group, stories, (of[0] == key).sum(), verdict[of[1] == key])
 
-    everything = np.ones(len(test), bool)
     return [
-        row("all", everything),
-        *(row(f"k = {k}", ks == k) for k in np.unique(ks)),
-        *(row(RELATIONS[r], everything, [r]) for r in RELATION_OF.ravel()),
+        count_facts("all", count, len(stated), verdict),
+        *(row(f"k = {key}", (k == key).sum(), by_k, key) for key in np.unique(k)),
+        *(row(RELATIONS[r], count, by_relation, r) for r in RELATION_OF.ravel()),
     ]

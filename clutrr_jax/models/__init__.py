@@ -6,7 +6,8 @@ Optional methods:
 
 - `loss(batch)`: training loss of each story, float32 [B], instead of the cross-entropy
 - `attention(batch)`: attention weights (`clutrr_jax.evaluation.attention`)
-- `read(batch)`, `answer(batch, graph)`: extracted graph (`clutrr_jax.evaluation.extraction`)
+- `read(batch)`, `answer(batch, graph)`, `word_facts(batch)`: extracted graph, and the words that
+  state its facts (`clutrr_jax.evaluation.extraction`)
 """
 
 from collections.abc import Callable, Mapping

@@ -14,7 +14,7 @@ from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, PAD
 from clutrr_jax.models.lstm import BiLSTM
 from clutrr_jax.models.reader import is_any_of
-from generator.kinship import GENDER_OF, INVERSE, MALE, NUM_PREDICATES, PREDICATE_OF
+from generator.kinship import GENDER_OF, INVERSE, MALE, NUM_PREDICATES, PREDICATE_OF, RELATION_OF
 
 CONFIG = {
     "embedding": 64,
@@ -97,23 +97,38 @@ class FactReader(nnx.Module):
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Probability of each relation of each ordered pair of people, [B, P, P, R]. A sum over
         relations below 1 leaves the rest to "no relation"."""
-        words, names, is_person = self._encode(batch)
-        pairs = self._pairs(batch, words, names, is_person)
-        states_fact, predicate, female = self._meaning(batch, words)
-        pairs *= states_fact[..., None, None]
+        pairs, predicate, gender = self._stated(batch)
         facts = jnp.einsum("btxy,btq->bxyq", pairs, predicate)
         facts += facts.swapaxes(1, 2)[..., INVERSE]
         facts /= jnp.maximum(facts.sum(axis=-1, keepdims=True), 1)
+        return facts[..., PREDICATE_OF] * gender[:, None][..., GENDER_OF]
 
+    def word_facts(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array]:
+        """Most probable fact that each word states.
+
+        Returns:
+          Position of the holder among the people, relation and position of the bearer, [B, T, 3],
+          and the probability that the word states this predicate of these people, [B, T]. The
+          relation has the more probable gender of the bearer.
+        """
+        pairs, predicate, gender = self._stated(batch)
+        flat = pairs.reshape(*pairs.shape[:2], -1)
+        holder, bearer = jnp.divmod(flat.argmax(axis=-1), pairs.shape[-1])
+        of_bearer = jnp.take_along_axis(gender.argmax(axis=-1), bearer, axis=1)
+        relation = jnp.array(RELATION_OF)[predicate.argmax(axis=-1), of_bearer]
+        probability = flat.max(axis=-1) * predicate.max(axis=-1)
+        return jnp.stack([holder, relation, bearer], axis=-1), probability
+
+    def _stated(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Probability that each word states a fact about a holder and a bearer [B, T, P, P],
+        probabilities of its predicate [B, T, Q] and of the genders of all people [B, P, 2]."""
+        words, names, is_person = self._encode(batch)
+        states_fact, predicate, female = self._meaning(batch, words)
+        pairs = self._pairs(batch, words, names, is_person) * states_fact[..., None, None]
         evidence = jnp.einsum("btxy,bt->by", pairs, female)
         evidence += jnp.einsum("bm,bmp->bp", self.gender(names)[..., 0], is_person)
         is_female = nnx.sigmoid(evidence)
-        gender = jnp.stack([1 - is_female, is_female], axis=-1)  # [B, P, 2]
-        return facts[..., PREDICATE_OF] * gender[:, None][..., GENDER_OF]
-
-    def states_fact(self, batch: TokenBatch) -> jax.Array:
-        """Probability that each word states a fact, [B, T]."""
-        return self._meaning(batch, self._encode(batch)[0])[0]
+        return pairs, predicate, jnp.stack([1 - is_female, is_female], axis=-1)
 
     def _encode(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Features of the words [B, T, 2H + D] and of the names [B, M, 2H], and the person of each

@@ -39,7 +39,7 @@ CONFIG = fact_reader.CONFIG | {
     "train": {"learning_rate": 2e-3, "steps": 2000, "patience": 500},
 }
 BERT_CONFIG = CONFIG | trained.CONFIG
-EPSILON = 1e-3  # added to probabilities in `fact_loss`, which bounds it; smallest sum of weights
+EPSILON = 1e-3  # added to probabilities in `fact_loss`, which bounds it
 
 
 class GivenRules(prover.Prover):
@@ -87,10 +87,10 @@ class ReaderProver(nnx.Module):
         """Extracted graph: probability of each fact, [B, P, P, R]."""
         return self.reader(trained.encode(batch, self.encoder))
 
-    def attention(self, batch: TokenBatch) -> jax.Array:
-        """Probability that each word states a fact, as a fraction of their sum, [B, T]."""
-        weights = self.reader.states_fact(trained.encode(batch, self.encoder))
-        return weights / jnp.maximum(weights.sum(axis=1, keepdims=True), EPSILON)
+    def word_facts(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array]:
+        """Most probable fact that each word states [B, T, 3] and its probability [B, T], see
+        `FactReader.word_facts`."""
+        return self.reader.word_facts(trained.encode(batch, self.encoder))
 
     def loss(self, batch: TokenBatch) -> jax.Array:
         """Training loss of each story, [B]."""

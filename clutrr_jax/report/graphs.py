@@ -12,6 +12,7 @@ from clutrr_jax.evaluation.proofs import facts_of, prove_extracted, prove_label
 from generator.kinship import RELATION_OF
 from generator.prover import Fact, Proof, Step, rule_heads
 
+SHOWN = 0.1  # smallest probability of a fact that a word states on the page
 # Kinds of facts on the page: the verdicts of `clutrr_jax.evaluation.extraction`, in their order,
 # and facts that are stated but not extracted.
 FACT_KINDS = ("right", "follows", "wrong", "unjudged", "missing")
@@ -87,6 +88,26 @@ def extracted_graphs(
     if heads is None:
         return {"extracted": graphs, "proofs": None, "proofProbability": None}
     return {"extracted": graphs, "proofs": proofs, "proofProbability": percents}
+
+
+def word_facts(extraction: Extraction, order: np.ndarray) -> list[list[int]] | None:
+    """Returns the facts that the words of each story state with a probability of at least SHOWN.
+
+    For each story, six integers per fact: index of the word, x, relation, y, index in FACT_KINDS,
+    and probability in percent. None if they are not known for words. `order` is that of
+    `extracted_graphs`.
+    """
+    if extraction.word_fact is None or extraction.word_probability is None:
+        return None
+    facts: list[list[int]] = []
+    for story in order:
+        probability = extraction.word_probability[story]
+        (word,) = np.nonzero(probability >= SHOWN)
+        x, relation, y = extraction.word_fact[story][word].T
+        kind = extraction.verdict[story][x, y, relation]
+        percent = np.rint(100 * probability[word]).astype(int)
+        facts.append(np.stack([word, x, relation, y, kind, percent], axis=1).ravel().tolist())
+    return facts
 
 
 def _facts(

@@ -13,6 +13,7 @@ from clutrr_jax.evaluation.baselines import BASELINES, baselines
 from clutrr_jax.evaluation.extraction import Extraction, precision_recall, read_extracted
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_predictions
+from clutrr_jax.evaluation.wordings import by_wording
 from clutrr_jax.language_models.submissions import Submission, check_names
 from clutrr_jax.models import MODELS
 from generator.files import read_json
@@ -80,6 +81,7 @@ def collect(
     check_names(added, [*predictions, *BASELINES])
     predictions |= dict(added)
     predictions |= baselines(data.train, data.test)
+    extractions = {model: o.extraction for model, o in outputs.items() if o.extraction}
     return {
         "data": {
             "name": data.name,
@@ -94,9 +96,12 @@ def collect(
         "added": {name: {"replicas": len(given.best)} for name, given in added},
         "rows": [asdict(row) for row in score(predictions, data.test)],
         "extraction": {
-            model: precision_recall(output.extraction, data.test)
-            for model, output in outputs.items()
-            if output.extraction
+            model: precision_recall(extraction, data.test)
+            for model, extraction in extractions.items()
+        },
+        "wordings": {
+            model: by_wording(extraction, data.train, data.test)
+            for model, extraction in extractions.items()
         },
         "config": config,
     }

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from clutrr_jax.data.records import Records, tasks
-from clutrr_jax.data.vocabulary import spans
+from clutrr_jax.data.vocabulary import sentences
 from clutrr_jax.evaluation.baselines import ceilings
-from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs, label_proof
+from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs, label_proof, word_facts
 from clutrr_jax.report.results import Outputs
 from clutrr_jax.report.tables import (
     EXTRACTION_LEGEND,
@@ -34,7 +34,10 @@ GENERATIONS = {
 def content(results: dict[str, Any], outputs: dict[str, Outputs], test: Records) -> dict[str, Any]:
     """Returns everything that the scripts of the page show, given the `results` of `collect`."""
     order = np.concatenate([rows for _, rows in tasks(test)])
-    over_words = any(o.attention and o.attention.over == "words" for o in outputs.values())
+    over_words = any(
+        (o.attention and o.attention.over == "words") or (o.extraction and o.extraction.word_fact)
+        for o in outputs.values()
+    )
     columns = column_names(results["rows"])
     noise_types = {int(name.split(".")[0]) for name in columns}
     return {
@@ -56,6 +59,7 @@ def content(results: dict[str, Any], outputs: dict[str, Outputs], test: Records)
         "extraction": {
             model: extraction_table(rows) for model, rows in results["extraction"].items()
         },
+        "wordings": {model: extraction_table(rows) for model, rows in results["wordings"].items()},
         "extractionLegend": EXTRACTION_LEGEND,
         "stories": _stories(test.select(order), over_words),
     }
@@ -77,13 +81,15 @@ def _model(model: str, output: Outputs, test: Records, order: np.ndarray) -> dic
         ]
     if output.extraction:
         content |= extracted_graphs(output.extraction, test, order, predicted[0])
+        content["wordFacts"] = word_facts(output.extraction, order)
     return content
 
 
 def _stories(test: Records, over_words: bool) -> dict[str, Any]:
     """The test stories, column by column.
 
-    With `over_words`, also the first character of each word, to show attention over words.
+    With `over_words`, also the first character of each word and the first word of each sentence, to
+    show attention over words or the facts that they state.
     """
     test_index = np.zeros(len(test), int)
     for i, (_, rows) in enumerate(tasks(test)):
@@ -96,9 +102,11 @@ def _stories(test: Records, over_words: bool) -> dict[str, Any]:
         ", ".join(predicates[test.relations[start : start + k]])
         for (start, _), k in zip(edges, test.clause_length, strict=True)
     ]
+    by_sentence = [sentences(story) for story in test.stories if over_words]
     return {
         "text": list(test.stories),
-        "words": [[start for start, _ in spans(story)] for story in test.stories if over_words],
+        "words": [[start for words in story for start, _ in words] for story in by_sentence],
+        "sentences": [np.cumsum([0, *map(len, story[:-1])]).tolist() for story in by_sentence],
         "names": [list(test.names[a:b]) for a, b in people],
         "genders": ["".join(map(str, test.genders[a:b])) for a, b in people],
         "facts": [facts[a:b].ravel().tolist() for a, b in edges],

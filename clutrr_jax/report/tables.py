@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from clutrr_jax.evaluation.baselines import BASELINES
-from clutrr_jax.evaluation.extraction import COLUMNS
 
 # Explains the columns of `extraction_table`.
 EXTRACTION_LEGEND = (
@@ -70,14 +69,17 @@ def results_table(results: dict[str, Any]) -> list[list[str]]:
 
 
 def extraction_table(rows: list[dict[str, Any]]) -> list[list[str]]:
-    """The output of `precision_recall`, without relations that are neither stated nor extracted."""
-    table = [list(COLUMNS)]
-    for row in rows:
-        if row["stated"] or row["extracted"]:
-            *counts, precision, recall = (row[name] for name in COLUMNS)
-            fractions = ["" if f is None else format_fraction(f) for f in (precision, recall)]
-            table.append([*map(str, counts), *fractions])
-    return table
+    """The output of `precision_recall` or `by_wording`, without groups that have no fact."""
+
+    def cell(value: Any) -> str:
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return format_fraction(value) if isinstance(value, float) else str(value)
+
+    shown = [row for row in rows if row["stated"] or row["extracted"]]
+    return [list(rows[0]), *([cell(value) for value in row.values()] for row in shown)]
 
 
 def plain_text(table: list[list[str]]) -> str:

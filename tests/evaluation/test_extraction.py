@@ -15,6 +15,7 @@ from ml_collections import ConfigDict
 from clutrr_jax.data.batching import Shape, pack, plan_shapes
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import Records
+from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.baselines import given_rules, predict_with_rules, stated_facts
 from clutrr_jax.evaluation.extraction import (
     FILE,
@@ -214,6 +215,68 @@ def test_the_file_holds_what_the_first_replica_extracts(few, trained, tmp_path: 
     np.savez_compressed(tmp_path / FILE, relation=np.zeros(10_000_000, np.uint8))
     with pytest.raises(InputError, match="damaged"):
         read_extracted(tmp_path, few.test)
+
+
+@pytest.fixture(scope="module")
+def words_file(few, tmp_path_factory) -> tuple[Path, nnx.Module]:
+    """Folder with the file of a model with random parameters, and the model."""
+    rng, made = np.random.default_rng(0), model(few)
+    params = nnx.state(made, nnx.Param)
+    nnx.update(made, jax.tree.map(lambda p: p + 0.3 * rng.normal(size=p.shape), params))
+    folder = tmp_path_factory.mktemp("words")
+    write_extracted(folder, made, SPEC.kind, few)
+    return folder, made
+
+
+def test_the_file_holds_the_fact_of_each_word(few, words_file) -> None:
+    folder, made = words_file
+
+    def look(m, batch):
+        fact, probability = m.word_facts(batch)
+        return jnp.concatenate([fact, probability[..., None]], axis=-1)
+
+    found = read_extracted(folder, few.test)
+    expected = of_all(look, made, few.test_stories)
+    for story, text in enumerate(few.test.stories):
+        size = len(spans(text))
+        np.testing.assert_array_equal(found.word_fact[story], expected[story, :size, :3])
+        of_words = found.word_probability[story]
+        np.testing.assert_allclose(of_words, expected[story, :size, 3], atol=1e-3)
+        assert not expected[story, size:, 3].any() and of_words.max() > 0.01
+
+
+def test_tokens_of_an_encoder_are_no_words(few, words_file, tmp_path: Path) -> None:
+    write_extracted(tmp_path, words_file[1], "states", few)
+    found = read_extracted(tmp_path, few.test)
+    assert found.word_fact is None and found.word_probability is None
+    expected = read_extracted(words_file[0], few.test).relation
+    jax.tree.map(np.testing.assert_array_equal, found.relation, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "message"),
+    [
+        ("word_fact", lambda a: a[:-1], "other stories"),
+        ("word_chance", lambda a: a[:-1], "other stories"),
+        ("word_fact", lambda a: a[:0], "other stories"),
+        ("word_fact", lambda a: a + np.array([99, 0, 0], np.uint16), "damaged"),
+        ("word_fact", lambda a: a + np.array([0, 22, 0], np.uint16), "damaged"),
+        ("word_fact", lambda a: a + np.array([0, 0, 99], np.uint16), "damaged"),
+        ("word_fact", lambda a: a.astype(np.int16), "damaged"),
+        ("word_chance", lambda a: a + np.float16(1), "damaged"),
+        ("word_chance", lambda a: a * np.float16(np.nan), "damaged"),
+        ("word_chance", lambda a: a.astype(np.float64), "damaged"),
+    ],
+)
+def test_damaged_facts_of_words_are_refused(
+    few, words_file, tmp_path: Path, name, damage, message
+) -> None:
+    with np.load(words_file[0] / FILE) as file:
+        arrays = dict(file)
+    np.savez(tmp_path / FILE, **arrays | {name: damage(arrays[name])})
+    with pytest.raises(InputError, match=message) as error:
+        read_extracted(tmp_path, few.test)
+    assert "\n" not in str(error.value)
 
 
 def test_learned_rules_of_a_reader_prover_are_those_of_its_table(

@@ -12,12 +12,13 @@ from clutrr_jax.data.batching import Shape, TokenBatch, pack, plan_shapes
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, build_vocabulary
 from clutrr_jax.evaluation.baselines import given_rules, predict_with_rules
 from clutrr_jax.models import reader_prover
-from clutrr_jax.models.fact_reader import NEAR
+from clutrr_jax.models.fact_reader import NEAR, SILENT
 from generator.kinship import INVERSE, PREDICATE_OF, RELATIONS
 from tests.models.small import small_config
 
 ROWS = jnp.array([0, 70, -1, 110, 33, 64])
 _read = nnx.jit(lambda model, batch: model.read(batch))
+_word_facts = nnx.jit(lambda model, batch: model.word_facts(batch))
 _answer = nnx.jit(lambda model, batch, graph: model.answer(batch, graph))
 
 
@@ -83,6 +84,9 @@ def test_renaming_people_changes_nothing(small) -> None:
     answer = _answer(model, old, graph)
     np.testing.assert_array_equal(answer, _answer(model, new, other_graph))
     assert np.ptp(graph, axis=0).max() > 1e-3 and np.ptp(answer, axis=0).max() > 1e-3
+    facts, renamed_facts = _word_facts(model, old), _word_facts(model, new)
+    jax.tree.map(np.testing.assert_array_equal, facts, renamed_facts)
+    assert np.ptp(facts[0], axis=(0, 1)).min() > 1
 
 
 def test_the_order_of_people_changes_nothing(small) -> None:
@@ -204,6 +208,25 @@ def test_possessives_and_of_show_the_holder(small) -> None:
         graph = np.asarray(_read(model, of_tokens(small, *text)))[0]
         assert graph[0, 1, RELATIONS.index("daughter")] > 0.9
         assert graph[1, 0, RELATIONS.index("daughter")] < 0.1
+
+
+@pytest.mark.parametrize("relation", ["daughter", "uncle", "husband"])
+def test_the_fact_of_a_word_is_that_of_the_graph(small, relation) -> None:
+    """[A] uncle [B], where the name after a word is its bearer and only the relation word states a
+    fact, with logit 0.7."""
+    model = untrained(small, relation_word_prior=40.0)
+    place, bias = model.reader.place, model.reader.meaning.bias
+    place[...] = jnp.zeros_like(place[...]).at[1, NEAR:].set(40.0)
+    bias[...] = bias[...].at[0].set(0.7 - 40.0 - SILENT)
+    batch = of_tokens(small, -1, word(small, relation), -2)
+    (fact,), (probability,) = map(np.asarray, _word_facts(model, batch))
+    stated = RELATIONS.index(relation)
+    assert fact[1].tolist() == [0, stated, 1]
+    expected = [0, 1 / (1 + np.exp(-0.7)), 0]
+    np.testing.assert_allclose(probability, expected, atol=1e-5)
+    graph = np.asarray(_read(model, batch))[0]
+    np.testing.assert_allclose(graph[0, 1, stated], expected[1], atol=1e-5)
+    np.testing.assert_allclose(graph[0, 1].sum(), expected[1], atol=1e-5)
 
 
 @pytest.mark.parametrize("relation", ["daughter", "uncle", "husband"])

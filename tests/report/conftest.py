@@ -27,8 +27,12 @@ MODELS = {"gat": 3, "bilstm_mean": 1}  # name -> number of replicas
 
 def write_graphs(folder: Path, test: Records) -> None:
     """Writes extracted graphs without errors, except for the first story of k = 3: one fact is
-    missing, one is extracted for its inverse, and one is wrong."""
-    relation, probability, rules, verdict = perfect(test)
+    missing, one is extracted for its inverse, and one is wrong.
+
+    In that story, the first word states the first fact, the second one its inverse, and the last
+    one a wrong fact, with probabilities 0.93, 0.5 and 0.1; the third one a fact with less than 0.1.
+    """
+    relation, probability, rules, verdict, *_ = perfect(test)
     story = dict(tasks(test))["1.3"][0]
     edges = slice(test.edge_start[story], test.edge_start[story + 1])
     (a, b, *_), (c, d, *_) = test.senders[edges], test.receivers[edges]
@@ -36,11 +40,20 @@ def write_graphs(folder: Path, test: Records) -> None:
         probability[story][x, y] = p
     relation[story][c, a] = (verdict[story][c, a] == FOLLOWS).argmax()
     relation[story][d, b] = (verdict[story][d, b] == WRONG).argmax()
+    words = np.array([len(spans(text)) for text in test.stories])
+    fact, chance = np.zeros((words.sum(), 3), np.uint16), np.zeros(words.sum(), np.float16)
+    first, last = words[:story].sum(), words[: story + 1].sum() - 1
+    fact[first] = fact[first + 2] = a, test.relations[edges][0], c
+    fact[first + 1] = c, relation[story][c, a], a
+    fact[last] = d, relation[story][d, b], b
+    chance[[first, first + 1, first + 2, last]] = 0.93, 0.5, 0.09, 0.1001
     np.savez(
         folder / "extracted.npz",
         relation=np.concatenate([r.ravel() for r in relation]).astype(np.uint8),
         chance=np.concatenate([p.ravel() for p in probability]).astype(np.float16),
         rules=rules.astype(np.float16),
+        word_fact=fact,
+        word_chance=chance,
     )
 
 

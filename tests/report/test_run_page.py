@@ -75,6 +75,9 @@ def test_results_count_extracted_facts_and_name_diverged_replicas(run_folder, te
     row = results["extraction"]["bilstm_mean"][0]
     counts = [row[name] for name in ("stated", "right", "follow", "wrong", "missing")]
     assert counts == [stated, stated - 1, 1, 1, 1]
+    by_wording = results["wordings"]["bilstm_mean"][:3]
+    assert sum(row["stated"] for row in by_wording) == stated
+    assert [row["in training"] for row in by_wording] == [True, False, None]
     assert (
         "Replica 2 of gat diverged in epoch 7 (non-finite loss); the state before that epoch is "
         "evaluated."

@@ -12,7 +12,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 from clutrr_jax.data.records import tasks
-from clutrr_jax.data.vocabulary import spans
+from clutrr_jax.data.vocabulary import sentences, spans
 from clutrr_jax.evaluation.attention import read_attention
 from clutrr_jax.evaluation.predictions import read_predictions
 from clutrr_jax.report.__main__ import main
@@ -151,6 +151,49 @@ def test_extracted_graphs_are_compared_with_the_stated_ones(page, test_records) 
     lines = table(page, "#extraction-body")
     assert [line[0] for line in lines[:5]] == ["all", "k = 2", "k = 3", "k = 4", "k = 5"]
     assert lines[0][1] == str(len(test_records)) and lines[0][5:8] == ["1", "1", "1"]
+
+
+def test_sentences_show_the_words_that_state_facts(page, test_records) -> None:
+    assert not find(page, "#story .sentences .word")  # the first story
+    search(page, "1.3/1", 1)
+    find(page, "#list tbody button")[0].click()
+    index = int(dict(tasks(test_records))["1.3"][0])
+    text = test_records.stories[index]
+    words = [text[start:end] for start, end in spans(text)]
+    in_sentence = find(page, "#story .sentences > li")
+    assert [item.find_element(By.CLASS_NAME, "text").text for item in in_sentence] == [
+        re.sub(r"[\[\]]", "", text[part[0][0] : part[-1][1]]) for part in sentences(text)
+    ]
+    marked = find(page, "#story .sentences .word")
+    carrying = [words[0], words[1], words[-1]]
+    assert [word.text for word in marked] == [word.strip("[]") for word in carrying]
+    kinds = ["states-right", "states-follows", "states-wrong"]
+    assert [word.get_attribute("class").split()[1] for word in marked] == kinds
+    story = test_records.story(index)
+    (x, relation, y), (_, _, other) = story.facts[:2]
+    facts = [item.text for item in find(page, "#story .sentences ul li:not(.note)")]
+    assert facts[0] == f"{marked[0].text}: {y} is the {relation} of {x} ✓ 93 %"
+    assert f" of {y} ∴ 50 %" in facts[1] and f"{x} is the " in facts[1]
+    assert facts[2].endswith(f" of {other} ✗ 10 %") and len(facts) == 3
+    assert all(fact in in_sentence[0].text for fact in facts[:2])
+    assert facts[2] in in_sentence[-1].text
+
+
+def test_the_table_of_wordings_is_sorted_by_a_column(page) -> None:
+    lines = table(page, "#wordings-body")
+    assert lines[0][:2] == ["wording of a training story", "yes"]
+    value = {"yes": 2, "no": 1, "": 0}
+    orders = set()
+    for column in (1, 3, 10):
+        header = f"#wordings-body th:nth-child({column + 1}) button"
+        page.find_element(By.CSS_SELECTOR, header).click()
+        cells = [line[column] for line in table(page, "#wordings-body")]
+        values = [value[cell] if cell in value else float(cell) for cell in cells]
+        assert values == sorted(values, reverse=True)
+        orders.add(str(table(page, "#wordings-body")))
+        page.find_element(By.CSS_SELECTOR, header).click()
+        assert table(page, "#wordings-body") == lines
+    assert len(orders | {str(lines)}) > 1
 
 
 def test_without_extracted_graphs_there_is_no_such_section(open_page, run_folder, tmp_path) -> None:

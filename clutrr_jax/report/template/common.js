@@ -41,26 +41,20 @@ function makeTable(columns, rows, attributes) {
     el("tbody", {}, ...rows));
 }
 
-// The table of accuracies. Rows with an indented name are secondary and stay below the row that they
-// belong to; the first row of each group of rows with the same name has a line above. The header of
-// a column of numbers sorts by it, and restores the order when selected again.
-function showTable() {
-  const [columns, ...lines] = DATA.table;
-  const groups = [];
-  for (const line of lines) {
-    if (line[0].startsWith(" ")) groups.at(-1).push(line);
-    else groups.push([line]);
-  }
-  const isLast = ([[name]]) => ["ceiling", "stories"].includes(name);
-  const value = ([line], i) => parseFloat(line[i]) || -1;
+// Fills an element with a table. The header of a column sorts by it, and restores the order when
+// selected again.
+//   groups: lists of lines that stay together; a line is a list of texts
+//   row(line, before, isSorted): row of a line that follows the line `before`
+//   last: groups that stay last
+function sortableTable(place, columns, groups, row, last = []) {
   let sortBy = null;
 
   function header(column, i) {
-    if (!i || groups.every((group) => value(group, i) < 0)) return column;
+    if (!i || groups.every(([line]) => !line[i])) return column;
     const onclick = () => {
       sortBy = sortBy === i ? null : i;
       draw();
-      $("table-body").querySelectorAll("th")[i].querySelector("button").focus();
+      place.querySelectorAll("th")[i].querySelector("button").focus();
     };
     const sorted = sortBy === i;
     return el("th", { scope: "col", "aria-sort": sorted ? "descending" : null },
@@ -68,16 +62,27 @@ function showTable() {
   }
 
   function draw() {
-    const models = groups.filter((group) => !isLast(group));
-    if (sortBy) models.sort((a, b) => value(b, sortBy) - value(a, sortBy));
-    const shown = [...models, ...groups.filter(isLast)].flat();
-    const rows = shown.map(([name, ...cells], i) => {
-      const style = name.startsWith(" ") ? "secondary" : name === shown[i - 1]?.[0] ? null : "first";
-      return el("tr", { class: style }, rowHeader(name), ...cells.map((cell) => el("td", {}, cell)));
-    });
-    $("table-body").replaceChildren(makeTable(columns.map(header), rows));
+    const order = ([a], [b]) => b[sortBy].localeCompare(a[sortBy], "en", { numeric: true });
+    const shown = [...(sortBy ? [...groups].sort(order) : groups), ...last].flat();
+    const rows = shown.map((line, i) => row(line, shown[i - 1], sortBy !== null));
+    place.replaceChildren(makeTable(columns.map(header), rows));
   }
   draw();
+}
+
+// The table of accuracies. Rows with an indented name are secondary and stay below the row that they
+// belong to; the first row of each group of rows with the same name has a line above.
+function showTable() {
+  const [columns, ...lines] = DATA.table;
+  const [groups, last] = [[], []];
+  for (const line of lines) {
+    if (line[0].startsWith(" ")) groups.at(-1).push(line);
+    else (["ceiling", "stories"].includes(line[0]) ? last : groups).push([line]);
+  }
+  sortableTable($("table-body"), columns, groups, ([name, ...cells], before) => {
+    const style = name.startsWith(" ") ? "secondary" : name === before?.[0] ? null : "first";
+    return el("tr", { class: style }, rowHeader(name), ...cells.map((cell) => el("td", {}, cell)));
+  }, last);
 }
 
 // A table cell shaded by its value between 0 and 1.

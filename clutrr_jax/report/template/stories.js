@@ -26,27 +26,38 @@ function attentionOf(story, over) {
   return model?.attentionOver === over ? [...model.attention[story]].map((digit) => digit / 9) : null;
 }
 
-// The text, with names as people and with words shaded by their weights, if any.
-function storyText(story, weights) {
-  const named = (text, inBrackets) => {
-    const index = inBrackets ? STORIES.names[story].indexOf(text) : -1;
-    return index < 0 ? text : person(story, index);
-  };
-  if (!weights) {
-    const parts = STORIES.text[story].split(/\[([^[\]]+)\]/);
-    return el("p", { class: "text" }, ...parts.map((part, i) => named(part, i % 2)));
-  }
+// A part of the text; a name in brackets as the person.
+function named(story, text) {
+  if (!text.startsWith("[") || !text.endsWith("]")) return text;
+  const name = text.slice(1, -1);
+  const index = STORIES.names[story].indexOf(name);
+  return index < 0 ? name : person(story, index);
+}
+
+// Words of the text from one index to another, each as wrap(index, node).
+function storyWords(story, from, to, wrap = (i, node) => node) {
   const letters = [...STORIES.text[story]];
   const starts = STORIES.words[story];
-  return el("p", { class: "text" }, ...starts.flatMap((start, i) => {
-    const piece = letters.slice(start, starts[i + 1]).join("");
+  return starts.slice(from, to).flatMap((start, i) => {
+    const piece = letters.slice(start, starts[from + i + 1]).join("");
     const word = piece.trimEnd();
-    const inBrackets = word.startsWith("[") && word.endsWith("]");
-    const shaded = el("span", { class: "word" },
-      named(inBrackets ? word.slice(1, -1) : word, inBrackets));
-    shaded.style.setProperty("--v", `${Math.round(50 * weights[i])}%`);
-    return [shaded, piece.slice(word.length)];
-  }));
+    return [wrap(from + i, named(story, word)), piece.slice(word.length)];
+  });
+}
+
+// A word shaded by a weight between 0 and 1.
+function shadedWord(node, weight, attributes = { class: "word" }) {
+  const word = el("span", attributes, node);
+  word.style.setProperty("--v", `${Math.round(50 * weight)}%`);
+  return word;
+}
+
+// The text, with words shaded by their weights, if any.
+function storyText(story, weights) {
+  const content = weights
+    ? storyWords(story, 0, weights.length, (i, node) => shadedWord(node, weights[i]))
+    : STORIES.text[story].split(/(\[[^[\]]+\])/).map((part) => named(story, part));
+  return el("p", { class: "text" }, ...content);
 }
 
 function factList(story, facts) {
