@@ -206,6 +206,20 @@ def test_without_extracted_graphs_there_is_no_such_section(open_page, run_folder
     assert len(find(page, "#story .graph svg")) == 1
 
 
+def test_without_facts_of_words_only_their_list_is_absent(open_page, run_folder, tmp_path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(run_folder, copy)
+    path = copy / "bilstm_mean" / "extracted.npz"
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in ("relation", "chance", "rules")}
+    np.savez(path, **arrays)
+    (copy / "bilstm_mean" / "attention.npz").unlink()
+    main([str(copy)])
+    page = open_page(copy)
+    assert page.find_element(By.ID, "wordings-body").is_displayed()
+    assert len(find(page, "#story .graph svg")) == 2 and not find(page, "#story .sentences")
+
+
 def test_cells_of_the_confusion_matrix_lead_to_their_stories(
     page, run_folder, test_records
 ) -> None:
