@@ -31,7 +31,7 @@ settings.load_profile("tests")
 os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )
-jax.config.update("jax_num_cpu_devices", 8)  # for the tests of several devices
+jax.config.update("jax_num_cpu_devices", 4)  # for the tests of several devices
 batching.MAX_BUCKETS = 2  # each bucket is one more branch to compile
 jax.config.update("jax_compilation_cache_dir", str(Path.home() / ".cache" / "clutrr_jax_tests"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

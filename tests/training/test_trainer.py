@@ -20,7 +20,7 @@ from tests.training.small import SMALL, leaves, make_trainer, train
 
 @pytest.mark.parametrize("name", ["gat", pytest.param("bilstm_mean", marks=pytest.mark.slow)])
 def test_replica_equals_same_seed_alone(name: str, small) -> None:
-    """Three replicas on two devices (a fourth fills them up), and replica 1 by itself."""
+    """Three replicas on four devices, and replica 1 by itself."""
     many, alone = Replicas(3, first_seed=5), Replicas(1, first_seed=6)
     trainer, all_states = train(name, small, many, 2)
     alone_trainer, one_state = train(name, small, alone, 2)
