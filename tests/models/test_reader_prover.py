@@ -20,6 +20,7 @@ ROWS = jnp.array([0, 70, -1, 110, 33, 64])
 _read = nnx.jit(lambda model, batch: model.read(batch))
 _word_facts = nnx.jit(lambda model, batch: model.word_facts(batch))
 _answer = nnx.jit(lambda model, batch, graph: model.answer(batch, graph))
+_pairs = nnx.jit(lambda reader, *arguments: reader._pairs(*arguments))
 
 
 def make(small, **changes) -> reader_prover.ReaderProver:
@@ -137,6 +138,7 @@ def test_fact_loss_of_two_facts(small) -> None:
     np.testing.assert_allclose(found, [expected], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_setting_gold_trains_the_reader_on_stated_facts(small) -> None:
     """A few steps increase the extracted probability of the stated facts."""
     model = make(small, gold=1.0)
@@ -271,7 +273,7 @@ def test_people_far_from_a_word_are_not_considered(small) -> None:
         names = jnp.broadcast_to(jnp.arange(count)[None, :, None] - first, (1, count, 16)) / 9
         index = (batch.tokens[:, batch.name_positions[0]] - FIRST_ENTITY)[..., None]
         is_person = (index == batch.people[:, None]).astype(float)
-        found = reader._pairs(batch, words, names, is_person)
+        found = _pairs(reader, batch, words, names, is_person)
         assert found.shape == (1, steps, size, size)
         return np.asarray(found)[0, first + 2 * NEAR]  # of the relation word
 
