@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import jraph
 from flax import nnx
 
+from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.ops.matmul import matmul
 from generator.errors import InputError
 
@@ -80,12 +81,12 @@ def pool_people(x: jax.Array, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.
 
 class Readout(nnx.Module):
     """Two-layer MLP over (story, query person 1, query person 2), shared by all models (Sinha et
-    al. 2019, section 4.1)."""
+    al. 2019, section 4.1). Its settings are `readout`, the hidden dimension, and `dropout`."""
 
-    def __init__(self, dim: int, hidden: int, relations: int, dropout: float, *, rngs: nnx.Rngs):
-        self.hidden = nnx.Linear(dim, hidden, rngs=rngs)
-        self.dropout = nnx.Dropout(dropout, rngs=rngs)
-        self.out = nnx.Linear(hidden, relations, rngs=rngs)
+    def __init__(self, dim: int, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        self.hidden = nnx.Linear(dim, config.readout, rngs=rngs)
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.out = nnx.Linear(config.readout, sizes.relations, rngs=rngs)
 
     def __call__(self, story: jax.Array, first: jax.Array, second: jax.Array) -> jax.Array:
         """[B, D1], [B, D2], [B, D2] -> relation logits [B, relations]."""
