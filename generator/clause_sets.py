@@ -38,7 +38,7 @@ def allowed_clauses(config: Config, split: str, k: int) -> np.ndarray:
 def _all_clauses(shape: FamilyShape, k: int, unambiguous: bool) -> np.ndarray:
     graph = kinship_graph(shape, 1, np.random.default_rng(0))
     facts, target = _all_chains(graph, k)
-    people = np.concatenate([graph.start[facts], graph.end[facts[:, -1:]]], axis=1)  # [S, k + 1]
+    people = graph.people(facts)  # [S, k + 1]
     head = graph.families.head[people]
     # A clause depends on the predicates, on which people are equal, and on which are partners.
     predicates = np.concatenate([graph.predicate[facts], graph.predicate[target][:, None]], axis=1)

@@ -43,6 +43,10 @@ class KinshipGraph:
     target: np.ndarray  # [targets] facts that some rule proves, sorted by predicate
     target_offset: np.ndarray  # [12] predicate p: target[target_offset[p]:target_offset[p + 1]]
 
+    def people(self, walks: np.ndarray) -> np.ndarray:
+        """Returns the people along walks of facts, [B, L] -> [B, L + 1]."""
+        return np.concatenate([self.start[walks], self.end[walks[:, -1:]]], axis=1)
+
     def is_provable(self, fact: np.ndarray) -> np.ndarray:
         """Returns True for facts that some rule proves, same shape."""
         return self.rule_offset[fact + 1] > self.rule_offset[fact]

@@ -20,7 +20,6 @@ def _parser() -> argparse.ArgumentParser:
         "3 irrelevant, 4 disconnected, 5 all three; 6 states the answer, and 7 mixes 1 and 6.",
         epilog="Other commands: audit, stats, import-paraphrases, workshop "
         "(python -m generator COMMAND --help).",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="output folder")
