@@ -242,11 +242,10 @@ class Run(Evaluation):
     """
 
     def __init__(self, folder: Path, dataset: Dataset):
-        assert dataset.test is not None
         super().__init__(json.loads((folder / "results.json").read_text()))
         self.folder = folder
         self.predictions: dict[str, Predictions] = {
-            model: read_predictions(folder / model / prediction_file(), dataset.test)
+            model: read_predictions(folder / model / prediction_file(), dataset.records("test"))
             for model in self.results["models"]
         }
 
@@ -347,19 +346,17 @@ def evaluate(
       InputError: predictions for other stories, or a data set without test stories.
     """
     dataset = _dataset(dataset)
-    if dataset.test is None:
-        raise InputError(f"{dataset.name}: no test stories")
+    test = dataset.records("test")
     if not predictions:
         raise InputError("predictions: none, expected those of at least one model")
     if isinstance(predictions, Mapping):
         submissions = [
-            Submission(name, _predictions(name, values, dataset.test))
+            Submission(name, _predictions(name, values, test))
             for name, values in predictions.items()
         ]
     else:
         files = [predictions] if isinstance(predictions, str | Path) else predictions
-        ids = story_ids(dataset.test)
-        submissions = read_submissions(map(str, files), ids, dataset.test)
+        submissions = read_submissions(files, story_ids(test), test)
     return Evaluation(scoring.collect(dataset, submissions))
 
 

@@ -26,7 +26,8 @@ SPLIT_FOLDERS = ("train", "validation", "test")  # of the Parquet conversion on 
 MAX_RATIO = 100
 MAX_UNPACKED = 1 << 30  # bytes
 ALWAYS_UNPACKED = 1 << 20  # bytes, whatever the ratio
-MAX_ROW = 1 << 20  # characters of a row of CSV or JSON Lines
+MAX_ROW = 1 << 20  # characters of a row of CSV
+MAX_LINE = 1 << 24  # characters of a line of JSON: logs of language models have long prompts
 _BATCH = 1024  # rows of Parquet
 
 csv.field_size_limit(MAX_ROW)
@@ -111,9 +112,25 @@ def table_rows(path: Path) -> Iterator[list[str]]:
     Raises:
       InputError: the file cannot be read.
     """
+    with _open(path) as file:
+        yield from _rows(str(path), file, path.stat().st_size)
+
+
+def json_lines(path: Path) -> Iterator[Any]:
+    """Yields the value of each line of a JSON Lines file that is not empty.
+
+    Raises:
+      InputError: the file cannot be read, or a line is not JSON.
+    """
+    with _open(path) as file:
+        yield from _json_lines(str(path), file, path.stat().st_size)
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[BinaryIO]:
     try:
         with path.open("rb") as file:
-            yield from _rows(str(path), file, path.stat().st_size)
+            yield file
     except OSError as error:
         raise InputError(f"{at(path)}: cannot be read ({error.strerror or error})") from None
 
@@ -176,13 +193,13 @@ def _json_lines(name: str, file: BinaryIO, limit: int) -> Iterator[Any]:
     index = total = 0
     with io.TextIOWrapper(file, "utf-8-sig") as lines:
         try:
-            while line := lines.readline(MAX_ROW):
+            while line := lines.readline(MAX_LINE):
                 total += len(line)
                 check_size(name, total, limit)
                 if line.strip():
                     index += 1
-                    if len(line) == MAX_ROW:
-                        raise ValueError(f"over {MAX_ROW:,} characters")
+                    if len(line) == MAX_LINE:
+                        raise ValueError(f"over {MAX_LINE:,} characters")
                     yield json.loads(line)
         except UnicodeDecodeError as error:
             raise InputError(f"{at(name)}: damaged, not a UTF-8 file ({error})") from None

@@ -24,7 +24,7 @@ from clutrr_jax.data.vocabulary import (
     known,
 )
 from generator.config import Config
-from generator.errors import InputError, at
+from generator.errors import InputError
 from generator.kinship import RELATIONS
 
 # Value of the setting `data`: generate stories, with new train stories in every epoch.
@@ -63,14 +63,9 @@ def prepare(
       InputError: a data set cannot be read or has no train rows, or the first has no test rows.
     """
     data = source if isinstance(source, Dataset) else load(source)
-    place, parts = data.name if data is source else source, []
-    for path, found in [(place, data), *((other, load(other)) for other in more)]:
-        if found.train is None:
-            raise InputError(f"{at(path)}: no train rows, expected *_train.csv")
-        parts.append(found.train)
-    if data.test is None:
-        raise InputError(f"{at(place)}: no test rows, expected *_test.csv")
-    train, test = _sample(concatenate(parts), max_stories), _sample(data.test, max_stories)
+    parts = [part.records("train") for part in (data, *map(load, more))]
+    train = _sample(concatenate(parts), max_stories)
+    test = _sample(data.records("test"), max_stories)
     pool = entity_pool(train, test)
     if resample:
         pool = max(pool, *(resample.max_size(task)[0] for task in resample.train))
