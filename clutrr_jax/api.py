@@ -292,7 +292,13 @@ def train(
     config.lock()  # no new settings
     given = {"seed": seed, "train.replicas": replicas, "train.epochs": epochs}
     for name, value in (given | dict(settings or {})).items():
-        _set(config, name, value)
+        try:
+            config.update_from_flattened_dict({name: value})
+        except (AttributeError, KeyError, TypeError):
+            raise InputError(
+                f'setting "{name}": {value!r}, expected a setting of clutrr_jax/settings.py or of '
+                "a model, and a value of its type"
+            ) from None
     folder = Path(folder or tempfile.mkdtemp(prefix="clutrr_jax_"))
     if not (folder / "config.json").exists() and any(folder.glob("[!.]*")):
         raise InputError(f"{at(folder)}: holds other files, expected a new folder or that of a run")
@@ -306,20 +312,6 @@ def train(
     configure_jax()
     train_and_report(config, folder, prepare_stories)
     return Run(folder, dataset)
-
-
-def _set(config: Any, name: str, value: Any) -> None:
-    """Changes a setting by its dotted name."""
-    *groups, last = name.split(".")
-    try:
-        for group in groups:
-            config = config[group]
-        config[last] = value
-    except (AttributeError, KeyError, TypeError):
-        raise InputError(
-            f'setting "{name}": {value!r}, expected a setting of clutrr_jax/settings.py or of a '
-            "model, and a value of its type"
-        ) from None
 
 
 def _dataset(data: Any) -> Dataset:

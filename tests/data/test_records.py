@@ -14,16 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clutrr_jax.data.dataset import load
-from clutrr_jax.data.records import UNSTATED, by_people, concatenate, parse, tasks
+from clutrr_jax.data.records import UNSTATED, Records, build_records, by_people, concatenate, tasks
 from clutrr_jax.data.story_ids import story_ids
+from generator.columns import parse_rows
 from generator.errors import InputError
 from generator.kinship import RELATION_ID
 from tests.generator.test_columns import ROW
 
 
-def records_of(*changes: dict[str, str]):
+def records_of(*changes: dict[str, str]) -> Records:
     """Records with one story for each set of changed cells of ROW."""
-    return parse("x", list(ROW), [list({**ROW, **change}.values()) for change in changes])
+    cells = [list({**ROW, **change}.values()) for change in changes]
+    return build_records("x", parse_rows("x", list(ROW), cells))
 
 
 def test_a_row_is_stored_in_flat_arrays() -> None:
