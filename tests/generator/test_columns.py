@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -155,11 +156,9 @@ BAD_CELLS = [
 
 @pytest.mark.parametrize(("column", "cell", "message"), BAD_CELLS)
 def test_a_bad_cell_is_reported(column: str, cell: str, message: str) -> None:
-    with pytest.raises(InputError) as error:
+    place = f'x_train.csv, row 2, column "{column}": '
+    with pytest.raises(InputError, match=f"^{place}.*{re.escape(message)}"):
         parse({}, {column: cell})
-    text = str(error.value)
-    assert text.startswith(f'x_train.csv, row 2, column "{column}": ') and message in text
-    assert "\n" not in text
 
 
 @pytest.mark.parametrize("column", REQUIRED)

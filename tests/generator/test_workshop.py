@@ -234,9 +234,8 @@ def test_ambiguous_paths_can_be_kept(tmp_path, stories):
 )
 def test_errors_for_bad_settings(tmp_path, monkeypatch, options, message):
     monkeypatch.setattr(paths, "MAX_PATHS", 10_000)
-    with pytest.raises(InputError, match=re.escape(message)) as error:
+    with pytest.raises(InputError, match=re.escape(message)):
         command.main(["--out", str(tmp_path / "new"), *options.split()])
-    assert "\n" not in str(error.value)
     assert not (tmp_path / "new").exists()
 
 
