@@ -1,10 +1,12 @@
 """Data sets in memory, as Parquet, and of the package `datasets`."""
 
-import csv
+import gzip
 import importlib
+import json
 import random
 import re
 import sys
+import zipfile
 from dataclasses import fields
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from generator.kinship import RELATION_ID
 from generator.write import write_dataset
 from tests import fuzz
 from tests.generator.test_columns import ROW
+from tests.generator.test_write import read
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -42,11 +45,7 @@ def same(one: Dataset, other: Dataset) -> bool:
 
 def rows_of(folder: Path, split: str) -> list[dict[str, str]]:
     """The rows of a folder of CSV files."""
-    rows: list[dict[str, str]] = []
-    for file in sorted(folder.glob(f"*_{split}.csv")):
-        with file.open(newline="") as lines:
-            rows += csv.DictReader(lines)
-    return rows
+    return [row for file in sorted(folder.glob(f"*_{split}.csv")) for row in read(file)]
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +63,23 @@ def hugging_face(small_folder: Path, tmp_path_factory) -> Path:
         (folder / split).mkdir(parents=True)
         pq.write_table(table, folder / split / "0000.parquet")
     return folder
+
+
+def test_archives_compressed_files_and_json_lines_equal_the_files(
+    small_folder: Path, tmp_path: Path
+) -> None:
+    archive, gzipped, lines = tmp_path / "d.zip", tmp_path / "gz", tmp_path / "lines"
+    gzipped.mkdir()
+    lines.mkdir()
+    with zipfile.ZipFile(archive, "w") as target:
+        for file in small_folder.glob("*.csv"):
+            target.write(file, f"inner/{file.name}")
+            (gzipped / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+    for split in ("train", "test"):
+        text = "".join(json.dumps(row) + "\n" for row in rows_of(small_folder, split))
+        (lines / f"{split}.jsonl").write_text(text)
+    for path in (archive, gzipped, lines):
+        assert same(load(path), load(small_folder))
 
 
 def test_mappings_and_rows_in_memory_equal_the_files(small_folder: Path) -> None:

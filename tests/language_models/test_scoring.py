@@ -27,6 +27,7 @@ from clutrr_jax.report.tables import format_fraction
 from clutrr_jax.score import main
 from generator.errors import InputError
 from generator.kinship import NUM_RELATIONS, RELATIONS
+from tests.data.test_dataset import rows_of
 from tests.evaluation.test_metrics import some_predictions
 
 relations = st.integers(0, NUM_RELATIONS - 1)
@@ -182,14 +183,7 @@ def lines_of(ids, answers) -> str:
 
 def test_ids_are_those_of_the_data_files(small_folder, data, ids, tmp_path) -> None:
     """In the order of the records, from CSV and from Parquet; T.K/ROW without ids."""
-    train, rows = (
-        [
-            row
-            for path in sorted(small_folder.glob(f"*_{split}.csv"))
-            for row in csv.DictReader(path.open(newline=""))
-        ]
-        for split in ("train", "test")
-    )
+    train, rows = (rows_of(small_folder, split) for split in ("train", "test"))
     of_story = {row["story"]: row["id"] for row in rows}
     assert ids == [of_story[story] for story in data.test.stories]
     pq.write_table(pa.Table.from_pylist(train + rows), tmp_path / "all.parquet")

@@ -1,6 +1,5 @@
 """Two processes on 127.0.0.1 with one CPU device each behave as one process."""
 
-import csv
 import json
 import os
 import signal
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 
 from clutrr_jax.training import distributed
+from tests.generator.test_write import read
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = [
@@ -78,8 +78,7 @@ def losses(workdir: Path) -> np.ndarray:
 
 
 def predictions(workdir: Path) -> list[str]:
-    with (workdir / "prover" / "predictions.csv").open() as file:
-        return [row["prediction"] for row in csv.DictReader(file)]
+    return [row["prediction"] for row in read(workdir / "prover" / "predictions.csv")]
 
 
 def test_one_process_does_not_communicate() -> None:
