@@ -5,9 +5,19 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from launch import main
 
 ROOT = Path(__file__).parent.parent
+
+
+def harnesses() -> Path:
+    """Returns the environment of the evaluation harnesses. Skips the test if there is none."""
+    folder = ROOT / ".venv-harnesses"
+    if not folder.exists():
+        pytest.skip("no .venv-harnesses, which `make test-slow` creates")
+    return folder
 
 
 class Done(NamedTuple):

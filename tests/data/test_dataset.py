@@ -23,10 +23,9 @@ from generator.errors import InputError
 from generator.kinship import RELATION_ID
 from generator.write import write_dataset
 from tests import fuzz
+from tests.command_line import harnesses
 from tests.generator.test_columns import ROW
 from tests.generator.test_write import read
-
-ROOT = Path(__file__).parent.parent.parent
 
 
 def same(one: Dataset, other: Dataset) -> bool:
@@ -180,13 +179,11 @@ def test_damaged_rows_load_or_are_refused() -> None:
 @pytest.fixture(scope="module")
 def datasets(tmp_path_factory):
     """The package `datasets`, from the environment of the evaluation harnesses."""
-    found = sorted((ROOT / ".venv-harnesses").glob("lib/python*/site-packages"))
-    if not found:
-        pytest.skip("no .venv-harnesses, which `make test-slow` creates")
+    (packages,) = harnesses().glob("lib/python*/site-packages")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setenv("HF_DATASETS_CACHE", str(tmp_path_factory.mktemp("cache")))
-        patch.setattr(sys, "path", [*sys.path, str(found[0])])  # after the packages in use
+        patch.setattr(sys, "path", [*sys.path, str(packages)])  # after the packages in use
         yield importlib.import_module("datasets")
 
 

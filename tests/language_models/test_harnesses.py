@@ -23,13 +23,13 @@ from clutrr_jax.language_models.submissions import UNMAPPED, read_submissions
 from clutrr_jax.score import main
 from generator.errors import InputError
 from generator.kinship import NUM_RELATIONS, RELATION_ID, RELATIONS
+from tests.command_line import harnesses
 from tests.language_models.logs import inspect_log, write_inspect, write_lm_eval
 from tests.test_fuzz import TEST
 from tests.test_readme import PAGE_OF_LANGUAGE_MODELS as PAGE
 from tests.test_readme import commands
 
 HERE = Path(__file__).parent
-PYTHON = HERE.parent.parent / ".venv-harnesses" / "bin" / "python"
 # Log of two epochs by run_harness.py on the two stories of TEST, compressed by Zstandard.
 REAL_LOG = HERE / "inspect.eval"
 
@@ -214,8 +214,7 @@ def test_one_file_of_lm_eval_and_an_empty_folder(data, rows, tmp_path) -> None:
 
 def run_harness(program: str, folder: Path, tmp_path: Path, *more: str) -> str:
     """Runs the command of docs/language_models.md offline; returns what it printed."""
-    if not PYTHON.exists():
-        pytest.skip("no .venv-harnesses: run `make .venv-harnesses/installed`")
+    python = harnesses() / "bin" / "python"
     (command,) = (words for words in commands(PAGE) if words[0] == program)
     mock = {"hf": "dummy", "PROVIDER/MODEL": "mockllm/model"}
     export = Path("exports") / folder.name
@@ -223,7 +222,7 @@ def run_harness(program: str, folder: Path, tmp_path: Path, *more: str) -> str:
     offline = {"HF_HOME": str(tmp_path / "hf"), "HF_DATASETS_OFFLINE": "1", "HF_HUB_OFFLINE": "1"}
     command = [mock.get(word, word) for word in command]
     done = subprocess.run(
-        [PYTHON, HERE / "run_harness.py", export, *command, *more],
+        [python, HERE / "run_harness.py", export, *command, *more],
         cwd=tmp_path, env=os.environ | offline, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]

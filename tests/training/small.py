@@ -8,6 +8,7 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.state import TrainState
 from clutrr_jax.training.trainer import Trainer
+from tests.models.small import small_config
 
 TRAIN = {
     "epochs": 3,
@@ -24,18 +25,13 @@ TRAIN = {
     "entities": "redrawn",
     "dev_fraction": 0.2,
 }
-SMALL = {
-    "gat": {"node": 16, "heads": 2, "edge": 8, "readout": 16, "rounds": 1},
-    "bilstm_mean": {"embedding": 8, "hidden": 8, "readout": 16, "layers": 1},
-}
+NAMES = ("gat", "bilstm_mean")  # a graph model and a text model that train quickly
 
 
 def make_trainer(name: str, data, replicas: Replicas, **settings) -> Trainer:
     """Trainer of a small model of the registry."""
-    spec = MODELS[name]
-    config = ConfigDict(spec.config | SMALL.get(name, {}))
-    settings = ConfigDict(TRAIN | settings)
-    return Trainer(spec, config, settings, data.sizes, data.train_stories, replicas)
+    config, settings = small_config(name), ConfigDict(TRAIN | settings)
+    return Trainer(MODELS[name], config, settings, data.sizes, data.train_stories, replicas)
 
 
 def train(name: str, data, replicas: Replicas, epochs: int) -> tuple[Trainer, TrainState]:
