@@ -72,6 +72,18 @@ def messages(batch: jraph.GraphsTuple, edge_types: int, directions: str) -> Mess
     return Messages(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
 
 
+def pair_index(batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Story of each edge, and positions of its sender and receiver in the story, [E] each: an index
+    into arrays [B, P, P]. Edges of the padding graph are out of range."""
+    story, position = batch.nodes["story"], batch.nodes["position"]
+    return story[batch.senders], position[batch.senders], position[batch.receivers]
+
+
+def query_positions(batch: jraph.GraphsTuple) -> jax.Array:
+    """Positions of the two query people in their story, [2, B]."""
+    return batch.nodes["position"][batch.globals["query"][:-1]].T
+
+
 def pool_people(x: jax.Array, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Node states [N, H] -> mean over each story, first and second query person, [B, H] each."""
     sums = jraph.segment_sum(x, batch.nodes["story"], len(batch.n_node))

@@ -11,6 +11,7 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import targets
+from clutrr_jax.models.common import pair_index, query_positions
 from clutrr_jax.models.prover import pair_states, with_gender
 from generator.errors import one_of
 from generator.kinship import NUM_PREDICATES, PREDICATE_OF
@@ -67,8 +68,8 @@ class CTP(nnx.Module):
         """Logarithms of the scores of the relations, [B, R]."""
         scores = self.scores(batch)
         if self.share_genders:
-            facts, position = pair_states(batch, self.relations)
-            scores = with_gender(scores, facts, position[batch.globals["query"][:-1, 1]])
+            facts = pair_states(batch, self.relations)
+            scores = with_gender(scores, facts, query_positions(batch)[1])
         return jnp.log(scores)
 
     def loss(self, batch: jraph.GraphsTuple) -> jax.Array:
@@ -82,10 +83,7 @@ class CTP(nnx.Module):
     def scores(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Scores of the goals for the query people, [B, Q]."""
         stories, size = batch.globals["people"][:-1].shape
-        story, position = batch.nodes["story"], batch.nodes["position"]
-        # The padding graph is out of range and dropped.
-        facts = (story[batch.senders], position[batch.senders], position[batch.receivers])
-        types = batch.edges["relation"]
+        facts, types = pair_index(batch), batch.edges["relation"]
         is_stated = (types < self.relations) & (batch.senders != batch.receivers)
         fact_goals = jnp.minimum(types, self.relations - 1)
         if self.share_genders:
@@ -109,10 +107,10 @@ class CTP(nnx.Module):
             is_needed = level + 1 < steps
             return jnp.maximum(proved, jnp.where(is_needed, via.max(axis=(2, 4)), 0))
 
-        first, second = position[batch.globals["query"][:-1]].T
+        query = query_positions(batch)
 
         def score_of(goal: jax.Array) -> jax.Array:
-            return prove(goal[None], 0)[jnp.arange(stories), 0, first, second]
+            return prove(goal[None], 0)[jnp.arange(stories), 0, *query]
 
         scores = jax.lax.map(score_of, self.goal[...]).T
         return jnp.clip(scores, EPSILON, 1 - EPSILON)

@@ -11,6 +11,7 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import targets
+from clutrr_jax.models.common import pair_index, query_positions
 from generator.kinship import GENDER_OF, NUM_PREDICATES, PREDICATE_OF, RELATION_OF
 
 CONFIG = {
@@ -51,9 +52,8 @@ class Prover(nnx.Module):
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Log-probabilities of the relations, [B, R]."""
-        facts, position = pair_states(batch, self.relations)  # [B, P, P, R], [N]
-        first, second = position[batch.globals["query"][:-1]].T
-        return self.reason(facts, batch.n_node[:-1], first, second)
+        facts = pair_states(batch, self.relations)  # [B, P, P, R]
+        return self.reason(facts, batch.n_node[:-1], *query_positions(batch))
 
     def loss(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Training loss of each story, [B]."""
@@ -130,21 +130,14 @@ def with_gender(scores: jax.Array, facts: jax.Array, person: jax.Array) -> jax.A
     return scores[:, PREDICATE_OF] * gender[:, GENDER_OF]
 
 
-def pair_states(batch: jraph.GraphsTuple, relations: int) -> tuple[jax.Array, jax.Array]:
-    """Stated facts as distributions over relations, and the position of each node in its story.
+def pair_states(batch: jraph.GraphsTuple, relations: int) -> jax.Array:
+    """Stated facts as distributions over relations, [B, P, P, R]; zero for pairs without a fact.
 
     Several facts about a pair have equal probability. An edge with an unstated relation is ignored.
-
-    Returns:
-      Facts [B, P, P, R], zero for pairs without a stated fact, and positions [N].
     """
-    graphs = len(batch.n_node)
-    size = batch.globals["people"].shape[1]
-    owner, position = batch.nodes["story"], batch.nodes["position"]
-    facts = jnp.zeros((graphs - 1, size, size, relations))
+    stories, size = batch.globals["people"][:-1].shape
+    facts = jnp.zeros((stories, size, size, relations))
     # The padding graph and the edge type of unstated relations are out of range and dropped.
-    first, second = position[batch.senders], position[batch.receivers]
-    index = (owner[batch.senders], first, second, batch.edges["relation"])
-    facts = facts.at[index].add(1, mode="drop")
+    facts = facts.at[*pair_index(batch), batch.edges["relation"]].add(1, mode="drop")
     facts *= ~jnp.eye(size, dtype=bool)[..., None]
-    return facts / jnp.maximum(facts.sum(axis=-1, keepdims=True), 1), position
+    return facts / jnp.maximum(facts.sum(axis=-1, keepdims=True), 1)

@@ -101,15 +101,6 @@ def test_the_parquet_conversion_of_hugging_face_equals_the_files(
         load(hugging_face.parent)
 
 
-@pytest.mark.parametrize("split", ["train", "validation", "test"])
-def test_the_folder_decides_the_split_of_rows_that_do_not(split: str, tmp_path: Path) -> None:
-    cells = {name: [cell] for name, cell in ROW.items() if name != "task_split"}
-    (tmp_path / split).mkdir()
-    pq.write_table(pa.table(cells), tmp_path / split / "0000.parquet")
-    found = load(tmp_path)
-    assert (found.test is not None) == (split == "test")
-
-
 def test_parquet_round_trip(small_folder: Path, tmp_path: Path) -> None:
     data = load(small_folder)
     files = data.to_parquet(tmp_path / "both")

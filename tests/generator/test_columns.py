@@ -114,9 +114,14 @@ def test_neice_is_read_as_niece(capsys) -> None:
         ("all.csv", "test", "test"),
         ("all.csv", "dev", "dev"),
         ("all.csv", "", "train"),
+        ("test/0000.parquet", "", "test"),
+        ("train/0000.parquet", "", "train"),
+        ("validation/0000.parquet", "", "dev"),
     ],
 )
-def test_the_file_name_decides_the_split_before_the_column(file, cell, split) -> None:
+def test_the_file_name_decides_the_split_before_the_column_and_the_folder(
+    file, cell, split
+) -> None:
     (row,) = parse({"task_split": cell}, file=file)
     assert row.split == split
 
