@@ -6,7 +6,7 @@ Wrong input raises `InputError`, whose message is one line.
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -168,20 +168,11 @@ def register(
 _RESERVED = frozenset(default_settings("", ""))  # built-in models and other settings
 
 
-@dataclass(frozen=True, repr=False)
-class AccuracyTable(Sequence):
+class AccuracyTable(list[dict[str, Any]]):
     """Accuracy of each model on each test set: dictionaries with the keys `COLUMNS`."""
 
-    rows: tuple[dict[str, Any], ...]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index):
-        return self.rows[index]
-
     def _table(self) -> list[list[str]]:
-        return [list(COLUMNS), *([_cell(row[c]) for c in COLUMNS] for row in self.rows)]
+        return [list(COLUMNS), *([_cell(row[c]) for c in COLUMNS] for row in self)]
 
     def __repr__(self) -> str:
         return plain_text(self._table())
@@ -193,7 +184,7 @@ class AccuracyTable(Sequence):
         """Returns a pandas.DataFrame."""
         import pandas as pd
 
-        return pd.DataFrame(self.rows, columns=COLUMNS)
+        return pd.DataFrame(self, columns=COLUMNS)
 
 
 def _cell(value: Any) -> str:
@@ -213,9 +204,8 @@ class Evaluation:
     @property
     def accuracy(self) -> AccuracyTable:
         """Accuracy of each model and baseline on each test set."""
-        return AccuracyTable(
-            tuple({column: row[column] for column in COLUMNS} for row in self.results["rows"])
-        )
+        rows = self.results["rows"]
+        return AccuracyTable({column: row[column] for column in COLUMNS} for row in rows)
 
     def plot(self) -> Figure:
         """Plots accuracy against clause length; `.savefig(FILE)` writes the figure."""

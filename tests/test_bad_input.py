@@ -177,7 +177,7 @@ def test_an_archive_is_read_without_unpacking_to_disk(name: str, tmp_path: Path)
         archive.writestr(name, table({}))
     with checked(path.parent):
         records = load(path).train
-    assert records is not None and len(records) == 1
+    assert len(records) == 1
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["inner", "x.zip"]
 
 

@@ -119,7 +119,6 @@ def test_parquet_keeps_quotes_unstated_facts_and_ids(tmp_path: Path) -> None:
     unstated = {"id": "an id", "story_edges": "[(0, 1), (1, 2), (1, 0)]"}
     data = load({"test": [ROW | unstated, ROW | quoted | {"id": ""}]})
     records = data.test
-    assert records is not None
     data.to_parquet(tmp_path)
     assert same(load(tmp_path), data) and list(records.names)[3:] == ["D'Arcy", 'Bob "B"', "C\\y"]
 

@@ -31,7 +31,6 @@ def test_interval_of_one_replica_is_wilson() -> None:
 def test_interval_over_replicas_is_student_t() -> None:
     # .5 .6 .7: mean .6, standard error .1/sqrt(3); t(2, .975) = 4.3027.
     mean, stderr, low, high = interval(np.array([5, 6, 7]), 10)
-    assert stderr is not None
     assert np.allclose([mean, stderr, low, high], [0.6, 0.057735, 0.351586, 0.848414], atol=1e-5)
 
 

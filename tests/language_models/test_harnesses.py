@@ -25,9 +25,8 @@ from generator.errors import InputError
 from generator.kinship import NUM_RELATIONS, RELATION_ID, RELATIONS
 from tests.command_line import harnesses
 from tests.language_models.logs import inspect_log, write_inspect, write_lm_eval
+from tests.test_docs import commands
 from tests.test_fuzz import TEST
-from tests.test_readme import PAGE_OF_LANGUAGE_MODELS as PAGE
-from tests.test_readme import commands
 
 HERE = Path(__file__).parent
 # Log of two epochs by run_harness.py on the two stories of TEST, compressed by Zstandard.
@@ -215,7 +214,7 @@ def test_one_file_of_lm_eval_and_an_empty_folder(data, rows, tmp_path) -> None:
 def run_harness(program: str, folder: Path, tmp_path: Path, *more: str) -> str:
     """Runs the command of docs/language_models.md offline; returns what it printed."""
     python = harnesses() / "bin" / "python"
-    (command,) = (words for words in commands(PAGE) if words[0] == program)
+    (command,) = (words for words, _ in commands("docs/language_models.md") if words[0] == program)
     mock = {"hf": "dummy", "PROVIDER/MODEL": "mockllm/model"}
     export = Path("exports") / folder.name
     shutil.copytree(folder, tmp_path / export, dirs_exist_ok=True)

@@ -1,5 +1,6 @@
 """The programs of training and prediction lower for accelerators, on a machine that has none."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -10,7 +11,7 @@ from clutrr_jax.data import batching
 from clutrr_jax.models import MODELS
 from clutrr_jax.ops import matmul
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.state import TrainState
+from clutrr_jax.training.state import TrainState, init_state
 from clutrr_jax.training.trainer import Trainer
 from tests.training.small import make_trainer
 
@@ -41,15 +42,8 @@ class LoweringReplicas(Replicas):
 
 def abstract_state(trainer: Trainer) -> TrainState:
     """Shapes and dtypes of the state of all replicas."""
-
-    def init(key: jax.Array) -> TrainState:
-        params, buffers = trainer.model.init(key)
-        zero, opt_state = jnp.int32(0), trainer.optimizer.init(params)
-        return TrainState(
-            params, buffers, opt_state, params, params, zero, jnp.float32(0), zero, zero
-        )
-
-    return jax.eval_shape(jax.vmap(init), jax.random.split(jax.random.key(0), REPLICAS))
+    init = partial(init_state, trainer.model, trainer.optimizer, pretrained={})
+    return jax.eval_shape(jax.vmap(init), jnp.arange(REPLICAS))
 
 
 @pytest.fixture

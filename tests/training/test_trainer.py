@@ -41,9 +41,8 @@ def test_resumed_run_equals_uninterrupted_run(name: str, small, tmp_path) -> Non
     for epoch in (1, 2):
         state, _ = trainer.epoch(state, epoch)
     Checkpoints(tmp_path / "c").save(2, state)
-    restored = Checkpoints(tmp_path / "c").restore(trainer.init())
-    assert restored is not None and restored[0] == 2
-    state = restored[1]
+    epoch, state = Checkpoints(tmp_path / "c").restore(trainer.init())
+    assert epoch == 2
     for epoch in (3, 4):
         state, _ = trainer.epoch(state, epoch)
     for a, b in zip(leaves(whole), leaves(state), strict=True):
