@@ -3,7 +3,7 @@
 import argparse
 import signal
 import sys
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from pathlib import Path
 
 from generator.benchmark.release import VERSIONS, write_benchmark
@@ -34,7 +34,6 @@ def _parser() -> argparse.ArgumentParser:
         "settings", "In brackets: the default; the value in the paper or the released data."
     )
     for f in fields(Config):
-        assert f.default is not MISSING
         parse = PARSE.get(f.name, type(f.default))
         default = ",".join(map(str, f.default)) if isinstance(f.default, tuple) else f.default
         default = "no" if default is False else default
