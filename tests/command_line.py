@@ -1,9 +1,11 @@
-"""Runs `launch.py` in the process of the tests."""
+"""Runs `launch.py` in the process of the tests, or in one of its own."""
 
 import io
+import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -38,6 +40,14 @@ def launch(*arguments: str, config: str = "single") -> Done:
         except SystemExit as end:
             code = int(end.code or 0)
     return Done(code, out.getvalue(), err.getvalue())
+
+
+def start(*arguments: str, config: str = "single", **settings: Any) -> subprocess.Popen:
+    """Starts launch.py in a process of its own, whose output and errors are one stream."""
+    return subprocess.Popen(
+        [sys.executable, "launch.py", f"--config=experiments/{config}.py", *arguments],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **settings,
+    )  # fmt: skip
 
 
 def error_of(done: Done) -> str:
