@@ -47,7 +47,7 @@ def sources(path: Path) -> list[Source]:
     Raises:
       InputError: the path does not exist, cannot be read, or is of an unknown kind.
     """
-    try:
+    with reading(path):
         if path.is_dir():
             files = _tables_in(path)
             if not files and (inner := [f.name for f in path.iterdir() if _tables_in(f)]):
@@ -60,8 +60,6 @@ def sources(path: Path) -> list[Source]:
             return [Source(str(path), partial(table_rows, path))]
         if not path.exists():
             raise InputError(f"{at(path)}: no such file or folder, expected CLUTRR data")
-    except OSError as error:
-        raise InputError(f"{at(path)}: cannot be read ({error.strerror or error})") from None
     raise InputError(f"{at(path)}: expected a folder, a .zip, or one of {', '.join(SUFFIXES)}")
 
 
@@ -112,7 +110,7 @@ def table_rows(path: Path) -> Iterator[list[str]]:
     Raises:
       InputError: the file cannot be read.
     """
-    with _open(path) as file:
+    with reading(path), path.open("rb") as file:
         yield from _rows(str(path), file, path.stat().st_size)
 
 
@@ -122,15 +120,15 @@ def json_lines(path: Path) -> Iterator[Any]:
     Raises:
       InputError: the file cannot be read, or a line is not JSON.
     """
-    with _open(path) as file:
+    with reading(path), path.open("rb") as file:
         yield from _json_lines(str(path), file, path.stat().st_size)
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[BinaryIO]:
+def reading(path: Path) -> Iterator[None]:
+    """Raises InputError for an error of the operating system while a file is read."""
     try:
-        with path.open("rb") as file:
-            yield file
+        yield
     except OSError as error:
         raise InputError(f"{at(path)}: cannot be read ({error.strerror or error})") from None
 
@@ -317,10 +315,9 @@ def read_json(path: Path, shape: dict[str, Any] | None = None) -> dict[str, Any]
       InputError: the file does not exist, or holds something else.
     """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        with reading(path):
+            value = json.loads(path.read_text(encoding="utf-8"))
         check_shape(value, shape or {})
-    except OSError as error:
-        raise InputError(f"{at(path)}: cannot be read ({error.strerror or error})") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{at(path)}: damaged, not the expected JSON ({error})") from None
     return value
