@@ -12,24 +12,24 @@ Without a name, `models` is run. Each has its own options: `python -m benchmarks
 import sys
 from importlib import import_module
 
-from generator.errors import InputError
+from generator.errors import InputError, run_command
 
 BENCHMARKS = ("models", "ops", "generator", "reading", "selection")
 
 
 def main(argv: list[str]) -> int:
     """Runs one benchmark and returns the exit code."""
+    return run_command(_run, argv)
+
+
+def _run(argv: list[str]) -> int:
     if argv and argv[0] in ("-h", "--help"):
         print(__doc__.strip())
         return 0
     name, rest = ("models", argv) if not argv or argv[0].startswith("-") else (argv[0], argv[1:])
-    try:
-        if name not in BENCHMARKS:
-            raise InputError(f'unknown benchmark "{name}", expected {", ".join(BENCHMARKS)}')
-        return import_module(f"benchmarks.{name}").main(rest)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    if name not in BENCHMARKS:
+        raise InputError(f'unknown benchmark "{name}", expected {", ".join(BENCHMARKS)}')
+    return import_module(f"benchmarks.{name}").main(rest)
 
 
 if __name__ == "__main__":

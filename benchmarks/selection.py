@@ -27,6 +27,7 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.run import model_names
 from clutrr_jax.settings import default_settings, train_settings
 from clutrr_jax.training.replicas import Replicas
+from clutrr_jax.training.steps import has_stopped
 from clutrr_jax.training.trainer import Trainer
 from generator.config import Config
 from generator.errors import InputError
@@ -43,7 +44,7 @@ def patience(steps: int) -> Rule:
     def choose(history: dict[str, np.ndarray]) -> int:
         best = 0
         for epoch, loss in enumerate(history["dev_loss"]):
-            if history["step"][epoch] - history["step"][best] >= steps:
+            if has_stopped(history["step"][best], history["step"][epoch], steps):
                 break
             if loss <= history["dev_loss"][best]:
                 best = epoch

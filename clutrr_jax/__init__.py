@@ -13,41 +13,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clutrr_jax.api import (
-        MODELS,
-        RELATIONS,
-        Dataset,
-        Evaluation,
-        InputError,
-        Run,
-        Story,
-        TokenBatch,
-        batches,
-        evaluate,
-        generate,
-        load,
-        register,
-        targets,
-        train,
-    )
+    from clutrr_jax.api import *  # noqa: F403
 
-__all__ = [
-    "MODELS",
-    "RELATIONS",
-    "Dataset",
-    "Evaluation",
-    "InputError",
-    "Run",
-    "Story",
-    "TokenBatch",
-    "batches",
-    "evaluate",
-    "generate",
-    "load",
-    "register",
-    "targets",
-    "train",
-]
+__all__ = [  # noqa: F405 (as in `clutrr_jax.api`)
+    "MODELS", "RELATIONS", "Dataset", "Evaluation", "InputError", "Run", "Story", "TokenBatch",
+    "batches", "evaluate", "generate", "load", "register", "targets", "train",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

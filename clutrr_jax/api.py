@@ -6,7 +6,7 @@ Wrong input raises `InputError`, whose message is one line.
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -168,20 +168,11 @@ def register(
 _RESERVED = frozenset(default_settings("", ""))  # built-in models and other settings
 
 
-@dataclass(frozen=True, repr=False)
-class AccuracyTable(Sequence):
+class AccuracyTable(list[dict[str, Any]]):
     """Accuracy of each model on each test set: dictionaries with the keys `COLUMNS`."""
 
-    rows: tuple[dict[str, Any], ...]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index):
-        return self.rows[index]
-
     def _table(self) -> list[list[str]]:
-        return [list(COLUMNS), *([_cell(row[c]) for c in COLUMNS] for row in self.rows)]
+        return [list(COLUMNS), *([_cell(row[c]) for c in COLUMNS] for row in self)]
 
     def __repr__(self) -> str:
         return plain_text(self._table())
@@ -193,7 +184,7 @@ class AccuracyTable(Sequence):
         """Returns a pandas.DataFrame."""
         import pandas as pd
 
-        return pd.DataFrame(self.rows, columns=COLUMNS)
+        return pd.DataFrame(self, columns=COLUMNS)
 
 
 def _cell(value: Any) -> str:
@@ -213,9 +204,8 @@ class Evaluation:
     @property
     def accuracy(self) -> AccuracyTable:
         """Accuracy of each model and baseline on each test set."""
-        return AccuracyTable(
-            tuple({column: row[column] for column in COLUMNS} for row in self.results["rows"])
-        )
+        rows = self.results["rows"]
+        return AccuracyTable({column: row[column] for column in COLUMNS} for row in rows)
 
     def plot(self) -> Figure:
         """Plots accuracy against clause length; `.savefig(FILE)` writes the figure."""
@@ -242,11 +232,10 @@ class Run(Evaluation):
     """
 
     def __init__(self, folder: Path, dataset: Dataset):
-        assert dataset.test is not None
         super().__init__(json.loads((folder / "results.json").read_text()))
         self.folder = folder
         self.predictions: dict[str, Predictions] = {
-            model: read_predictions(folder / model / prediction_file(), dataset.test)
+            model: read_predictions(folder / model / prediction_file(), dataset.records("test"))
             for model in self.results["models"]
         }
 
@@ -293,7 +282,13 @@ def train(
     config.lock()  # no new settings
     given = {"seed": seed, "train.replicas": replicas, "train.epochs": epochs}
     for name, value in (given | dict(settings or {})).items():
-        _set(config, name, value)
+        try:
+            config.update_from_flattened_dict({name: value})
+        except (AttributeError, KeyError, TypeError):
+            raise InputError(
+                f'setting "{name}": {value!r}, expected a setting of clutrr_jax/settings.py or of '
+                "a model, and a value of its type"
+            ) from None
     folder = Path(folder or tempfile.mkdtemp(prefix="clutrr_jax_"))
     if not (folder / "config.json").exists() and any(folder.glob("[!.]*")):
         raise InputError(f"{at(folder)}: holds other files, expected a new folder or that of a run")
@@ -307,20 +302,6 @@ def train(
     configure_jax()
     train_and_report(config, folder, prepare_stories)
     return Run(folder, dataset)
-
-
-def _set(config: Any, name: str, value: Any) -> None:
-    """Changes a setting by its dotted name."""
-    *groups, last = name.split(".")
-    try:
-        for group in groups:
-            config = config[group]
-        config[last] = value
-    except (AttributeError, KeyError, TypeError):
-        raise InputError(
-            f'setting "{name}": {value!r}, expected a setting of clutrr_jax/settings.py or of a '
-            "model, and a value of its type"
-        ) from None
 
 
 def _dataset(data: Any) -> Dataset:
@@ -347,19 +328,17 @@ def evaluate(
       InputError: predictions for other stories, or a data set without test stories.
     """
     dataset = _dataset(dataset)
-    if dataset.test is None:
-        raise InputError(f"{dataset.name}: no test stories")
+    test = dataset.records("test")
     if not predictions:
         raise InputError("predictions: none, expected those of at least one model")
     if isinstance(predictions, Mapping):
         submissions = [
-            Submission(name, _predictions(name, values, dataset.test))
+            Submission(name, _predictions(name, values, test))
             for name, values in predictions.items()
         ]
     else:
         files = [predictions] if isinstance(predictions, str | Path) else predictions
-        ids = story_ids(dataset.test)
-        submissions = read_submissions(map(str, files), ids, dataset.test)
+        submissions = read_submissions(files, story_ids(test), test)
     return Evaluation(scoring.collect(dataset, submissions))
 
 

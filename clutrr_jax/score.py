@@ -24,7 +24,6 @@ from clutrr_jax.data.story_ids import story_ids
 from clutrr_jax.language_models.answers import RULES
 from clutrr_jax.language_models.scoring import collect, text, write
 from clutrr_jax.language_models.submissions import read_submissions
-from generator.errors import InputError, at
 
 __doc__ = __doc__.replace("{rules}", RULES)
 
@@ -38,11 +37,8 @@ def main(arguments: list[str]) -> None:
                         help="folder for scores.txt, scores.json and scores.png")  # fmt: skip
     options = parser.parse_args(arguments)
     data = load(options.data)
-    if data.test is None:
-        raise InputError(f"{at(options.data)}: no test rows, expected *_test.csv")
-    ids = story_ids(data.test)
-    submissions = read_submissions(options.predictions, ids, data.test)
-    results = collect(data, submissions)
+    test = data.records("test")
+    results = collect(data, read_submissions(options.predictions, story_ids(test), test))
     print(text(results))
     if options.out:
         write(results, options.out)

@@ -9,7 +9,7 @@ from ml_collections import ConfigDict, config_dict
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.common import MATMUL_DTYPES
 from generator.config import Config
-from generator.errors import InputError, one_of
+from generator.errors import InputError, check_range, one_of
 
 _LAST_SEED = 2_000_000_000  # of the first replica; seeds are int32
 
@@ -73,8 +73,7 @@ def check(config: Any, models: list[str]) -> None:
     Raises:
       InputError: for the first invalid setting.
     """
-    if not 0 <= config.seed <= _LAST_SEED:
-        raise InputError(f"seed {config.seed}: expected 0 to {_LAST_SEED}")
+    check_range("seed", config.seed, 0, _LAST_SEED)
     for model in models:
         _check_train(train_settings(config, model))
         _check_model(f"{model}.", config[model], MODELS[model].config)
@@ -82,19 +81,17 @@ def check(config: Any, models: list[str]) -> None:
 
 def _check_train(train: Any) -> None:
     for name in ("replicas", "epochs", "steps", "batch"):
-        if train[name] is not None and train[name] < 1:
-            raise InputError(f"train.{name} {train[name]}: expected 1 or more")
+        if train[name] is not None:
+            check_range(f"train.{name}", train[name], 1)
     for name in ("patience", "curriculum", "checkpoint_minutes"):
-        if not train[name] >= 0:
-            raise InputError(f"train.{name} {train[name]}: expected 0 or more")
+        check_range(f"train.{name}", train[name], 0)
+    check_range("train.shuffle_sentences", train.shuffle_sentences, 0, 1)
     for name in ("learning_rate", "grad_clip_norm"):
         if not (train[name] > 0 and math.isfinite(train[name])):
             raise InputError(f"train.{name} {train[name]}: expected a finite number above 0")
     for name in ("dev_fraction", "ema_decay"):
         if not 0 <= train[name] < 1:
             raise InputError(f"train.{name} {train[name]}: expected at least 0 and below 1")
-    if not 0 <= train.shuffle_sentences <= 1:
-        raise InputError(f"train.shuffle_sentences {train.shuffle_sentences}: expected 0 to 1")
 
 
 def _check_model(prefix: str, given: Mapping[str, Any], default: Mapping[str, Any]) -> None:
@@ -112,5 +109,5 @@ def _check_model(prefix: str, given: Mapping[str, Any], default: Mapping[str, An
             raise InputError(f"{prefix}{name} {value}: expected above 0 and at most 1")
         elif name == "matmul_dtype":
             one_of(given, name, *MATMUL_DTYPES, of=prefix)
-        elif type(usual) is int and value < 1 <= usual:
-            raise InputError(f"{prefix}{name} {value}: expected 1 or more")
+        elif type(usual) is int and usual >= 1:
+            check_range(f"{prefix}{name}", value, 1)

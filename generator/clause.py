@@ -26,10 +26,6 @@ class Chains(NamedTuple):
     steps: np.ndarray  # [B, k - 1, 3] the proof: a fact, and the two facts that imply it
     complete: np.ndarray  # [B] bool; rows with False are incomplete and must be discarded
 
-    def people(self, graph: KinshipGraph) -> np.ndarray:
-        """Returns the people along the paths, [B, k + 1]."""
-        return np.concatenate([graph.start[self.facts], graph.end[self.facts[:, -1:]]], axis=1)
-
 
 def chain(graph: KinshipGraph, target: np.ndarray, k: int, rng: np.random.Generator) -> Chains:
     """Replaces each target fact [B] by k facts that prove it."""

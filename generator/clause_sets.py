@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from generator.clause import held_out
-from generator.closure import KinshipGraph, kinship_graph
+from generator.closure import KinshipGraph, kinship_graph, ranges
 from generator.config import Config
 from generator.family import FamilyShape
 from generator.kinship import RELATION_OF
@@ -38,7 +38,7 @@ def allowed_clauses(config: Config, split: str, k: int) -> np.ndarray:
 def _all_clauses(shape: FamilyShape, k: int, unambiguous: bool) -> np.ndarray:
     graph = kinship_graph(shape, 1, np.random.default_rng(0))
     facts, target = _all_chains(graph, k)
-    people = np.concatenate([graph.start[facts], graph.end[facts[:, -1:]]], axis=1)  # [S, k + 1]
+    people = graph.people(facts)  # [S, k + 1]
     head = graph.families.head[people]
     # A clause depends on the predicates, on which people are equal, and on which are partners.
     predicates = np.concatenate([graph.predicate[facts], graph.predicate[target][:, None]], axis=1)
@@ -68,10 +68,8 @@ def _all_chains(graph: KinshipGraph, k: int) -> tuple[np.ndarray, np.ndarray]:
     for length in range(1, k):
         parts = []
         for position in range(length):
-            count = last[facts[:, position]] - first[facts[:, position]]
-            row = np.repeat(np.arange(len(facts)), count)
-            offset = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-            body = graph.body[first[facts[row, position]] + offset]
+            row, application = ranges(first[facts[:, position]], last[facts[:, position]])
+            body = graph.body[application]
             pair_id = graph.pair_id[body]
             new = ~(used[row][:, :, None] == pair_id[:, None]).any(axis=(1, 2))
             row, body, pair_id = row[new], body[new], pair_id[new]

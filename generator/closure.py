@@ -43,6 +43,10 @@ class KinshipGraph:
     target: np.ndarray  # [targets] facts that some rule proves, sorted by predicate
     target_offset: np.ndarray  # [12] predicate p: target[target_offset[p]:target_offset[p + 1]]
 
+    def people(self, walks: np.ndarray) -> np.ndarray:
+        """Returns the people along walks of facts, [B, L] -> [B, L + 1]."""
+        return np.concatenate([self.start[walks], self.end[walks[:, -1:]]], axis=1)
+
     def is_provable(self, fact: np.ndarray) -> np.ndarray:
         """Returns True for facts that some rule proves, same shape."""
         return self.rule_offset[fact + 1] > self.rule_offset[fact]
@@ -167,7 +171,11 @@ def _rule_applications(
 
 def _adjacent(start_offset: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All pairs of facts (i, j) where j starts at the end of i; facts are sorted by start."""
-    degree = start_offset[end + 1] - start_offset[end]
-    i = np.repeat(np.arange(len(end)), degree)
-    before = np.repeat(np.cumsum(degree) - degree, degree)
-    return i, np.arange(len(i)) - before + start_offset[end[i]]
+    return ranges(start_offset[end], start_offset[end + 1])
+
+
+def ranges(start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs (i, j) where start[i] <= j < stop[i], in order."""
+    size = stop - start
+    i = np.repeat(np.arange(len(size)), size)
+    return i, np.arange(len(i)) + np.repeat(start - (np.cumsum(size) - size), size)

@@ -3,7 +3,7 @@
 import argparse
 import signal
 import sys
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from pathlib import Path
 
 from generator.benchmark.release import VERSIONS, write_benchmark
@@ -20,7 +20,6 @@ def _parser() -> argparse.ArgumentParser:
         "3 irrelevant, 4 disconnected, 5 all three; 6 states the answer, and 7 mixes 1 and 6.",
         epilog="Other commands: audit, stats, import-paraphrases, workshop "
         "(python -m generator COMMAND --help).",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="output folder")
@@ -35,7 +34,6 @@ def _parser() -> argparse.ArgumentParser:
         "settings", "In brackets: the default; the value in the paper or the released data."
     )
     for f in fields(Config):
-        assert f.default is not MISSING
         parse = PARSE.get(f.name, type(f.default))
         default = ",".join(map(str, f.default)) if isinstance(f.default, tuple) else f.default
         default = "no" if default is False else default

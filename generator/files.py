@@ -26,7 +26,8 @@ SPLIT_FOLDERS = ("train", "validation", "test")  # of the Parquet conversion on 
 MAX_RATIO = 100
 MAX_UNPACKED = 1 << 30  # bytes
 ALWAYS_UNPACKED = 1 << 20  # bytes, whatever the ratio
-MAX_ROW = 1 << 20  # characters of a row of CSV or JSON Lines
+MAX_ROW = 1 << 20  # characters of a row of CSV
+MAX_LINE = 1 << 24  # characters of a line of JSON: logs of language models have long prompts
 _BATCH = 1024  # rows of Parquet
 
 csv.field_size_limit(MAX_ROW)
@@ -46,7 +47,7 @@ def sources(path: Path) -> list[Source]:
     Raises:
       InputError: the path does not exist, cannot be read, or is of an unknown kind.
     """
-    try:
+    with reading(path):
         if path.is_dir():
             files = _tables_in(path)
             if not files and (inner := [f.name for f in path.iterdir() if _tables_in(f)]):
@@ -59,8 +60,6 @@ def sources(path: Path) -> list[Source]:
             return [Source(str(path), partial(table_rows, path))]
         if not path.exists():
             raise InputError(f"{at(path)}: no such file or folder, expected CLUTRR data")
-    except OSError as error:
-        raise InputError(f"{at(path)}: cannot be read ({error.strerror or error})") from None
     raise InputError(f"{at(path)}: expected a folder, a .zip, or one of {', '.join(SUFFIXES)}")
 
 
@@ -111,9 +110,25 @@ def table_rows(path: Path) -> Iterator[list[str]]:
     Raises:
       InputError: the file cannot be read.
     """
+    with reading(path), path.open("rb") as file:
+        yield from _rows(str(path), file, path.stat().st_size)
+
+
+def json_lines(path: Path) -> Iterator[Any]:
+    """Yields the value of each line of a JSON Lines file that is not empty.
+
+    Raises:
+      InputError: the file cannot be read, or a line is not JSON.
+    """
+    with reading(path), path.open("rb") as file:
+        yield from _json_lines(str(path), file, path.stat().st_size)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raises InputError for an error of the operating system while a file is read."""
     try:
-        with path.open("rb") as file:
-            yield from _rows(str(path), file, path.stat().st_size)
+        yield
     except OSError as error:
         raise InputError(f"{at(path)}: cannot be read ({error.strerror or error})") from None
 
@@ -176,13 +191,13 @@ def _json_lines(name: str, file: BinaryIO, limit: int) -> Iterator[Any]:
     index = total = 0
     with io.TextIOWrapper(file, "utf-8-sig") as lines:
         try:
-            while line := lines.readline(MAX_ROW):
+            while line := lines.readline(MAX_LINE):
                 total += len(line)
                 check_size(name, total, limit)
                 if line.strip():
                     index += 1
-                    if len(line) == MAX_ROW:
-                        raise ValueError(f"over {MAX_ROW:,} characters")
+                    if len(line) == MAX_LINE:
+                        raise ValueError(f"over {MAX_LINE:,} characters")
                     yield json.loads(line)
         except UnicodeDecodeError as error:
             raise InputError(f"{at(name)}: damaged, not a UTF-8 file ({error})") from None
@@ -300,10 +315,9 @@ def read_json(path: Path, shape: dict[str, Any] | None = None) -> dict[str, Any]
       InputError: the file does not exist, or holds something else.
     """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        with reading(path):
+            value = json.loads(path.read_text(encoding="utf-8"))
         check_shape(value, shape or {})
-    except OSError as error:
-        raise InputError(f"{at(path)}: cannot be read ({error.strerror or error})") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{at(path)}: damaged, not the expected JSON ({error})") from None
     return value

@@ -94,9 +94,6 @@ RELATION_ID = {name: i for i, name in enumerate(RELATIONS)}
 
 # Relation id by predicate and gender, [11, 2], and the inverse maps, [22] each.
 RELATION_OF = np.array([[RELATION_ID[n] for n in row[:2]] for row in _PREDICATES.values()])
-PREDICATE_OF = np.empty(NUM_RELATIONS, int)
-GENDER_OF = np.empty(NUM_RELATIONS, int)
-for _predicate, _by_gender in enumerate(RELATION_OF):
-    for _gender, _relation in enumerate(_by_gender):
-        PREDICATE_OF[_relation] = _predicate
-        GENDER_OF[_relation] = _gender
+PREDICATE_OF, GENDER_OF = np.empty((2, NUM_RELATIONS), int)
+PREDICATE_OF[RELATION_OF] = np.arange(NUM_PREDICATES)[:, None]
+GENDER_OF[RELATION_OF] = MALE, FEMALE

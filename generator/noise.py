@@ -40,7 +40,7 @@ class NoiseSampler:
         self.graph, self.chains, self.expressible, self.rng = graph, chains, expressible, rng
         self.n = graph.families.n
         self.row = np.arange(len(chains.facts))
-        path = chains.people(graph) % self.n
+        path = graph.people(chains.facts) % self.n
         self.taken = np.zeros((len(path), self.n), bool)  # family members in the story
         self.taken[self.row[:, None], path] = True
 

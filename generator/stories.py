@@ -153,7 +153,7 @@ def _assemble(
     families = graph.families
     n = families.n
     row = np.arange(len(target))[:, None]
-    people = [np.concatenate([graph.start[w], graph.end[w[:, -1:]]], axis=1) for w in walks]
+    people = [graph.people(walk) for walk in walks]
     node_of, family_node = _story_ids(np.concatenate(people, axis=1) % n, n)
     family = people[0][:, :1] // n
     gender = families.gender_of(bits, family * n + family_node.clip(0)).astype(np.int64)

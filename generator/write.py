@@ -24,7 +24,7 @@ from generator.blocks import check
 from generator.clause_sets import allowed_clauses, is_listable
 from generator.config import Config
 from generator.errors import InputError
-from generator.files import atomic_write, write_text
+from generator.files import atomic_write, reading, write_text
 from generator.hold_out import SplitBank, split_bank
 from generator.kinship import RELATIONS
 from generator.paraphrases.load import load_bank
@@ -122,10 +122,8 @@ def _description(config: Config, bank: Bank, banks: SplitBank, files: list[str])
 def _write_description(out: Path, description: str) -> None:
     """Writes config.json. Raises InputError if there is one with other settings."""
     path = out / "config.json"
-    try:
+    with reading(path):
         existing = path.read_bytes() if path.exists() else None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     if existing is None:
         write_text(path, description)
     elif existing != description.encode():

@@ -1,13 +1,25 @@
-"""Runs `launch.py` in the process of the tests."""
+"""Runs `launch.py` in the process of the tests, or in one of its own."""
 
 import io
+import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import pytest
 
 from launch import main
 
 ROOT = Path(__file__).parent.parent
+
+
+def harnesses() -> Path:
+    """Returns the environment of the evaluation harnesses. Skips the test if there is none."""
+    folder = ROOT / ".venv-harnesses"
+    if not folder.exists():
+        pytest.skip("no .venv-harnesses, which `make test-slow` creates")
+    return folder
 
 
 class Done(NamedTuple):
@@ -28,6 +40,14 @@ def launch(*arguments: str, config: str = "single") -> Done:
         except SystemExit as end:
             code = int(end.code or 0)
     return Done(code, out.getvalue(), err.getvalue())
+
+
+def start(*arguments: str, config: str = "single", **settings: Any) -> subprocess.Popen:
+    """Starts launch.py in a process of its own, whose output and errors are one stream."""
+    return subprocess.Popen(
+        [sys.executable, "launch.py", f"--config=experiments/{config}.py", *arguments],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **settings,
+    )  # fmt: skip
 
 
 def error_of(done: Done) -> str:

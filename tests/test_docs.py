@@ -24,13 +24,13 @@ PAGES = ["README.md", *(f"docs/{name}.md" for name in (
     "distributed", "experiments", "generator", "outputs", "own_model",
 ))]  # fmt: skip
 BLOCK = re.compile(r"(<!-- not run: .+ -->\n)?^```\n(.*?)^```", re.DOTALL | re.MULTILINE)
-PROGRAMS = ("python ", "srun ")  # the others install something
+PROGRAMS = ("python ", "srun ", "lm_eval ", "inspect ")  # the others install something
 
 
-def commands(text: str) -> list[tuple[list[str], bool]]:
+def commands(page: str) -> list[tuple[list[str], bool]]:
     """The commands in the code blocks of a page, and whether they run."""
     found = []
-    for comment, block in BLOCK.findall(text):
+    for comment, block in BLOCK.findall((ROOT / page).read_text()):
         for line in block.replace("\\\n", "").splitlines():
             if line.startswith(PROGRAMS):
                 found.append((shlex.split(line, comments=True), not comment))
@@ -59,19 +59,18 @@ GENERATOR = ["python", "-m", "generator"]
 
 @pytest.mark.parametrize("page", PAGES)
 def test_blocks_that_do_not_run_say_why(page: str) -> None:
-    for words, runs in commands((ROOT / page).read_text()):
+    for words, runs in commands(page):
         assert words[0] == "python" or not runs, f"{page}: {shlex.join(words)}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_run(page: str, small_folder, tmp_path) -> None:
-    text = (ROOT / page).read_text()
     shutil.copytree(ROOT / "experiments", tmp_path / "experiments")
     write_files(tmp_path, small_folder)
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    for words, runs in commands(text):
+    for words, runs in commands(page):
         if runs:
             command = small(words, small_folder)
             done = subprocess.run(

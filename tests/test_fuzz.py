@@ -20,7 +20,7 @@ from safetensors.numpy import save
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.prepare import prepare
-from clutrr_jax.data.records import parse
+from clutrr_jax.data.records import build_records
 from clutrr_jax.data.story_ids import story_ids
 from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.attention import read_attention
@@ -35,6 +35,7 @@ from clutrr_jax.run import check_or_write_config
 from clutrr_jax.training.loop import _truncate_metrics
 from experiments.grid.measured import run_results
 from generator.audit import Seen, audit
+from generator.columns import parse_rows
 from generator.config import Config
 from generator.errors import InputError
 from generator.files import read_json
@@ -53,7 +54,7 @@ ROWS = [
     for i, split in (("a", "train"), ("b", "train"), ("c", "test"), ("d", "test"))
 ]
 TABLE = [list(ROWS[0]), *(list(row.values()) for row in ROWS)]
-TEST = parse("test", TABLE[0], TABLE[3:])
+TEST = build_records("test", parse_rows("test", TABLE[0], TABLE[3:]))
 BERT = tiny_bert.CONFIG | {"vocab_size": 6, "hidden_size": 4, "intermediate_size": 4,
                            "num_hidden_layers": 1, "max_position_embeddings": 8}  # fmt: skip
 TENSORS = save(tiny_bert.random_tensors(BERT))

@@ -4,8 +4,6 @@ import json
 import os
 import resource
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,7 +12,7 @@ import pytest
 from clutrr_jax.command import folder_lock
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.report.__main__ import main as rebuild_report
-from tests.command_line import ROOT, error_of, launch
+from tests.command_line import error_of, launch, start
 
 PROVER = (
     "--config.models=prover", "--config.prover.rounds=1", "--config.prover.train.epochs=2",
@@ -97,18 +95,15 @@ def test_preempted_run_resumes_to_the_same_numbers(data, tmp_path) -> None:
     one."""
     stopped, whole = tmp_path / "stopped", tmp_path / "whole"
     many = [*PROVER, data, "--config.prover.train.epochs=30"]
-    command = [sys.executable, "launch.py", "--config=experiments/single.py"]
-    process = subprocess.Popen(
-        [*command, *many, f"--workdir={stopped}"],
-        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        env=os.environ | {"SLURM_CPUS_ON_NODE": "2"},  # as many devices as in this process
-    )  # fmt: skip
+    # With as many devices as this process uses.
+    environment = os.environ | {"SLURM_CPUS_ON_NODE": "2"}
+    process = start(*many, f"--workdir={stopped}", env=environment)
     metrics = stopped / "prover" / "metrics.jsonl"
     while process.poll() is None and not (metrics.exists() and metrics.read_text()):
         time.sleep(0.001)
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=100)
-    assert process.returncode == 75 and "Traceback" not in err, err
+    printed, _ = process.communicate(timeout=100)
+    assert process.returncode == 75 and "Traceback" not in printed, printed
     (checkpoint,) = (stopped / "prover" / "checkpoints").iterdir()
     assert checkpoint.name == str(len(read_lines(metrics))) and int(checkpoint.name) < 30
     assert not (stopped / "prover" / "model.json").exists()

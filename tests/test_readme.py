@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import types
 from importlib import import_module
 from importlib.util import find_spec
@@ -27,11 +26,11 @@ from experiments.figure5 import get_config
 from experiments.grid import slurm
 from tests.language_models.logs import inspect_log, write_inspect, write_lm_eval
 from tests.models import test_models as laws
+from tests.test_docs import commands
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
-PAGE_OF_LANGUAGE_MODELS = ROOT / "docs" / "language_models.md"
 EXAMPLE = "clutrr_jax/models/bag_of_facts.py"  # the file that README.md adds
 PACKAGES = "clutrr_jax|generator|experiments|benchmarks|tests|docs"
 
@@ -95,21 +94,13 @@ def test_modules_and_files_exist(page: Path) -> None:
         assert f"\n{''.join(target)}:" in (ROOT / "Makefile").read_text(), f"{page.name}: {target}"
 
 
-def commands(page: Path) -> list[list[str]]:
-    """The commands in the code blocks of a page, split into words."""
-    blocks = re.findall(r"^```\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
-    lines = "".join(blocks).replace("\\\n", "").splitlines()
-    return [shlex.split(line) for line in lines]
-
-
 def test_commands_for_language_models(small_folder, tmp_path, monkeypatch, capsys) -> None:
     """Commands of this project run in their order, on logs with the right answers. Those of the
     harnesses run in tests/language_models/test_harnesses.py."""
     monkeypatch.chdir(tmp_path)
     ran = []
-    for program, *arguments in commands(PAGE_OF_LANGUAGE_MODELS):
+    for (program, *arguments), _ in commands("docs/language_models.md"):
         if program != "python":
-            assert program in ("lm_eval", "inspect")
             continue
         module = import_module(arguments[1])
         if module is score:

@@ -27,6 +27,13 @@ class Dataset:
     train: Records | None
     test: Records | None
 
+    def records(self, split: str) -> Records:
+        """Returns the train or the test records. Raises InputError if there are none."""
+        found: Records | None = getattr(self, split)
+        if found is None:
+            raise InputError(f"{at(self.name)}: no {split} rows, expected *_{split}.csv")
+        return found
+
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """Words of the train stories, and entities for the people of every story."""

@@ -14,18 +14,9 @@ from clutrr_jax.data.arrays import Sizes, StoryArrays, build_arrays
 from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.records import Records, concatenate
 from clutrr_jax.data.resample import bank_words
-from clutrr_jax.data.vocabulary import (
-    HOLDER_AFTER,
-    HOLDER_BEFORE,
-    SENTENCE_ENDS,
-    Vocabulary,
-    build_vocabulary,
-    entity_pool,
-    known,
-)
+from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool, special_tokens
 from generator.config import Config
-from generator.errors import InputError, at
-from generator.kinship import RELATIONS
+from generator.errors import InputError
 
 # Value of the setting `data`: generate stories, with new train stories in every epoch.
 GENERATE = "generate"
@@ -63,14 +54,9 @@ def prepare(
       InputError: a data set cannot be read or has no train rows, or the first has no test rows.
     """
     data = source if isinstance(source, Dataset) else load(source)
-    place, parts = data.name if data is source else source, []
-    for path, found in [(place, data), *((other, load(other)) for other in more)]:
-        if found.train is None:
-            raise InputError(f"{at(path)}: no train rows, expected *_train.csv")
-        parts.append(found.train)
-    if data.test is None:
-        raise InputError(f"{at(place)}: no test rows, expected *_test.csv")
-    train, test = _sample(concatenate(parts), max_stories), _sample(data.test, max_stories)
+    parts = [part.records("train") for part in (data, *map(load, more))]
+    train = _sample(concatenate(parts), max_stories)
+    test = _sample(data.records("test"), max_stories)
     pool = entity_pool(train, test)
     if resample:
         pool = max(pool, *(resample.max_size(task)[0] for task in resample.train))
@@ -79,7 +65,6 @@ def prepare(
         vocabulary = build_vocabulary(train, pool)
     train_stories = build_arrays(train, vocabulary, seed=0)
     test_stories = build_arrays(test, vocabulary, seed=1)
-    tokens = vocabulary.token_ids()
     digest = hashlib.sha256()
     for array in jax.tree.leaves((train_stories, test_stories)):
         digest.update(array.tobytes())
@@ -92,9 +77,7 @@ def prepare(
         sizes=Sizes(
             entities=pool,
             tokens=vocabulary.num_tokens,
-            sentence_ends=known(SENTENCE_ENDS, tokens),
-            relation_words=tuple(tokens.get(name, -1) for name in RELATIONS),
-            holder_words=(known(HOLDER_BEFORE, tokens), known(HOLDER_AFTER, tokens)),
+            **special_tokens(vocabulary.token_ids()),
         ),
         fingerprint=digest.hexdigest()[:16],
         resample=resample,

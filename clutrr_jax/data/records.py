@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from generator.columns import Row, format_facts, parse_rows
+from generator.columns import Row, format_facts
 from generator.errors import InputError, at
 from generator.kinship import NUM_RELATIONS, RELATIONS
 
@@ -122,11 +122,6 @@ def concatenate(parts: Sequence[Records]) -> Records:
         **starts,
         **{name: np.concatenate([getattr(p, name) for p in parts]) for name in arrays},
     )
-
-
-def parse(file: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> Records:
-    """Parses the rows of one table; see `generator.columns.parse_rows`."""
-    return build_records(file, parse_rows(file, header, rows))
 
 
 def build_records(file: str, rows: Iterable[Row]) -> Records:

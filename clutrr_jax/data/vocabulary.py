@@ -7,10 +7,12 @@ train split in order of first appearance, in lower case.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from clutrr_jax.data.records import Records
+from generator.kinship import RELATIONS
 
 PAD, UNKNOWN, FIRST_ENTITY = 0, 1, 2
 
@@ -20,6 +22,7 @@ PAD, UNKNOWN, FIRST_ENTITY = 0, 1, 2
 HOLDER_BEFORE = ("'s", "s", "his", "her", "their", "has", "had", "have")
 HOLDER_AFTER = ("of",)
 SENTENCE_ENDS = (".", "!", "?")
+SPECIAL_WORDS = (*RELATIONS, *HOLDER_BEFORE, *HOLDER_AFTER, *SENTENCE_ENDS)
 ENTITY_POOL = 20  # entities, unless a story has more people
 
 _TOKEN = re.compile(r"\[[^\[\]]*\]|'(?:s|t|d|m|ll|re|ve)\b|\w+|[^\w\s]")
@@ -52,9 +55,17 @@ def build_vocabulary(train: Records, entities: int) -> Vocabulary:
     return Vocabulary(words_of(train.stories), entities)
 
 
-def known(words: Sequence[str], token_ids: Mapping[str, int]) -> tuple[int, ...]:
-    """Returns the tokens of those words that are in a vocabulary."""
-    return tuple(token_ids[word] for word in words if word in token_ids)
+def special_tokens(token_ids: Mapping[str, int]) -> dict[str, Any]:
+    """Returns the fields of `Sizes` that hold tokens of SPECIAL_WORDS."""
+
+    def known(words: Sequence[str]) -> tuple[int, ...]:
+        return tuple(token_ids[word] for word in words if word in token_ids)
+
+    return {
+        "sentence_ends": known(SENTENCE_ENDS),
+        "relation_words": tuple(token_ids.get(name, -1) for name in RELATIONS),
+        "holder_words": (known(HOLDER_BEFORE), known(HOLDER_AFTER)),
+    }
 
 
 def words_of(texts: Iterable[str]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clutrr_jax.data.records import Records, tasks
+from clutrr_jax.data.story_ids import positional_ids
 from generator.errors import InputError, at
 from generator.files import atomic_write, table_rows
 from generator.kinship import RELATION_ID, RELATIONS
@@ -52,11 +53,7 @@ def read_predictions(path: Path, records: Records) -> Predictions:
     Raises:
       InputError: the file is damaged, or holds predictions for other test stories.
     """
-    story_of = {
-        (task, str(row + 1)): story
-        for task, rows in tasks(records)
-        for row, story in enumerate(rows.tolist())
-    }
+    story_of = {name: story for story, name in enumerate(positional_ids(records))}
     lines = table_rows(path)
     if next(lines) != list(_HEADER):
         raise InputError(f"{at(path)}: expected the header {','.join(_HEADER)}")
@@ -69,7 +66,7 @@ def read_predictions(path: Path, records: Records) -> Predictions:
     for number, cells in enumerate(rows, start=1):
         try:
             replica, task, row, target, prediction, p, last_prediction = cells
-            story = story_of[task, row]
+            story = story_of[f"{task}/{row}"]
             same_label = RELATION_ID[target] == records.target[story]
             if not (same_label and replica.isdecimal() and 0 <= float(p) <= 1):
                 raise ValueError

@@ -11,7 +11,7 @@ from clutrr_jax.data.dataset import Dataset
 from clutrr_jax.data.records import tasks
 from clutrr_jax.language_models import answers
 from clutrr_jax.language_models.prompts import examples, prompts
-from generator.errors import InputError, at, check_range
+from generator.errors import check_range
 from generator.files import write_text
 
 HARNESSES = Path(__file__).parent / "harnesses"
@@ -41,19 +41,15 @@ def export(
     shots = min(DEFAULT_SHOTS, most) if shots is None else shots
     check_range(f"--style {style}: --shots", shots, least, most)
     check_range("--seed", seed, 0)
-    if data.test is None or (shots and data.train is None):
-        raise InputError(
-            f"{at(data.name)}: expected test rows" + (" and training rows" if shots else "")
-        )
-    steps = style == "chain-of-thought"
-    solved = examples(data.train, shots, seed, steps) if data.train and shots else []
-    rows = list(prompts(data.test, solved, steps))
+    test, steps = data.records("test"), style == "chain-of-thought"
+    solved = examples(data.records("train"), shots, seed, steps) if shots else []
+    rows = list(prompts(test, solved, steps))
     files = {"prompts.jsonl": "".join(json.dumps(row) + "\n" for row in rows)}
     if format != "jsonl":
         sources = [Path(answers.__file__), *(HARNESSES / format).iterdir()]
         files |= {source.name: source.read_text("utf-8") for source in sources if source.is_file()}
     if format == "lm-eval":
-        files |= _lm_eval_tasks([task for task, _ in tasks(data.test)])
+        files |= _lm_eval_tasks([task for task, _ in tasks(test)])
     for name, content in files.items():
         write_text(out / name, content)
 

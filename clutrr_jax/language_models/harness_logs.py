@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from clutrr_jax.language_models.export import TASK
 from generator.errors import InputError, at
-from generator.files import check_shape, check_size, read_json, unpacked_limit
+from generator.files import check_shape, check_size, json_lines, read_json, unpacked_limit
 
 _SAMPLE = {"id": str, "epoch": int, "input": str, "target": str, "output": {"completion": str}}
 _LM_EVAL_SAMPLE = {"doc": {"id": str, "prompt": str, "target": str}, "resps": [[str]]}
@@ -30,29 +30,19 @@ class Answer(NamedTuple):
     target: str = ""
 
 
-def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def json_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields the place and the value of each line of a file of JSON objects.
 
     Raises:
       InputError: the file cannot be read, is empty, or a line is something else.
     """
-    try:
-        text = path.read_text("utf-8-sig").rstrip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", "not UTF-8 text")
-        raise InputError(f"{at(path)}: cannot be read ({reason})") from None
-    if not text:
-        raise InputError(f"{at(path)}: empty file, expected a JSON object on each line")
-    for number, line in enumerate(text.split("\n"), start=1):
-        place = at(path, number)
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            reason = str(error).splitlines()[0]
-            raise InputError(f"{place}: not JSON ({reason}), expected an object") from None
+    number = 0
+    for number, row in enumerate(json_lines(path), start=1):
         if not isinstance(row, dict):
-            raise InputError(f"{place}: expected a JSON object")
-        yield place, row
+            raise InputError(f"{at(path, number)}: expected a JSON object")
+        yield at(path, number), row
+    if not number:
+        raise InputError(f"{at(path)}: empty file, expected a JSON object on each line")
 
 
 def lm_eval_answers(folder: Path) -> Iterator[Answer]:
@@ -66,7 +56,7 @@ def lm_eval_answers(folder: Path) -> Iterator[Answer]:
         raise InputError(
             f"{at(folder)}: no samples_*.jsonl, expected a log folder of lm-eval (--log_samples)"
         )
-    for place, sample in (line for file in files for line in json_lines(file)):
+    for place, sample in (line for file in files for line in json_objects(file)):
         _check_sample(place, sample, _LM_EVAL_SAMPLE)
         doc = sample["doc"]
         answers = [text for request in sample["resps"] for text in request]

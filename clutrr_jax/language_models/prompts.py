@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from clutrr_jax.data.records import UNSTATED, Records, tasks
+from clutrr_jax.data.records import Records, Story
 from clutrr_jax.data.story_ids import story_ids
 from clutrr_jax.evaluation.proofs import prove_label
 from generator.errors import InputError
@@ -32,36 +32,21 @@ def sentences(records: Records, story: int, proof: list[Step]) -> list[str]:
         return f"{records.names[y]} is the {relation} of {records.names[x]}"
 
     if not proof:
-        x, y = query(records, story)
+        x, y = records.story(story).query
         return [f"The story says what {y} is to {x}."]
     return [f"{say(step.first)} and {say(step.second)}, so {say(step.head)}." for step in proof]
 
 
-def query(records: Records, story: int) -> tuple[str, str]:
-    """Names of the query pair (X, Y)."""
-    x, y = (records.names[records.node_start[story] + person] for person in records.query[story])
-    return x, y
-
-
-def edges(records: Records, story: int) -> list[tuple[str, str | None, str]]:
-    """The facts (X, relation, Y) of a story by name; None if the relation is not stated."""
-    names = records.names[records.node_start[story] : records.node_start[story + 1]]
-    span = slice(records.edge_start[story], records.edge_start[story + 1])
-    facts = zip(
-        records.senders[span], records.relations[span], records.receivers[span], strict=True
-    )
-    return [(names[x], None if r == UNSTATED else RELATIONS[r], names[y]) for x, r, y in facts]
-
-
-def text(records: Records, story: int) -> str:
+def text(story: Story) -> str:
     """A story without the brackets around its names."""
-    return re.sub(r"\[([^\[\]]+)\]", r"\1", records.stories[story])
+    return re.sub(r"\[([^\[\]]+)\]", r"\1", story.text)
 
 
 def question(records: Records, story: int) -> str:
     """A story and its question."""
-    x, y = query(records, story)
-    return f"Story: {text(records, story)}\nQuestion: What is {y} to {x}?"
+    told = records.story(story)
+    x, y = told.query
+    return f"Story: {text(told)}\nQuestion: What is {y} to {x}?"
 
 
 def examples(train: Records, shots: int, seed: int, steps: bool) -> list[str]:
@@ -105,19 +90,16 @@ def prompts(test: Records, solved: list[str], steps: bool) -> Iterator[dict[str,
     """
     ids = story_ids(test)
     opening = "\n\n".join([f"{_TASK} {_STEPS if steps else _DIRECT}", *solved])
-    task_of = np.empty(len(test), object)
-    for task, stories in tasks(test):
-        task_of[stories] = task
     for story in range(len(test)):
-        proof = prove_label(test, story)
+        told, proof = test.story(story), prove_label(test, story)
         yield {
             "id": ids[story],
-            "task": task_of[story],
-            "k": int(test.clause_length[story]),
-            "story": text(test, story),
-            "query": query(test, story),
+            "task": f"{test.task[story]}.{told.k}",
+            "k": told.k,
+            "story": text(told),
+            "query": told.query,
             "choices": CHOICES,
             "prompt": f"{opening}\n\n{question(test, story)}\n",
-            "target": RELATIONS[test.target[story]],
-            "edges": edges(test, story),
+            "target": told.target,
+            "edges": [(x, relation or None, y) for x, relation, y in told.facts],
         } | ({} if proof is None else {"proof": sentences(test, story, proof)})

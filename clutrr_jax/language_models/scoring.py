@@ -29,8 +29,7 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
       InputError: two submissions, or a submission and a baseline, have the same name.
     """
     check_names(submissions, BASELINES)
-    test = data.test
-    assert test is not None
+    test = data.records("test")
     submitted, stories = dict(submissions), dict(tasks(test))
     rows = [asdict(row) for row in score(submitted, test)]
     for row in rows:
@@ -50,8 +49,7 @@ def compare(a: Submission, b: Submission, data: Dataset) -> dict[str, Any]:
 
     `p` is the exact p-value, `p_holm` the same corrected over the tasks.
     """
-    test = data.test
-    assert test is not None
+    test = data.records("test")
     right_a, right_b = (s.predictions.best == test.target for s in (a, b))
     # Differences of mean accuracy, scaled to integers: the numbers of replicas may differ.
     difference = right_a.sum(axis=0) * len(right_b) - right_b.sum(axis=0) * len(right_a)

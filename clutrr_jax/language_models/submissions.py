@@ -14,7 +14,7 @@ from clutrr_jax.language_models.answers import to_relation
 from clutrr_jax.language_models.harness_logs import (
     Answer,
     inspect_answers,
-    json_lines,
+    json_objects,
     lm_eval_answers,
 )
 from clutrr_jax.language_models.prompts import question
@@ -162,7 +162,7 @@ def _csv_answers(path: Path, header: list[str], rows: list[list[str]]) -> Iterat
 
 
 def _json_answers(path: Path) -> Iterator[Answer]:
-    for place, row in json_lines(path):
+    for place, row in json_objects(path):
         if "resps" in row:
             raise InputError(f"{at(path)}: a file of a log of lm-eval, expected the folder")
         if not isinstance(row.get("id"), str | int):

@@ -51,9 +51,7 @@ class Bert(nnx.Module):
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.encoder = new_encoder(sizes.encoder, config.matmul_dtype, rngs=rngs)
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
-        self.readout = Readout(
-            3 * sizes.states, config.readout, sizes.relations, config.dropout, rngs=rngs
-        )
+        self.readout = Readout(3 * sizes.states, config, sizes, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""
@@ -75,9 +73,7 @@ class BertLSTM(nnx.Module):
             LSTM(dim, config.hidden, config.matmul_dtype, rngs=rngs) for dim in dims
         )
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
-        self.readout = Readout(
-            3 * config.hidden, config.readout, sizes.relations, config.dropout, rngs=rngs
-        )
+        self.readout = Readout(3 * config.hidden, config, sizes, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""

@@ -28,9 +28,7 @@ class BiLSTMModel(nnx.Module):
             self.key = MatmulLinear(width, config.hidden, config.matmul_dtype, rngs=rngs)
             self.query = nnx.Linear(2 * width, config.hidden, rngs=rngs)
             self.score = nnx.Linear(config.hidden, 1, use_bias=False, rngs=rngs)
-        self.readout = Readout(
-            3 * width, config.readout, sizes.relations, config.dropout, rngs=rngs
-        )
+        self.readout = Readout(3 * width, config, sizes, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""

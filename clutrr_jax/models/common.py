@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import jraph
 from flax import nnx
 
+from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.ops.matmul import matmul
 from generator.errors import InputError
 
@@ -71,6 +72,18 @@ def messages(batch: jraph.GraphsTuple, edge_types: int, directions: str) -> Mess
     return Messages(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
 
 
+def pair_index(batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Story of each edge, and positions of its sender and receiver in the story, [E] each: an index
+    into arrays [B, P, P]. Edges of the padding graph are out of range."""
+    story, position = batch.nodes["story"], batch.nodes["position"]
+    return story[batch.senders], position[batch.senders], position[batch.receivers]
+
+
+def query_positions(batch: jraph.GraphsTuple) -> jax.Array:
+    """Positions of the two query people in their story, [2, B]."""
+    return batch.nodes["position"][batch.globals["query"][:-1]].T
+
+
 def pool_people(x: jax.Array, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Node states [N, H] -> mean over each story, first and second query person, [B, H] each."""
     sums = jraph.segment_sum(x, batch.nodes["story"], len(batch.n_node))
@@ -80,12 +93,12 @@ def pool_people(x: jax.Array, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.
 
 class Readout(nnx.Module):
     """Two-layer MLP over (story, query person 1, query person 2), shared by all models (Sinha et
-    al. 2019, section 4.1)."""
+    al. 2019, section 4.1). Its settings are `readout`, the hidden dimension, and `dropout`."""
 
-    def __init__(self, dim: int, hidden: int, relations: int, dropout: float, *, rngs: nnx.Rngs):
-        self.hidden = nnx.Linear(dim, hidden, rngs=rngs)
-        self.dropout = nnx.Dropout(dropout, rngs=rngs)
-        self.out = nnx.Linear(hidden, relations, rngs=rngs)
+    def __init__(self, dim: int, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        self.hidden = nnx.Linear(dim, config.readout, rngs=rngs)
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.out = nnx.Linear(config.readout, sizes.relations, rngs=rngs)
 
     def __call__(self, story: jax.Array, first: jax.Array, second: jax.Array) -> jax.Array:
         """[B, D1], [B, D2], [B, D2] -> relation logits [B, relations]."""

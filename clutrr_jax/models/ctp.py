@@ -11,9 +11,10 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import targets
-from clutrr_jax.models.prover import genders, pair_states
-from generator.errors import InputError
-from generator.kinship import GENDER_OF, NUM_PREDICATES, PREDICATE_OF
+from clutrr_jax.models.common import pair_index, query_positions
+from clutrr_jax.models.prover import pair_states, with_gender
+from generator.errors import one_of
+from generator.kinship import NUM_PREDICATES, PREDICATE_OF
 
 REFORMULATORS = ("linear", "attentive", "memory")
 # The authors' settings for CLUTRR, except for the optimizer (Adagrad, learning rate 0.1, batches of
@@ -52,13 +53,9 @@ class CTP(nnx.Module):
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        if config.reformulator not in REFORMULATORS:
-            raise InputError(
-                f'reformulator "{config.reformulator}": expected one of {", ".join(REFORMULATORS)}'
-            )
+        self.reformulator = one_of(config, "reformulator", *REFORMULATORS)
         self.relations, self.depth = sizes.relations, config.depth
-        self.reformulator, rules, dim = config.reformulator, config.rules, config.embedding
-        self.share_genders = config.share_genders
+        self.share_genders, rules, dim = config.share_genders, config.rules, config.embedding
         goals = NUM_PREDICATES if config.share_genders else self.relations
         self.goal = nnx.Param(jax.random.normal(rngs.params(), (goals, dim)))
         shape: tuple[int, ...] = (rules, 2, dim if self.reformulator == "linear" else goals)
@@ -69,13 +66,11 @@ class CTP(nnx.Module):
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Logarithms of the scores of the relations, [B, R]."""
-        scores = jnp.log(self.scores(batch))
-        if not self.share_genders:
-            return scores
-        facts, position = pair_states(batch, self.relations)
-        second = position[batch.globals["query"][:-1, 1]]
-        gender = genders(facts)[jnp.arange(len(facts)), second]  # [B, 2]
-        return scores[:, PREDICATE_OF] + jnp.log(gender)[:, GENDER_OF]
+        scores = self.scores(batch)
+        if self.share_genders:
+            facts = pair_states(batch, self.relations)
+            scores = with_gender(scores, facts, query_positions(batch)[1])
+        return jnp.log(scores)
 
     def loss(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Mean binary cross-entropy over the goals, [B]."""
@@ -88,10 +83,7 @@ class CTP(nnx.Module):
     def scores(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Scores of the goals for the query people, [B, Q]."""
         stories, size = batch.globals["people"][:-1].shape
-        story, position = batch.nodes["story"], batch.nodes["position"]
-        # The padding graph is out of range and dropped.
-        facts = (story[batch.senders], position[batch.senders], position[batch.receivers])
-        types = batch.edges["relation"]
+        facts, types = pair_index(batch), batch.edges["relation"]
         is_stated = (types < self.relations) & (batch.senders != batch.receivers)
         fact_goals = jnp.minimum(types, self.relations - 1)
         if self.share_genders:
@@ -115,10 +107,10 @@ class CTP(nnx.Module):
             is_needed = level + 1 < steps
             return jnp.maximum(proved, jnp.where(is_needed, via.max(axis=(2, 4)), 0))
 
-        first, second = position[batch.globals["query"][:-1]].T
+        query = query_positions(batch)
 
         def score_of(goal: jax.Array) -> jax.Array:
-            return prove(goal[None], 0)[jnp.arange(stories), 0, first, second]
+            return prove(goal[None], 0)[jnp.arange(stories), 0, *query]
 
         scores = jax.lax.map(score_of, self.goal[...]).T
         return jnp.clip(scores, EPSILON, 1 - EPSILON)

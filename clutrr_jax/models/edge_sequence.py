@@ -17,7 +17,7 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.common import EntityEmbedding, Readout, check_heads
-from clutrr_jax.models.lstm import lstm
+from clutrr_jax.models.lstm import initial_weight, lstm
 
 # Sizes as in the code of Minervini et al. 2020, which has no dropout.
 CONFIG = {"embedding": 100, "hidden": 100, "readout": 200, "dropout": 0.0}
@@ -63,10 +63,7 @@ class Recurrent(nnx.Module):
         self.cell = cell
         gates = GATES[cell]
         self.inputs = nnx.Linear(dim, 2 * gates * hidden, rngs=rngs)
-        orthogonal = nnx.initializers.orthogonal()
-        weights = [[orthogonal(rngs.params(), (hidden, hidden)) for _ in range(gates)]
-                   for _ in range(2)]  # fmt: skip
-        self.weight = nnx.Param(jnp.stack([jnp.concatenate(w, axis=1) for w in weights]))
+        self.weight = nnx.Param(jnp.stack([initial_weight(hidden, rngs, gates) for _ in range(2)]))
 
     def __call__(self, gates: jax.Array, mask: jax.Array) -> jax.Array:
         """Encodes stories.
@@ -98,8 +95,7 @@ class EdgeSequence(nnx.Module):
         shape = (sizes.edge_types, config.embedding)
         self.relation = nnx.Param(jax.random.normal(rngs.params(), shape) / config.embedding**0.5)
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
-        width += 2 * config.embedding
-        self.readout = Readout(width, config.readout, sizes.relations, config.dropout, rngs=rngs)
+        self.readout = Readout(width + 2 * config.embedding, config, sizes, rngs=rngs)
 
     def encode(self, symbols: jax.Array, mask: jax.Array, table: jax.Array) -> jax.Array:
         """Encodes stories.

@@ -10,7 +10,7 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
-from clutrr_jax.models.common import check_heads
+from clutrr_jax.models.common import check_heads, pair_index, query_positions
 from clutrr_jax.ops.matmul import matmul
 from generator.errors import InputError
 
@@ -53,14 +53,11 @@ class EdgeTransformer(nnx.Module):
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Relation logits [B, R]."""
-        stories, size = len(batch.n_node) - 1, batch.globals["people"].shape[1]
-        owner, position = batch.nodes["story"], batch.nodes["position"]
+        stories, size = batch.globals["people"][:-1].shape
         relation = jnp.full((stories, size, size), len(self.table[...]) - 1)
-        # Facts of the padding graph are out of range and dropped.
-        fact = (owner[batch.senders], position[batch.senders], position[batch.receivers])
-        relation = relation.at[fact].set(batch.edges["relation"], mode="drop")
-        first, second = position[batch.globals["query"][:-1]].T
-        return self._attend(self.table[...][relation], batch.n_node[:-1], first, second)
+        relation = relation.at[pair_index(batch)].set(batch.edges["relation"], mode="drop")
+        states = self.table[...][relation]
+        return self._attend(states, batch.n_node[:-1], *query_positions(batch))
 
     def reason(
         self, facts: jax.Array, people: jax.Array, first: jax.Array, second: jax.Array

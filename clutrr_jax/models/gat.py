@@ -136,9 +136,7 @@ class GAT(nnx.Module):
             for _ in range(config.steps)
         )
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
-        self.readout = Readout(
-            3 * config.node, config.readout, sizes.relations, config.dropout, rngs=rngs
-        )
+        self.readout = Readout(3 * config.node, config, sizes, rngs=rngs)
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Relation logits [B, relations]."""

@@ -152,9 +152,7 @@ class GNN2018(nnx.Module):
             self.source = nnx.Linear(config.node, config.node, use_bias=False, rngs=rngs)
             self.score = nnx.Linear(config.node, 1, use_bias=False, rngs=rngs)
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
-        self.readout = Readout(
-            3 * config.node, config.readout, sizes.relations, config.dropout, rngs=rngs
-        )
+        self.readout = Readout(3 * config.node, config, sizes, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""

@@ -44,10 +44,10 @@ def initial_bias(hidden: int) -> jax.Array:
     return jnp.zeros(4 * hidden).at[hidden : 2 * hidden].set(1.0)
 
 
-def initial_weight(hidden: int, rngs: nnx.Rngs) -> jax.Array:
-    """Recurrent weights [H, 4H], orthogonal for each gate."""
-    orthogonal = nnx.initializers.orthogonal()
-    return jnp.concatenate([orthogonal(rngs.params(), (hidden, hidden)) for _ in range(4)], axis=1)
+def initial_weight(hidden: int, rngs: nnx.Rngs, gates: int = 4) -> jax.Array:
+    """Recurrent weights [H, gates H], orthogonal for each gate."""
+    orthogonal, shape = nnx.initializers.orthogonal(), (hidden, hidden)
+    return jnp.concatenate([orthogonal(rngs.params(), shape) for _ in range(gates)], axis=1)
 
 
 class LSTM(nnx.Module):

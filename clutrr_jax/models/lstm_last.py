@@ -25,9 +25,7 @@ class BiLSTMLast(nnx.Module):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.reader = reader.Reader(config, sizes, rngs=rngs)
-        self.readout = Readout(
-            3 * self.reader.width, config.readout, sizes.relations, config.dropout, rngs=rngs
-        )
+        self.readout = Readout(3 * self.reader.width, config, sizes, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""

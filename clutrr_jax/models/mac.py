@@ -48,7 +48,7 @@ class MAC(nnx.Module):
         self.attend_words = nnx.Param(jax.random.normal(rngs.params(), (dim,)) / dim**0.5)
         self.write = linear(2 * dim)
         self.dropout = nnx.Dropout(config.dropout_mac, rngs=rngs)
-        self.readout = Readout(3 * dim, config.readout, sizes.relations, config.dropout, rngs=rngs)
+        self.readout = Readout(3 * dim, config, sizes, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""

@@ -11,6 +11,7 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import targets
+from clutrr_jax.models.common import pair_index, query_positions
 from generator.kinship import GENDER_OF, NUM_PREDICATES, PREDICATE_OF, RELATION_OF
 
 CONFIG = {
@@ -51,9 +52,8 @@ class Prover(nnx.Module):
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Log-probabilities of the relations, [B, R]."""
-        facts, position = pair_states(batch, self.relations)  # [B, P, P, R], [N]
-        first, second = position[batch.globals["query"][:-1]].T
-        return self.reason(facts, batch.n_node[:-1], first, second)
+        facts = pair_states(batch, self.relations)  # [B, P, P, R]
+        return self.reason(facts, batch.n_node[:-1], *query_positions(batch))
 
     def loss(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Training loss of each story, [B]."""
@@ -82,12 +82,10 @@ class Prover(nnx.Module):
         """
         rules, story = self.rules(), jnp.arange(len(facts))
         share_genders = len(rules) != self.relations
-        if share_genders:
-            gender = genders(facts)[story, second]  # [B, 2]
-            facts = facts[..., RELATION_OF].sum(axis=-1)
-        size = facts.shape[1]
+        stated = facts[..., RELATION_OF].sum(axis=-1) if share_genders else facts
+        size = stated.shape[1]
         # Probability that is left for derived relations; no relation of a person to themselves.
-        unknown = 1 - facts.sum(axis=-1, keepdims=True)
+        unknown = 1 - stated.sum(axis=-1, keepdims=True)
         unknown *= ~jnp.eye(size, dtype=bool)[..., None]
         rounds = people[:, None, None, None] - 1
 
@@ -98,12 +96,12 @@ class Prover(nnx.Module):
             weight = (via**2).sum(axis=-1, keepdims=True)
             derived = (via * weight).sum(axis=1) / (weight.sum(axis=1) + 1e-6)
             # The number of rounds depends on the size of the story alone, not on the padding.
-            return jnp.where(index < rounds, facts + unknown * derived, state), None
+            return jnp.where(index < rounds, stated + unknown * derived, state), None
 
-        state, _ = jax.lax.scan(round_, facts, jnp.arange(min(self.rounds, size - 1)))
+        state, _ = jax.lax.scan(round_, stated, jnp.arange(min(self.rounds, size - 1)))
         answer = state[story, first, second]  # [B, Q]
         if share_genders:
-            answer = answer[:, PREDICATE_OF] * gender[:, GENDER_OF]  # [B, R]
+            answer = with_gender(answer, facts, second)  # [B, R]
         answer += (1 - answer.sum(axis=-1, keepdims=True)) / self.relations
         return jnp.log((1 - self.floor) * answer + self.floor / self.relations)
 
@@ -114,31 +112,32 @@ def learned_rules(table: jax.Array, scale: float) -> jax.Array:
     return nnx.softmax(scale * table, axis=-1)[..., :-1]
 
 
-def genders(facts: jax.Array) -> jax.Array:
-    """Probability of each gender of each person, [B, P, P, R] -> [B, P, 2].
+def with_gender(scores: jax.Array, facts: jax.Array, person: jax.Array) -> jax.Array:
+    """Scores of the predicates [B, Q] -> of the relations [B, R]: each is multiplied by the
+    probability of its gender.
 
     A fact (X, r, Y) states the gender of Y. Without facts about a person both are equally probable.
+
+    Args:
+      scores: of predicates between any person and `person`.
+      facts: [B, P, P, R] probability of each stated fact.
+      person: [B] position of the person within the story.
     """
     of_gender = jax.nn.one_hot(GENDER_OF, 2)  # [R, 2]
-    evidence = jnp.einsum("BXYr,rg->BYg", facts, of_gender) + 1e-6
-    return evidence / evidence.sum(axis=-1, keepdims=True)
+    about_person = facts[jnp.arange(len(facts)), :, person]  # [B, P, R]
+    evidence = jnp.einsum("BXr,rg->Bg", about_person, of_gender) + 1e-6
+    gender = evidence / evidence.sum(axis=-1, keepdims=True)
+    return scores[:, PREDICATE_OF] * gender[:, GENDER_OF]
 
 
-def pair_states(batch: jraph.GraphsTuple, relations: int) -> tuple[jax.Array, jax.Array]:
-    """Stated facts as distributions over relations, and the position of each node in its story.
+def pair_states(batch: jraph.GraphsTuple, relations: int) -> jax.Array:
+    """Stated facts as distributions over relations, [B, P, P, R]; zero for pairs without a fact.
 
     Several facts about a pair have equal probability. An edge with an unstated relation is ignored.
-
-    Returns:
-      Facts [B, P, P, R], zero for pairs without a stated fact, and positions [N].
     """
-    graphs = len(batch.n_node)
-    size = batch.globals["people"].shape[1]
-    owner, position = batch.nodes["story"], batch.nodes["position"]
-    facts = jnp.zeros((graphs - 1, size, size, relations))
+    stories, size = batch.globals["people"][:-1].shape
+    facts = jnp.zeros((stories, size, size, relations))
     # The padding graph and the edge type of unstated relations are out of range and dropped.
-    first, second = position[batch.senders], position[batch.receivers]
-    index = (owner[batch.senders], first, second, batch.edges["relation"])
-    facts = facts.at[index].add(1, mode="drop")
+    facts = facts.at[*pair_index(batch), batch.edges["relation"]].add(1, mode="drop")
     facts *= ~jnp.eye(size, dtype=bool)[..., None]
-    return facts / jnp.maximum(facts.sum(axis=-1, keepdims=True), 1), position
+    return facts / jnp.maximum(facts.sum(axis=-1, keepdims=True), 1)

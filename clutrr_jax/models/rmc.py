@@ -52,9 +52,7 @@ class RMC(nnx.Module):
         self.gate_memory = nnx.Linear(dim, 2 * dim, use_bias=False, rngs=rngs)
         bias = jnp.array([config.input_bias, config.forget_bias])
         self.gate_bias = nnx.Param(jnp.repeat(bias, dim))
-        self.readout = Readout(
-            3 * config.slots * dim, config.readout, sizes.relations, config.dropout, rngs=rngs
-        )
+        self.readout = Readout(3 * config.slots * dim, config, sizes, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""

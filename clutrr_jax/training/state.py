@@ -1,5 +1,6 @@
 """State of a training run."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -51,27 +52,30 @@ def create_optimizer(
     return optax.chain(*steps)
 
 
+def init_state(
+    model: ModelDef, optimizer: optax.GradientTransformation, seed: jax.Array, pretrained: Any
+) -> TrainState:
+    """Initial state of one replica; `pretrained` is as for `ModelDef.init`."""
+    params, buffers = model.init(jax.random.key(seed), pretrained)
+    zero = jnp.int32(0)
+    return TrainState(
+        params=params,
+        buffers=buffers,
+        opt_state=optimizer.init(params),
+        ema_params=params,
+        best_params=params,
+        step=zero,
+        best_score=jnp.float32(-jnp.inf),
+        best_epoch=zero,
+        diverged_epoch=zero,
+    )
+
+
 def create_state(
     model: ModelDef, optimizer: optax.GradientTransformation, replicas: Replicas
 ) -> TrainState:
     """Initial state of all replicas, on their devices. Each depends on its own seed only."""
-
-    @jax.jit
-    def init(seed: jax.Array, pretrained: Any) -> TrainState:
-        params, buffers = model.init(jax.random.key(seed), pretrained)
-        zero = jnp.int32(0)
-        return TrainState(
-            params=params,
-            buffers=buffers,
-            opt_state=optimizer.init(params),
-            ema_params=params,
-            best_params=params,
-            step=zero,
-            best_score=jnp.float32(-jnp.inf),
-            best_epoch=zero,
-            diverged_epoch=zero,
-        )
-
+    init = jax.jit(partial(init_state, model, optimizer))
     pretrained = model.load_pretrained()
     states = [init(seed, pretrained) for seed in replicas.seeds]
     return replicas.place(jax.tree.map(lambda *leaves: np.stack(leaves), *states))

@@ -175,7 +175,10 @@ def train_epoch(
 
 
 def has_stopped(best_epoch: Any, epoch: Any, patience: int) -> Any:
-    """Returns whether a replica whose best score is that of `best_epoch` stops after an epoch."""
+    """Returns whether a replica whose best score is that of `best_epoch` stops after an epoch.
+
+    The three arguments have the same unit, epochs or steps.
+    """
     return (epoch - best_epoch >= patience) & (patience > 0)
 
 

@@ -19,7 +19,6 @@ from clutrr_jax.data.batching import (
     pack,
     plan_shapes,
 )
-from clutrr_jax.data.records import parse
 from clutrr_jax.data.vocabulary import (
     FIRST_ENTITY,
     PAD,
@@ -28,7 +27,7 @@ from clutrr_jax.data.vocabulary import (
     draw_entities,
     encode,
 )
-from tests.data.test_records import ROW
+from tests.data.test_records import records_of
 
 KINDS = ("graph", "pairs", "tokens")
 # Rows of a batch; a few sizes only, as each is compiled.
@@ -39,7 +38,7 @@ packed = jax.jit(pack, static_argnames="shape")
 
 
 def test_tokens_of_a_story() -> None:
-    records = parse("file", list(ROW), [list(ROW.values())])
+    records = records_of({})
     vocabulary = build_vocabulary(records, entities=5)
     assert vocabulary.words == ("and", "her", "son", "met", "'s", "sister", ".")
     tokens, start = encode(records, vocabulary, np.array([4, 0, 2]))
@@ -51,10 +50,8 @@ def test_tokens_of_a_story() -> None:
 
 
 def test_words_that_only_the_tests_have_are_unknown() -> None:
-    train = parse("file", list(ROW), [list(ROW.values())])
-    other = ROW | {"story": "[Ann] hugged [Bob] and [Cy] [Zoe]"}
-    test = parse("file", list(other), [list(other.values())])
-    vocabulary = build_vocabulary(train, entities=5)
+    test = records_of({"story": "[Ann] hugged [Bob] and [Cy] [Zoe]"})
+    vocabulary = build_vocabulary(records_of({}), entities=5)
     tokens, _ = encode(test, vocabulary, np.array([0, 1, 2]))
     assert tokens.tolist()[1] == UNKNOWN and tokens.tolist()[-1] == UNKNOWN
     assert tokens.tolist()[3] == FIRST_ENTITY + 5  # "and" is known

@@ -34,7 +34,8 @@ from generator.errors import InputError
 from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank
 from generator.write import write_dataset
-from tests.training.small import SMALL, TRAIN, leaves
+from tests.models.small import small_config
+from tests.training.small import TRAIN, leaves
 
 ROOT = Path(__file__).parents[2]
 CONFIG = Config(
@@ -173,7 +174,7 @@ def test_padding_stays_out_of_the_stories(data) -> None:
 @pytest.mark.parametrize("name", ["gat", pytest.param("bilstm_mean", marks=pytest.mark.slow)])
 def test_resuming_equals_no_interruption(name: str, data, tmp_path) -> None:
     spec, checkpoints = MODELS[name], Checkpoints(tmp_path / "c")
-    config, settings = ConfigDict(spec.config | SMALL[name]), ConfigDict(TRAIN)
+    config, settings = small_config(name), ConfigDict(TRAIN)
 
     def train(first: int) -> tuple[list[np.ndarray], list]:
         """Returns the state after epoch 3 and the metrics of the epochs."""

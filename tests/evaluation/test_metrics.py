@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from clutrr_jax.data.records import parse
 from clutrr_jax.evaluation.baselines import BASELINES, baselines, ceilings, majority
 from clutrr_jax.evaluation.metrics import interval, score
 from clutrr_jax.evaluation.predictions import Predictions, read_predictions, write_predictions
 from generator.errors import InputError
 from generator.kinship import NUM_RELATIONS
-from tests.data.test_records import ROW
+from tests.data.test_records import records_of
 
 
 def some_predictions(records, replicas: int = 3) -> Predictions:
@@ -32,7 +31,6 @@ def test_interval_of_one_replica_is_wilson() -> None:
 def test_interval_over_replicas_is_student_t() -> None:
     # .5 .6 .7: mean .6, standard error .1/sqrt(3); t(2, .975) = 4.3027.
     mean, stderr, low, high = interval(np.array([5, 6, 7]), 10)
-    assert stderr is not None
     assert np.allclose([mean, stderr, low, high], [0.6, 0.057735, 0.351586, 0.848414], atol=1e-5)
 
 
@@ -58,7 +56,7 @@ def test_majority_accuracy_is_the_frequency_of_the_most_frequent_label(small) ->
 
 def test_ceiling_of_the_known_ambiguity() -> None:
     """A husband's son's grandmother is the mother or the mother-in-law: the ceiling is one half."""
-    row = ROW | {
+    change = {
         "story": "[Ann] [Bob] [Cy] [Di]",
         "query": "('Ann', 'Di')",
         "target": "mother",
@@ -67,8 +65,7 @@ def test_ceiling_of_the_known_ambiguity() -> None:
         "query_edge": "(0, 3)",
         "genders": "Ann:female,Bob:male,Cy:male,Di:female",
     }
-    records = parse("file", list(row), [list(row.values()), list(ROW.values())])
-    assert ceilings(records).tolist() == [0.5, 1.0]
+    assert ceilings(records_of(change, {})).tolist() == [0.5, 1.0]
 
 
 def test_predictions_round_trip(small, tmp_path) -> None:

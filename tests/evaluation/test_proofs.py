@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from clutrr_jax.data.dataset import load
-from clutrr_jax.data.records import concatenate, parse
+from clutrr_jax.data.records import concatenate
 from clutrr_jax.evaluation.baselines import given_rules
 from clutrr_jax.evaluation.proofs import facts_of, prove_extracted, prove_label
 from clutrr_jax.language_models.prompts import sentences
@@ -17,18 +16,13 @@ from generator.kinship import (
     RULES,
 )
 from generator.prover import Fact, rule_heads
-from tests.data.test_records import ROW
+from tests.data.test_records import records_of
 
 
-@pytest.fixture(scope="module")
-def data(small_folder):
-    return load(small_folder)
-
-
-def test_proofs_are_sound_and_end_in_the_label(data) -> None:
+def test_proofs_are_sound_and_end_in_the_label(small) -> None:
     """Each step is one of the 16 rules and rests on stated facts or earlier steps; the last one is
     the label. Every generated story has a proof."""
-    records = concatenate([data.train, data.test])
+    records = concatenate([small.train, small.test])
     for story in range(len(records)):
         proof = prove_label(records, story)
         assert proof
@@ -48,25 +42,24 @@ def test_proofs_are_sound_and_end_in_the_label(data) -> None:
         )
 
 
-def test_a_label_that_does_not_follow_has_no_proof(data) -> None:
-    wrong = data.train.select(np.arange(5))
+def test_a_label_that_does_not_follow_has_no_proof(small) -> None:
+    wrong = small.train.select(np.arange(5))
     wrong.target[:] = (wrong.target + 2) % len(RELATIONS)
     for story in range(5):
-        if PREDICATE_OF[wrong.target[story]] != PREDICATE_OF[data.train.target[story]]:
+        if PREDICATE_OF[wrong.target[story]] != PREDICATE_OF[small.train.target[story]]:
             assert prove_label(wrong, story) is None
 
 
 def test_nobody_is_their_own_sibling() -> None:
     """Bob's mother's son is Bob, so his daughter is not his niece."""
-    row = ROW | {
+    change = {
         "story": "[Ann] [Bob] [Cy]",
         "query": "('Bob', 'Cy')",
         "story_edges": "[(1, 0), (0, 1), (1, 2)]",
         "edge_types": "['mother', 'son', 'daughter']",
         "query_edge": "(1, 2)",
     }
-    rows = [list((row | {"target": target}).values()) for target in ("daughter", "niece")]
-    records = parse("file", list(row), rows)
+    records = records_of(*(change | {"target": target} for target in ("daughter", "niece")))
     assert prove_label(records, 0) == [] and prove_label(records, 1) is None
     assert sentences(records, 0, []) == ["The story says what Cy is to Bob."]
 

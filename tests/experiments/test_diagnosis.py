@@ -1,6 +1,5 @@
 """The diagnosis experiment: its tests and its table."""
 
-import csv
 import json
 import re
 from dataclasses import replace
@@ -20,6 +19,7 @@ from generator.hold_out import split_bank
 from generator.kinship import RELATIONS
 from generator.paraphrases.load import load_bank
 from generator.text import Bank
+from tests.generator.test_write import read
 
 ROWS = 30
 NAME = re.compile(r"\[[^\]]*\]|\{\d\}")
@@ -60,9 +60,8 @@ def test_tests_have_the_stated_clauses_and_paraphrases(folder: Path) -> None:
     for language in ("synthetic", "plain"):
         words[language] = bank_sentences(load_bank(replace(config, language=language)))
     seen = words["seen"]
-    with (folder / "1.2,1.3_train.csv").open(newline="") as file:
-        for row in csv.DictReader(file):
-            assert sentences(row["story"]) <= seen and row["f_comb"] not in new_clauses
+    for row in read(folder / "1.2,1.3_train.csv"):
+        assert sentences(row["story"]) <= seen and row["f_comb"] not in new_clauses
     data = load(folder).test
     found = dict(tasks(data))
     used, has_new_sentence = set(), {name: [] for name in words}

@@ -6,7 +6,6 @@ import platform
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from experiments.grid.slurm import JOB_ID
-from tests.command_line import ROOT
+from tests.command_line import start
 
 EPOCHS = 60
 SEEDS = (0, 1)
@@ -42,18 +41,14 @@ def cluster(tmp_path: Path):
     subprocess.run(["scancel", "--quiet", *remaining], check=False)
 
 
-def start(workdir: Path) -> subprocess.Popen:
-    command = [
-        sys.executable, "launch.py", "--config=experiments/figure7.py", "--config.scale=smoke",
-        "--config.train.replicas=2", "--config.gat.node=20", f"--config.train.epochs={EPOCHS}",
-        "--config.train.checkpoint_minutes=0.0", "--launcher=slurm", "--slurm.cpus_per_task=1",
-        f"--workdir={workdir}",
-    ]  # fmt: skip
+def start_grid(workdir: Path) -> subprocess.Popen:
     # Ctrl-C has to reach the command even if the tests run in the background.
     accept = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    return subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        preexec_fn=accept,
+    return start(
+        "--config.scale=smoke", "--config.train.replicas=2", "--config.gat.node=20",
+        f"--config.train.epochs={EPOCHS}", "--config.train.checkpoint_minutes=0.0",
+        "--launcher=slurm", "--slurm.cpus_per_task=1", f"--workdir={workdir}",
+        config="figure7", preexec_fn=accept,
     )  # fmt: skip
 
 
@@ -88,7 +83,7 @@ def process_of(workdir: Path, name: str) -> int:
 
 
 def test_grid_completes_although_jobs_are_killed_and_preempted(cluster, tmp_path) -> None:
-    first = start(tmp_path)
+    first = start_grid(tmp_path)
     assert first.stdout
     for _ in NAMES:
         assert "submitted as job" in first.stdout.readline()
@@ -98,7 +93,7 @@ def test_grid_completes_although_jobs_are_killed_and_preempted(cluster, tmp_path
     jobs = {name: (tmp_path / name / JOB_ID).read_text().strip() for name in NAMES}
     assert len(set(jobs.values())) == 6
 
-    second = start(tmp_path)
+    second = start_grid(tmp_path)
     try:
         killed, before_kill = wait_until_half_done(tmp_path, NAMES)
         os.kill(process_of(tmp_path, killed), signal.SIGKILL)

@@ -11,6 +11,7 @@ from generator.config import Config, parse_tasks
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_ID, RELATION_OF, RELATIONS
 from generator.tables import data_sets
 from generator.write import write_dataset
+from tests.generator.test_write import read
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +30,11 @@ def findings(path):
 
 def rewrite(source, target, change):
     """Copies a CSV file; `change(index, row)` changes its rows in place."""
-    with open(source, newline="") as file:
-        reader = csv.DictReader(file)
-        rows = list(reader)
+    rows = read(source)
     for index, row in enumerate(rows):
         change(index, row)
     with open(target, "w", newline="") as file:
-        writer = csv.DictWriter(file, reader.fieldnames)
+        writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
 

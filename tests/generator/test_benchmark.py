@@ -1,6 +1,5 @@
 """The release clutrr-v1: its checksums, what it holds out, and its data card."""
 
-import csv
 import json
 import re
 from dataclasses import replace
@@ -14,6 +13,7 @@ from generator.benchmark.release import CONFIGS, checksum, published_checksums, 
 from generator.config import Config, parse_tasks
 from generator.errors import InputError
 from generator.write import FORMATS, dataset_files, write_dataset
+from tests.generator.test_write import read
 
 PEOPLE = re.compile(r"\[\w+\]")
 
@@ -124,11 +124,6 @@ def test_train_stories_have_no_held_out_clause_or_paraphrase(whole: Path) -> Non
             assert k not in held or (row["f_comb"] in clauses) == new_clauses
             if noise not in ("8", "10"):  # seen paraphrases
                 assert wording(row) not in trained
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def wording(row: dict[str, str]) -> str:

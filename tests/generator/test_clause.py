@@ -21,7 +21,7 @@ def test_steps_prove_the_target_from_the_facts(k, seed):
     complete = chains.complete
     assert complete.any()
     chains, target = Chains(*(a[complete] for a in chains)), target[complete]
-    people = chains.people(GRAPH)
+    people = GRAPH.people(chains.facts)
     assert (people[:, 0] == GRAPH.start[target]).all()
     assert (people[:, -1] == GRAPH.end[target]).all()
     assert (GRAPH.end[chains.facts[:, :-1]] == GRAPH.start[chains.facts[:, 1:]]).all()

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -113,9 +114,14 @@ def test_neice_is_read_as_niece(capsys) -> None:
         ("all.csv", "test", "test"),
         ("all.csv", "dev", "dev"),
         ("all.csv", "", "train"),
+        ("test/0000.parquet", "", "test"),
+        ("train/0000.parquet", "", "train"),
+        ("validation/0000.parquet", "", "dev"),
     ],
 )
-def test_the_file_name_decides_the_split_before_the_column(file, cell, split) -> None:
+def test_the_file_name_decides_the_split_before_the_column_and_the_folder(
+    file, cell, split
+) -> None:
     (row,) = parse({"task_split": cell}, file=file)
     assert row.split == split
 
@@ -155,11 +161,9 @@ BAD_CELLS = [
 
 @pytest.mark.parametrize(("column", "cell", "message"), BAD_CELLS)
 def test_a_bad_cell_is_reported(column: str, cell: str, message: str) -> None:
-    with pytest.raises(InputError) as error:
+    place = f'x_train.csv, row 2, column "{column}": '
+    with pytest.raises(InputError, match=f"^{place}.*{re.escape(message)}"):
         parse({}, {column: cell})
-    text = str(error.value)
-    assert text.startswith(f'x_train.csv, row 2, column "{column}": ') and message in text
-    assert "\n" not in text
 
 
 @pytest.mark.parametrize("column", REQUIRED)

@@ -1,7 +1,6 @@
 """Laws of the benchmark of 2018, checked against an explicit model of family trees."""
 
 import ast
-import csv
 import itertools
 import re
 from collections import Counter, defaultdict
@@ -21,7 +20,7 @@ from generator.kinship import (
 )
 from generator.workshop import command, paths, rules, text
 from tests.generator.family_trees import family_2018, two_families
-from tests.generator.test_write import check_columns
+from tests.generator.test_write import check_columns, read
 
 
 def names(predicates) -> tuple[str, ...]:
@@ -89,7 +88,7 @@ def test_edges_match_the_definitions(l_max, children):
 def generate(out, *options: str) -> dict[str, list[dict[str, str]]]:
     small = ["--k", "3,5", "--train-rows", "150", "--test-rows", "40"]
     assert command.main(["--out", str(out), *small, *options]) == 0
-    return {path.name: list(csv.DictReader(path.open())) for path in sorted(out.iterdir())}
+    return {path.name: read(path) for path in sorted(out.iterdir())}
 
 
 @pytest.fixture(scope="module")
@@ -234,9 +233,8 @@ def test_ambiguous_paths_can_be_kept(tmp_path, stories):
 )
 def test_errors_for_bad_settings(tmp_path, monkeypatch, options, message):
     monkeypatch.setattr(paths, "MAX_PATHS", 10_000)
-    with pytest.raises(InputError, match=re.escape(message)) as error:
+    with pytest.raises(InputError, match=re.escape(message)):
         command.main(["--out", str(tmp_path / "new"), *options.split()])
-    assert "\n" not in str(error.value)
     assert not (tmp_path / "new").exists()
 
 

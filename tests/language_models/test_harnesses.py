@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,13 +23,12 @@ from clutrr_jax.language_models.submissions import UNMAPPED, read_submissions
 from clutrr_jax.score import main
 from generator.errors import InputError
 from generator.kinship import NUM_RELATIONS, RELATION_ID, RELATIONS
+from tests.command_line import harnesses
 from tests.language_models.logs import inspect_log, write_inspect, write_lm_eval
+from tests.test_docs import commands
 from tests.test_fuzz import TEST
-from tests.test_readme import PAGE_OF_LANGUAGE_MODELS as PAGE
-from tests.test_readme import commands
 
 HERE = Path(__file__).parent
-PYTHON = HERE.parent.parent / ".venv-harnesses" / "bin" / "python"
 # Log of two epochs by run_harness.py on the two stories of TEST, compressed by Zstandard.
 REAL_LOG = HERE / "inspect.eval"
 
@@ -142,15 +142,11 @@ def edit(log: dict, **changes) -> None:
         (lambda log: log.update(status="cancelled"), 'status "cancelled", expected a finished run'),
         (lambda log: log.update(eval={}), 'header.eval: no "task"'),
         (lambda log: log["samples"].clear(), "no predictions"),
-        (lambda log: log["samples"].pop(), "no prediction for 1 of 80"),
         (lambda log: edit(log, error={"message": "rate limit"}), "ended with an error"),
-        (lambda log: edit(log, id="other"), "no test story 'other'"),
-        (lambda log: edit(log, id=log["samples"][0]["id"]), "second prediction"),
         (lambda log: edit(log, target="cousin"), "has another text or label"),
         (lambda log: edit(log, input="Story: x\nQuestion: What is Al to Bo?\n"), "another text"),
         (lambda log: edit(log, input=[{"role": "user"}]), "not a sample of the exported task"),
         (lambda log: edit(log, output={}), 'no "completion"'),
-        (lambda log: edit(log, epoch=-1), "replica '-1'"),
         (lambda log: edit(log, epoch=2), "no prediction of replica 1 for 1 of 80"),
     ],
 )
@@ -163,9 +159,8 @@ def test_a_wrong_inspect_log_is_a_one_line_error(
 
 
 def refused(path: Path, data, expected: str) -> None:
-    with pytest.raises(InputError, match=expected) as error:
+    with pytest.raises(InputError, match=f"{re.escape(str(path))}.*{expected}"):
         read_submissions([path], story_ids(data.test), data.test)
-    assert str(path) in str(error.value) and "\n" not in str(error.value)
 
 
 def test_a_damaged_inspect_log_is_a_one_line_error(data, tmp_path) -> None:
@@ -191,8 +186,6 @@ def test_a_damaged_inspect_log_is_a_one_line_error(data, tmp_path) -> None:
     ("change", "expected"),
     [
         (lambda lines: [*lines, lines[0]], "row 21: second prediction"),
-        (lambda lines: lines[1:], "no prediction for 1 of 80"),
-        (lambda lines: [lines[0].replace('"id": "', '"id": "x'), *lines[1:]], "no test story"),
         (lambda lines: [lines[0].replace('"query"', '"q"').replace("What is", "Who is")],
          "has another text or label"),
         (lambda lines: ['{"doc_id": 0, "doc": {"question": "1 + 1?"}, "resps": [["2"]]}'],
@@ -220,16 +213,15 @@ def test_one_file_of_lm_eval_and_an_empty_folder(data, rows, tmp_path) -> None:
 
 def run_harness(program: str, folder: Path, tmp_path: Path, *more: str) -> str:
     """Runs the command of docs/language_models.md offline; returns what it printed."""
-    if not PYTHON.exists():
-        pytest.skip("no .venv-harnesses: run `make .venv-harnesses/installed`")
-    (command,) = (words for words in commands(PAGE) if words[0] == program)
+    python = harnesses() / "bin" / "python"
+    (command,) = (words for words, _ in commands("docs/language_models.md") if words[0] == program)
     mock = {"hf": "dummy", "PROVIDER/MODEL": "mockllm/model"}
     export = Path("exports") / folder.name
     shutil.copytree(folder, tmp_path / export, dirs_exist_ok=True)
     offline = {"HF_HOME": str(tmp_path / "hf"), "HF_DATASETS_OFFLINE": "1", "HF_HUB_OFFLINE": "1"}
     command = [mock.get(word, word) for word in command]
     done = subprocess.run(
-        [PYTHON, HERE / "run_harness.py", export, *command, *more],
+        [python, HERE / "run_harness.py", export, *command, *more],
         cwd=tmp_path, env=os.environ | offline, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]

@@ -1,6 +1,7 @@
 """Laws of the prover, of the symbolic baselines and of the rules that a run has learned."""
 
 import json
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -11,15 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ml_collections import ConfigDict
 
-from clutrr_jax import command
 from clutrr_jax.data.arrays import Sizes, build_arrays
 from clutrr_jax.data.batching import pack, plan_shapes
-from clutrr_jax.data.records import Records
+from clutrr_jax.data.records import Records, build_records
 from clutrr_jax.data.vocabulary import Vocabulary
 from clutrr_jax.evaluation.baselines import given_rules, induced_rules, predict_with_rules
-from clutrr_jax.evaluation.learned_rules import describe, gendered, read_learned
+from clutrr_jax.evaluation.learned_rules import describe, gendered
 from clutrr_jax.models.prover import CONFIG, Prover
 from clutrr_jax.rules import main
+from generator.audit import readings
+from generator.columns import Row
 from generator.errors import InputError
 from generator.kinship import (
     COMPOSE,
@@ -33,7 +35,6 @@ from generator.kinship import (
     RULE_TABLE,
     RULES,
 )
-from generator.prover import derivable
 
 # Chains of up to seven facts with predicates of the rules: predicate and gender of the next person.
 CHAIN = st.lists(
@@ -43,45 +44,30 @@ CHAIN = st.lists(
 )  # fmt: skip
 
 
-def records(chains: list[list[tuple[int, int]]], targets: list[int] | None = None) -> Records:
+def rows_of(chains: list[list[tuple[int, int]]], targets: list[int] | None = None) -> list[Row]:
     """One story for each chain of facts. The query pair is the ends of the chain."""
-    sizes = np.array([len(chain) for chain in chains])
-    people = sizes + 1
-    node_start = np.concatenate([[0], np.cumsum(people)])
-    flat = np.array([fact for chain in chains for fact in chain])
-    senders = np.concatenate([np.arange(size) for size in sizes])
-    genders = np.zeros(node_start[-1], np.int8)
-    genders[np.concatenate([np.arange(size) + 1 for size in sizes])
-            + np.repeat(node_start[:-1], sizes)] = flat[:, 1]  # fmt: skip
-    return Records(
-        stories=[""] * len(chains),
-        names=[f"P{i}" for i in range(node_start[-1])],
-        genders=genders,
-        senders=senders,
-        receivers=senders + 1,
-        relations=RELATION_OF[flat[:, 0], flat[:, 1]],
-        node_start=node_start,
-        edge_start=np.concatenate([[0], np.cumsum(sizes)]),
-        query=np.stack([np.zeros_like(sizes), sizes], axis=1),
-        target=np.zeros(len(chains), int) if targets is None else np.array(targets),
-        task=np.ones(len(chains), int),
-        clause_length=sizes,
-    )
+    rows = []
+    for chain, target in zip(chains, targets or [0] * len(chains), strict=True):
+        names = tuple(f"P{i}" for i in range(len(chain) + 1))
+        ends = names[0], names[-1]
+        rows.append(Row(
+            row_index=1, split="test", id="", story="[{}] [{}]".format(*ends), clean_story="",
+            names=names, genders=(0, *(gender for _, gender in chain)),
+            edges=tuple(pairwise(range(len(names)))),
+            relations=tuple(int(RELATION_OF[fact]) for fact in chain),
+            query=(0, len(chain)), query_names=ends, target=target, clause="", noise=1,
+            k=len(chain),
+        ))  # fmt: skip
+    return rows
 
 
-def derivable_relations(data: Records) -> np.ndarray:
+def records(chains: list[list[tuple[int, int]]], targets: list[int] | None = None) -> Records:
+    return build_records("chains", rows_of(chains, targets))
+
+
+def derivable_relations(chains: list[list[tuple[int, int]]]) -> np.ndarray:
     """Relations that the independent prover of the generator derives, bool [S, R]."""
-    width = int(np.diff(data.edge_start).max())
-    edges = np.zeros((len(data), width, 2), int)
-    predicates = np.full((len(data), width), -1)
-    for s in range(len(data)):
-        facts = slice(data.edge_start[s], data.edge_start[s + 1])
-        size = facts.stop - facts.start
-        edges[s, :size] = np.stack([data.senders[facts], data.receivers[facts]], axis=1)
-        predicates[s, :size] = PREDICATE_OF[data.relations[facts]]
-    follows = derivable(edges, predicates, data.query, width + 1)
-    gender = data.genders[data.node_start[:-1] + data.query[:, 1]]
-    return follows[:, PREDICATE_OF] & (gender[:, None] == GENDER_OF)
+    return np.array([np.isin(range(NUM_RELATIONS), found) for found in readings(rows_of(chains))])
 
 
 def perfect_prover(share_genders: bool) -> Prover:
@@ -127,8 +113,7 @@ def test_prover_with_the_16_rules_equals_independent_prover(share_genders: bool)
         chains.append([(int(p), int(rng.integers(2))) for p in rng.choice(body, 4)])
     ambiguous = [PREDICATE_ID[name] for name in ("SO", "child", "inv-grand")]
     chains += [[(p, gender) for p in ambiguous] for gender in (0, 1)]
-    data = records(chains)
-    expected = derivable_relations(data)
+    data, expected = records(chains), derivable_relations(chains)
     count = expected.sum(axis=1)
     assert (count == 1).sum() > 30 and (count > 1).sum() >= 2 and (count == 0).sum() > 10
     found = probabilities(perfect_prover(share_genders), data)
@@ -142,8 +127,7 @@ def test_prover_with_the_16_rules_equals_independent_prover(share_genders: bool)
 @settings(max_examples=30)
 @given(st.lists(CHAIN, min_size=1, max_size=4))
 def test_symbolic_baseline_equals_independent_prover(chains) -> None:
-    data = records(chains)
-    expected = derivable_relations(data)
+    data, expected = records(chains), derivable_relations(chains)
     found = predict_with_rules(data, given_rules())
     for s, relations in enumerate(expected):
         if relations.any():
@@ -223,7 +207,7 @@ def test_penalty_gives_up_rules_that_no_answer_needs() -> None:
     assert model.rules()[needed] > 0.95 and model.rules()[useless] < 0.3
 
 
-def test_rules_of_invalid_folders_are_refused(tmp_path, capsys, monkeypatch) -> None:
+def test_rules_of_invalid_folders_are_refused(tmp_path) -> None:
     with pytest.raises(InputError, match="no finished prover"):
         main([str(tmp_path)])
     (tmp_path / "prover").mkdir()
@@ -233,10 +217,3 @@ def test_rules_of_invalid_folders_are_refused(tmp_path, capsys, monkeypatch) -> 
         main([str(tmp_path)])
     with pytest.raises(InputError, match="required: RUN"):
         main([])
-    for arguments in ([], [str(tmp_path)]):
-        monkeypatch.setattr("sys.argv", ["rules", *arguments])
-        with pytest.raises(SystemExit, match=r"^2$"):
-            command.run(main)
-        assert len(capsys.readouterr().err.splitlines()) == 1
-    with pytest.raises(InputError, match="no finished prover"):
-        read_learned(tmp_path / "nowhere")

@@ -5,37 +5,20 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from clutrr_jax.models import MODELS
+from clutrr_jax.settings import default_settings
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.state import TrainState
 from clutrr_jax.training.trainer import Trainer
+from tests.models.small import small_config
 
-TRAIN = {
-    "epochs": 3,
-    "steps": 100,
-    "patience": 0,
-    "selection": "dev_loss",
-    "batch": 32,
-    "microbatches": 1,
-    "learning_rate": 1e-3,
-    "grad_clip_norm": 5.0,
-    "ema_decay": 0.999,
-    "shuffle_sentences": 0.5,
-    "curriculum": 0,
-    "entities": "redrawn",
-    "dev_fraction": 0.2,
-}
-SMALL = {
-    "gat": {"node": 16, "heads": 2, "edge": 8, "readout": 16, "rounds": 1},
-    "bilstm_mean": {"embedding": 8, "hidden": 8, "readout": 16, "layers": 1},
-}
+TRAIN = default_settings("tests", "").train.to_dict() | {"epochs": 3, "patience": 0, "batch": 32}
+NAMES = ("gat", "bilstm_mean")  # a graph model and a text model that train quickly
 
 
 def make_trainer(name: str, data, replicas: Replicas, **settings) -> Trainer:
     """Trainer of a small model of the registry."""
-    spec = MODELS[name]
-    config = ConfigDict(spec.config | SMALL.get(name, {}))
-    settings = ConfigDict(TRAIN | settings)
-    return Trainer(spec, config, settings, data.sizes, data.train_stories, replicas)
+    config, settings = small_config(name), ConfigDict(TRAIN | settings)
+    return Trainer(MODELS[name], config, settings, data.sizes, data.train_stories, replicas)
 
 
 def train(name: str, data, replicas: Replicas, epochs: int) -> tuple[Trainer, TrainState]:

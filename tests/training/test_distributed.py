@@ -1,13 +1,12 @@
 """Two processes on 127.0.0.1 with one CPU device each behave as one process."""
 
-import csv
 import json
 import os
 import signal
 import socket
 import subprocess
-import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -15,10 +14,10 @@ import numpy as np
 import pytest
 
 from clutrr_jax.training import distributed
+from tests.command_line import start
+from tests.generator.test_write import read
 
-ROOT = Path(__file__).parents[2]
 SETTINGS = [
-    "--config=experiments/single.py",
     "--config.models=prover",
     "--config.prover.train.replicas=3",
     "--config.train.checkpoint_minutes=0.0",
@@ -28,14 +27,8 @@ SETTINGS = [
 def launch(workdir: Path, settings: list[str]) -> subprocess.Popen:
     """Starts launch.py on one core, and so with one device."""
     core = {min(os.sched_getaffinity(0))}
-    return subprocess.Popen(
-        [sys.executable, "launch.py", *SETTINGS, f"--workdir={workdir}", *settings],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, core),
-    )
+    pin = partial(os.sched_setaffinity, 0, core)
+    return start(*SETTINGS, f"--workdir={workdir}", *settings, preexec_fn=pin)
 
 
 class Hosts:
@@ -78,8 +71,7 @@ def losses(workdir: Path) -> np.ndarray:
 
 
 def predictions(workdir: Path) -> list[str]:
-    with (workdir / "prover" / "predictions.csv").open() as file:
-        return [row["prediction"] for row in csv.DictReader(file)]
+    return [row["prediction"] for row in read(workdir / "prover" / "predictions.csv")]
 
 
 def test_one_process_does_not_communicate() -> None:

@@ -3,16 +3,15 @@
 import os
 import random
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.command_line import start
+
 KILLS = int(os.environ.get("CLUTRR_KILLS", "3"))
 SETTINGS = [
-    "--config=experiments/single.py",
     "--config.models=prover",
     "--config.prover.train.replicas=2",
     "--config.prover.train.epochs=12",
@@ -22,15 +21,14 @@ SETTINGS = [
 
 @pytest.mark.slow
 def test_a_killed_run_resumes_to_the_same_results(small_folder, tmp_path) -> None:
-    def command(workdir: Path) -> list[str]:
-        folders = [f"--config.data={small_folder}", f"--workdir={workdir}"]
-        return [sys.executable, "launch.py", *SETTINGS, *folders]
+    def launch(workdir: Path) -> subprocess.Popen:
+        return start(*SETTINGS, f"--config.data={small_folder}", f"--workdir={workdir}")
 
     def run(workdir: Path) -> float:
-        start = time.monotonic()
-        done = subprocess.run(command(workdir), cwd=ROOT, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return time.monotonic() - start
+        began, process = time.monotonic(), launch(workdir)
+        printed, _ = process.communicate()
+        assert process.returncode == 0, printed
+        return time.monotonic() - began
 
     def assert_same_predictions(workdir: Path) -> None:
         file = "prover/predictions.csv"
@@ -43,17 +41,15 @@ def test_a_killed_run_resumes_to_the_same_results(small_folder, tmp_path) -> Non
     for attempt in range(1000):
         if kills == KILLS:
             break
-        process = subprocess.Popen(
-            command(workdir), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
+        process = launch(workdir)
         try:
-            _, errors = process.communicate(timeout=rng.uniform(0.3, 1.0) * seconds)
+            printed, _ = process.communicate(timeout=rng.uniform(0.3, 1.0) * seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
             kills += 1
         else:
-            assert process.returncode == 0, errors.decode()
+            assert process.returncode == 0, printed
             assert_same_predictions(workdir)
             workdir = tmp_path / str(attempt + 1)
     run(workdir)

@@ -1,20 +1,19 @@
 """The programs of training and prediction lower for accelerators, on a machine that has none."""
 
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import pytest
-from ml_collections import ConfigDict
 
 from clutrr_jax.data import batching
 from clutrr_jax.models import MODELS
 from clutrr_jax.ops import matmul
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.state import TrainState
+from clutrr_jax.training.state import TrainState, init_state
 from clutrr_jax.training.trainer import Trainer
-from tests.models.small import small_config
-from tests.training.small import TRAIN
+from tests.training.small import make_trainer
 
 REPLICAS = 2
 PLATFORMS = ("cuda", "tpu")
@@ -43,15 +42,8 @@ class LoweringReplicas(Replicas):
 
 def abstract_state(trainer: Trainer) -> TrainState:
     """Shapes and dtypes of the state of all replicas."""
-
-    def init(key: jax.Array) -> TrainState:
-        params, buffers = trainer.model.init(key)
-        zero, opt_state = jnp.int32(0), trainer.optimizer.init(params)
-        return TrainState(
-            params, buffers, opt_state, params, params, zero, jnp.float32(0), zero, zero
-        )
-
-    return jax.eval_shape(jax.vmap(init), jax.random.split(jax.random.key(0), REPLICAS))
+    init = partial(init_state, trainer.model, trainer.optimizer, pretrained={})
+    return jax.eval_shape(jax.vmap(init), jnp.arange(REPLICAS))
 
 
 @pytest.fixture
@@ -68,15 +60,8 @@ def plain_matmul(monkeypatch) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_programs_lower_for_accelerators(name: str, small_for, plain_matmul, monkeypatch) -> None:
     monkeypatch.setattr(batching, "MAX_BUCKETS", 2)
-    data, spec = small_for(name), MODELS[name]
-    trainer = Trainer(
-        spec,
-        small_config(name),
-        ConfigDict(TRAIN),
-        data.sizes,
-        data.train_stories,
-        LoweringReplicas(REPLICAS),
-    )
+    data = small_for(name)
+    trainer = make_trainer(name, data, LoweringReplicas(REPLICAS))
     state = abstract_state(trainer)
     with pytest.raises(Lowered) as train:
         trainer.epoch(state, 1)
@@ -94,13 +79,6 @@ def test_hand_written_matmul_runs_on_a_cpu(small, monkeypatch) -> None:
         raise NotImplementedError
 
     monkeypatch.setattr(matmul, "matmul_fast", fail)
-    trainer = Trainer(
-        MODELS["edge_transformer"],
-        small_config("edge_transformer"),
-        ConfigDict(TRAIN),
-        small.sizes,
-        small.train_stories,
-        LoweringReplicas(REPLICAS),
-    )
+    trainer = make_trainer("edge_transformer", small, LoweringReplicas(REPLICAS))
     with pytest.raises(NotImplementedError):
         trainer.epoch(abstract_state(trainer), 1)

@@ -15,7 +15,7 @@ from clutrr_jax.training.state import TrainState, select_best
 from clutrr_jax.training.steps import ENTITY_POLICIES
 from clutrr_jax.training.trainer import SELECTIONS
 from generator.errors import InputError
-from tests.training.small import SMALL, leaves, make_trainer, train
+from tests.training.small import NAMES, leaves, make_trainer, train
 
 
 @pytest.mark.parametrize("name", ["gat", pytest.param("bilstm_mean", marks=pytest.mark.slow)])
@@ -33,7 +33,7 @@ def test_replica_equals_same_seed_alone(name: str, small) -> None:
     assert len(all_found) == 3
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", NAMES)
 def test_resumed_run_equals_uninterrupted_run(name: str, small, tmp_path) -> None:
     replicas = Replicas(2)
     trainer, whole = train(name, small, replicas, 4)
@@ -41,16 +41,15 @@ def test_resumed_run_equals_uninterrupted_run(name: str, small, tmp_path) -> Non
     for epoch in (1, 2):
         state, _ = trainer.epoch(state, epoch)
     Checkpoints(tmp_path / "c").save(2, state)
-    restored = Checkpoints(tmp_path / "c").restore(trainer.init())
-    assert restored is not None and restored[0] == 2
-    state = restored[1]
+    epoch, state = Checkpoints(tmp_path / "c").restore(trainer.init())
+    assert epoch == 2
     for epoch in (3, 4):
         state, _ = trainer.epoch(state, epoch)
     for a, b in zip(leaves(whole), leaves(state), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("policy", ENTITY_POLICIES)
 def test_entity_vectors_are_trained_only_if_learned(name: str, policy: str, small) -> None:
     trainer = make_trainer(name, small, Replicas(1), entities=policy)

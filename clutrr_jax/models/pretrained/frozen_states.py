@@ -21,14 +21,7 @@ from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import Records
-from clutrr_jax.data.vocabulary import (
-    FIRST_ENTITY,
-    HOLDER_AFTER,
-    HOLDER_BEFORE,
-    SENTENCE_ENDS,
-    UNKNOWN,
-    known,
-)
+from clutrr_jax.data.vocabulary import FIRST_ENTITY, SPECIAL_WORDS, UNKNOWN, special_tokens
 from clutrr_jax.evaluation.predict import per_story
 from clutrr_jax.models.pretrained.folder import find_folder, read_config
 from clutrr_jax.models.pretrained.load import load_encoder
@@ -40,7 +33,6 @@ from clutrr_jax.models.pretrained.tokenizer import (
 )
 from generator.errors import InputError, at, one_of
 from generator.files import atomic_write
-from generator.kinship import RELATIONS
 
 BATCH = 16  # stories of one encoder call; larger batches do not fit the cache of a CPU core
 
@@ -61,15 +53,14 @@ def with_states(data: Prepared, config: Any) -> Prepared:
     encoder = None if config.train_encoder else load_encoder(folder)
     tokenizer = load_tokenizer(folder, encoder_config.vocab_size)
     fingerprint = _fingerprint(folder)
-    # Words that `Sizes` names keep a token id of their own, if the tokenizer has them as one token.
-    # All other words become UNKNOWN: models see them through their states only.
+    # Special words keep a token id of their own, if the tokenizer has them as one token. All other
+    # words become UNKNOWN: models see them through their states only.
     first_word = FIRST_ENTITY + data.sizes.entities
     word_of_token = np.full(encoder_config.vocab_size, UNKNOWN)
-    own = (*RELATIONS, *HOLDER_BEFORE, *HOLDER_AFTER, *SENTENCE_ENDS)
     ids: dict[str, int] = {}
-    for w, token in enumerate(single_tokens(tokenizer, own)):
+    for w, token in enumerate(single_tokens(tokenizer, SPECIAL_WORDS)):
         if token is not None:
-            ids[own[w]] = word_of_token[token] = first_word + w
+            ids[SPECIAL_WORDS[w]] = word_of_token[token] = first_word + w
 
     def convert(records: Records, stories: StoryArrays) -> StoryArrays:
         encoded = encode_stories(records, tokenizer, np.asarray(stories.entity), config.people)
@@ -100,9 +91,7 @@ def with_states(data: Prepared, config: Any) -> Prepared:
             data.sizes,
             states=encoder_config.hidden_size,
             encoder=encoder_config if config.train_encoder else None,
-            relation_words=tuple(ids.get(name, -1) for name in RELATIONS),
-            sentence_ends=known(SENTENCE_ENDS, ids),
-            holder_words=(known(HOLDER_BEFORE, ids), known(HOLDER_AFTER, ids)),
+            **special_tokens(ids),
         ),
     )
 
