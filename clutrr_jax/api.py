@@ -33,9 +33,10 @@ from clutrr_jax.language_models.submissions import (
 )
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.report.plots import Figure, plot_curve
-from clutrr_jax.report.tables import html_table, plain_text, results_table
+from clutrr_jax.report.tables import html_table, results_table
 from clutrr_jax.run import configure_jax, train_and_report
 from clutrr_jax.settings import default_settings
+from generator.audit import plain_text
 from generator.config import Config
 from generator.errors import InputError, at, check_range, one_of
 from generator.kinship import RELATIONS

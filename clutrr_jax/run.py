@@ -21,11 +21,12 @@ from clutrr_jax.command import cache_folder, folder_lock
 from clutrr_jax.data.generate import write_stories
 from clutrr_jax.data.prepare import GENERATE, Prepared, generates, prepare_run
 from clutrr_jax.models import MODELS
-from clutrr_jax.report.tables import plain_text, results_table
+from clutrr_jax.report.tables import results_table
 from clutrr_jax.report.write import write_report
 from clutrr_jax.settings import check
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.loop import device_name, run_model
+from generator.audit import plain_text
 from generator.errors import InputError, at
 from generator.files import read_json, write_text
 

@@ -179,7 +179,7 @@ def report(name: str, found: dict[str, tuple[str, Findings]]) -> str:
             f"  {file}: {count} ambiguous: {text}" for text, count in f.readings.most_common()
         ]
         notes += [f"  {file}: WRONG: {text}" for text in f.mistakes]
-    return "\n".join([name, aligned(table), *notes, "", _labels(found), ""])
+    return "\n".join([name, plain_text(table), *notes, "", _labels(found), ""])
 
 
 def _labels(found: dict[str, tuple[str, Findings]]) -> str:
@@ -195,10 +195,10 @@ def _labels(found: dict[str, tuple[str, Findings]]) -> str:
     rows = [
         (RELATIONS[label], *(str(count[label, k] or "") for count, k in columns)) for label in order
     ]
-    return aligned([tuple(head), *rows])
+    return plain_text([tuple(head), *rows])
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> str:
+def plain_text(rows: Sequence[Sequence[str]]) -> str:
     """Formats a table: the first column is left-aligned, the others right-aligned."""
     width = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(

@@ -15,7 +15,8 @@ from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.significance import holm, paired_p
 from clutrr_jax.language_models.submissions import UNMAPPED, Submission, check_names
 from clutrr_jax.report.plots import plot_curve
-from clutrr_jax.report.tables import column_names, count_replicas, format_fraction, plain_text
+from clutrr_jax.report.tables import column_names, count_replicas, format_fraction
+from generator.audit import plain_text
 from generator.files import atomic_write, write_text
 
 

@@ -82,18 +82,6 @@ def extraction_table(rows: list[dict[str, Any]]) -> list[list[str]]:
     return [list(rows[0]), *([cell(value) for value in row.values()] for row in shown)]
 
 
-def plain_text(table: list[list[str]]) -> str:
-    """Formats a table in aligned columns."""
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(width) if i else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in table
-    )
-
-
 def markdown_table(table: list[list[str]]) -> list[str]:
     """Formats a table as lines of Markdown."""
     rows = ["| " + " | ".join(line) + " |" for line in table]

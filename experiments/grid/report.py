@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from clutrr_jax.report import page
-from clutrr_jax.report.tables import format_fraction, markdown_table, plain_text
+from clutrr_jax.report.tables import format_fraction, markdown_table
 from clutrr_jax.settings import train_settings
 from experiments.grid.claims import verdicts
 from experiments.grid.definition import Cell, Grid
@@ -22,6 +22,7 @@ from experiments.grid.measured import (
     run_results,
 )
 from experiments.grid.plot import Rows, plot_grid
+from generator.audit import plain_text
 from generator.files import atomic_write, write_text
 
 MARK = "*"  # marks a difference whose two intervals do not overlap

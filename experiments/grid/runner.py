@@ -6,12 +6,12 @@ from pathlib import Path
 from ml_collections import ConfigDict
 
 from clutrr_jax.command import FolderLocked
-from clutrr_jax.report.tables import plain_text
 from clutrr_jax.run import WriteStories, check_or_write_config, identity, run
 from clutrr_jax.settings import check
 from experiments.grid import definition, report, slurm
 from experiments.grid.measured import is_finished
 from experiments.loader import one_line
+from generator.audit import plain_text
 from generator.files import write_text
 
 

@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from generator.audit import aligned
+from generator.audit import plain_text
 from generator.errors import InputError, Parser
 from generator.paraphrases.bank import bank as embedded_bank
 from generator.paraphrases.importer import import_bank
@@ -91,7 +91,7 @@ def table(banks: Sequence[Bank]) -> str:
     columns = [found.rows() for found in (*map(statistics, banks), PAPER)]
     header = ["", *(bank.name for bank in banks), "paper"]
     lines = [[name, *(_format(column[name]) for column in columns)] for name in columns[0]]
-    return aligned([header, *lines])
+    return plain_text([header, *lines])
 
 
 def _format(value: float) -> str:
