@@ -148,11 +148,11 @@ def register(
       model: a Flax NNX module `model(config, sizes, rngs=...)`. Called with a batch of this kind,
         it returns relation logits, float32 [B, relations].
       kind: of the batches it reads, see `batches`.
-      config: default settings of the model.
+      config: default settings of the model: numbers, text, or groups of them.
       ordered: whether the order of the facts of a graph matters to the model.
     Raises:
       InputError: a name that is not an identifier or that a built-in model or a setting has, no
-        class, or another kind.
+        class, another kind, or settings of another type.
     """
     if not (isinstance(name, str) and name.isidentifier()):
         raise InputError(f'model "{name}": expected a name of letters, digits and underscores')
@@ -163,6 +163,12 @@ def register(
     if not callable(model):
         raise InputError(f'model "{name}": {model!r}, expected a class of Flax NNX')
     one_of({"kind": kind}, "kind", *KINDS)
+    try:
+        json.dumps(dict(config or {}))  # as config.json of a run holds them
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f'model "{name}": settings {config!r} ({error}), expected names with numbers or text'
+        ) from None
     MODELS[name] = Spec(model, kind, dict(config or {}), ordered)
 
 

@@ -242,6 +242,8 @@ def test_a_registered_model_is_checked(registry, dataset, tmp_path) -> None:
         clutrr_jax.register("five", 5)
     with pytest.raises(clutrr_jax.InputError, match='kind "states": expected one of graph'):
         clutrr_jax.register("constant", Constant, kind="states")
+    with pytest.raises(clutrr_jax.InputError, match=r"not JSON serializable.*expected names with"):
+        clutrr_jax.register("constant", Constant, config={"activation": max})
     clutrr_jax.register("constant", Constant, config={"columns": 7})
     clutrr_jax.register("constant", Constant, config={"columns": 21})  # a cell that runs again
     with pytest.raises(
