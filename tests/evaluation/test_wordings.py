@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from clutrr_jax.data.records import Records, parse
+from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import SENTENCE_ENDS, sentences, spans
 from clutrr_jax.evaluation.extraction import WRONG, Extraction, precision_recall
 from clutrr_jax.evaluation.wordings import (
@@ -17,13 +17,13 @@ from clutrr_jax.evaluation.wordings import (
     sentence_wordings,
 )
 from generator.kinship import NUM_RELATIONS
+from tests.data.test_records import records_of
 from tests.evaluation.test_extraction import perfect
-from tests.generator.test_columns import ROW
 
 
 def stories(*texts: str) -> Records:
     """Stories about Ann, her son Bob and his sister Cy, who is the sought daughter of Ann."""
-    return parse("x", list(ROW), [list((ROW | {"story": text}).values()) for text in texts])
+    return records_of(*({"story": text} for text in texts))
 
 
 def test_names_become_letters_in_order_of_first_mention() -> None:
