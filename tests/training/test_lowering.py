@@ -17,6 +17,7 @@ from tests.training.small import make_trainer
 
 REPLICAS = 2
 PLATFORMS = ("cuda", "tpu")
+QUICK = ("gat", "prover", "edge_lstm", "bilstm_attention")  # the others take longer to trace
 
 
 class Lowered(Exception):
@@ -57,7 +58,10 @@ def plain_matmul(monkeypatch) -> None:
     monkeypatch.setattr(matmul, "matmul_fast", fail)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in MODELS],
+)
 def test_programs_lower_for_accelerators(name: str, small_for, plain_matmul, monkeypatch) -> None:
     monkeypatch.setattr(batching, "MAX_BUCKETS", 2)
     data = small_for(name)

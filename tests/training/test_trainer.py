@@ -49,7 +49,7 @@ def test_resumed_run_equals_uninterrupted_run(name: str, small, tmp_path) -> Non
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["gat", pytest.param("bilstm_mean", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("policy", ENTITY_POLICIES)
 def test_entity_vectors_are_trained_only_if_learned(name: str, policy: str, small) -> None:
     trainer = make_trainer(name, small, Replicas(1), entities=policy)
