@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import jraph
 import numpy as np
+from ml_collections import ConfigDict
 
 from clutrr_jax.data.arrays import build_arrays
 from clutrr_jax.data.batching import InputKind, TokenBatch, chunk, pack, plan_shapes, targets
@@ -163,13 +164,14 @@ def register(
     if not callable(model):
         raise InputError(f'model "{name}": {model!r}, expected a class of Flax NNX')
     one_of({"kind": kind}, "kind", *KINDS)
+    settings = dict(config or {})
     try:
-        json.dumps(dict(config or {}))  # as config.json of a run holds them
+        json.dumps(ConfigDict(settings).to_dict())  # as config.json of a run holds them
     except (TypeError, ValueError) as error:
         raise InputError(
-            f'model "{name}": settings {config!r} ({error}), expected names with numbers or text'
+            f'model "{name}": settings {settings!r} ({error}), expected names with numbers or text'
         ) from None
-    MODELS[name] = Spec(model, kind, dict(config or {}), ordered)
+    MODELS[name] = Spec(model, kind, settings, ordered)
 
 
 _RESERVED = frozenset(default_settings("", ""))  # built-in models and other settings

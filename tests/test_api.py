@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from flax import nnx
+from ml_collections import ConfigDict
 
 import clutrr_jax
 from clutrr_jax import api
@@ -244,6 +245,8 @@ def test_a_registered_model_is_checked(registry, dataset, tmp_path) -> None:
         clutrr_jax.register("constant", Constant, kind="states")
     with pytest.raises(clutrr_jax.InputError, match=r"not JSON serializable.*expected names with"):
         clutrr_jax.register("constant", Constant, config={"activation": max})
+    nested = ConfigDict({"columns": 7, "group": ConfigDict({"size": 3})})
+    clutrr_jax.register("constant", Constant, config=nested)
     clutrr_jax.register("constant", Constant, config={"columns": 7})
     clutrr_jax.register("constant", Constant, config={"columns": 21})  # a cell that runs again
     with pytest.raises(

@@ -52,7 +52,8 @@ def write_attention(folder: Path, model: Any, kind: InputKind, stories: StoryArr
 def read_arrays(
     path: Path, names: tuple[str, ...], max_bytes: int, expected: str
 ) -> list[np.ndarray]:
-    """Reads named arrays from an `.npz` file.
+    """Reads named arrays from an `.npz` file. An array that it does not have is returned as an
+    empty float64 array.
 
     Args:
       path, names: the file, and the arrays to read.
@@ -60,8 +61,6 @@ def read_arrays(
       expected: what the file should hold, for the error message.
     Raises:
       InputError: the file is damaged or too large.
-
-    An array that the file does not have is returned as an empty float64 array.
     """
     try:
         with zipfile.ZipFile(path) as archive:
