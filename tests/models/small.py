@@ -17,8 +17,8 @@ SETTINGS = {
     "attention_layers": 1, "dim": 8, "widening": 2, "facets": 4, "width": 4,
     "depth": 2, "memory": 8, "dropout": 0.3, "word_dropout": 0.3,
 }  # fmt: skip
-OWN = {"edge_transformer": {"layers": 2}} | {
-    name: {"rounds": 2} for name in ("gat", "gcn", "rgcn", "gnn_2018_mean", "gnn_2018_attention")
+OWN = {"edge_transformer": {"layers": 2}, "gat": {"rounds": 2, "steps": 1}} | {
+    name: {"rounds": 2} for name in ("gcn", "rgcn", "gnn_2018_mean", "gnn_2018_attention")
 }
 
 

@@ -20,8 +20,8 @@ from tests.training.small import NAMES, leaves, make_trainer, train
 
 @pytest.mark.parametrize("name", ["gat", pytest.param("bilstm_mean", marks=pytest.mark.slow)])
 def test_replica_equals_same_seed_alone(name: str, small) -> None:
-    """Three replicas on four devices, and replica 1 by itself."""
-    many, alone = Replicas(3, first_seed=5), Replicas(1, first_seed=6)
+    """Two replicas on four devices, and replica 1 by itself."""
+    many, alone = Replicas(2, first_seed=5), Replicas(1, first_seed=6)
     trainer, all_states = train(name, small, many, 2)
     alone_trainer, one_state = train(name, small, alone, 2)
     for a, b in zip(leaves(all_states), leaves(one_state), strict=True):
@@ -30,7 +30,7 @@ def test_replica_equals_same_seed_alone(name: str, small) -> None:
     all_found, _ = trainer.predict(all_states.params, all_states.buffers, test)
     one_found, _ = alone_trainer.predict(one_state.params, one_state.buffers, test)
     np.testing.assert_array_equal(all_found[1], one_found[0])
-    assert len(all_found) == 3
+    assert len(all_found) == 2
 
 
 @pytest.mark.parametrize("name", NAMES)
