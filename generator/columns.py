@@ -241,8 +241,8 @@ def _parse_row(index: int, cell: Mapping[str, str], file_split: str | None, defa
         row_index=index,
         split=file_split or split_of(cell.get("task_split", "")) or default,
         id=cell.get("id", ""),
-        story=story,
-        clean_story=clean_story,
+        story=_with_brackets(story, names),
+        clean_story=_with_brackets(clean_story, names),
         names=names,
         genders=genders,
         edges=edges,
@@ -254,6 +254,15 @@ def _parse_row(index: int, cell: Mapping[str, str], file_split: str | None, defa
         noise=int(task[1]),
         k=k,
     )
+
+
+def _with_brackets(text: str, names: Sequence[str]) -> str:
+    """Returns a text with its names in brackets. A text that has brackets is left as it is."""
+    if "[" in text:
+        return text
+    longest_first = sorted(names, key=len, reverse=True)
+    pattern = "|".join(map(re.escape, longest_first))
+    return re.sub(rf"(?<!\w)(?:{pattern})(?!\w)", r"[\g<0>]", text)
 
 
 def _match(

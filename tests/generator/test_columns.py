@@ -43,6 +43,22 @@ def parse(*changes: dict[str, str], file: str = "x_train.csv"):
     return list(parse_rows(file, header, cells))
 
 
+@pytest.mark.parametrize(
+    ("names", "story", "expected"),
+    [
+        ("Ann Bob Cy", "Ann and her son Bob met Bob's sister Cy.",
+         "[Ann] and her son [Bob] met [Bob]'s sister [Cy]."),
+        ("Ann Anna Jo-Ann", "Anna, Jo-Ann, Joann, Ann", "[Anna], [Jo-Ann], Joann, [Ann]"),
+        ("A. Bob Cy", "A. met Bob, Cy", "[A.] met [Bob], [Cy]"),
+        ("Ann Bob Cy", "[Ann] met Bob and Cy.", "[Ann] met Bob and Cy."),
+    ],
+)  # fmt: skip
+def test_names_of_a_story_without_brackets_are_found(names, story, expected) -> None:
+    genders = ",".join(f"{name}:male" for name in names.split())
+    (row,) = parse({"story": story, "clean_story": story, "genders": genders})
+    assert row.story == row.clean_story == expected
+
+
 @st.composite
 def stories(draw):
     """Arguments of `format_row`."""
