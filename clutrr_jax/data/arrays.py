@@ -21,7 +21,8 @@ class Sizes:
     edge_types: int = NUM_EDGE_TYPES
     relations: int = NUM_RELATIONS
     sentence_ends: tuple[int, ...] = ()  # tokens that end a sentence
-    relation_words: tuple[int, ...] = (-1,) * NUM_RELATIONS  # token of each relation's name, or -1
+    # Words for relations: token, predicate, and sign of the gender (-1 male, 1 female, 0 either).
+    relation_words: tuple[tuple[int, int, int], ...] = ()
     # Tokens next to a relation's name that show where its holder is named (Ann in "Ann's uncle"):
     # before it, and after it.
     holder_words: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())

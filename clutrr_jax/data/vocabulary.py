@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from clutrr_jax.data.records import Records
-from generator.kinship import RELATIONS
+from generator.kinship import GENDER_OF, MALE, PREDICATE_ID, PREDICATE_OF, RELATIONS
 
 PAD, UNKNOWN, FIRST_ENTITY = 0, 1, 2
 
@@ -21,11 +21,37 @@ PAD, UNKNOWN, FIRST_ENTITY = 0, 1, 2
 # WordPiece splits "'s", which leaves "s".
 HOLDER_BEFORE = ("'s", "s", "his", "her", "their", "has", "had", "have")
 HOLDER_AFTER = ("of",)
-SENTENCE_ENDS = (".", "!", "?")
-SPECIAL_WORDS = (*RELATIONS, *HOLDER_BEFORE, *HOLDER_AFTER, *SENTENCE_ENDS)
+SENTENCE_ENDS = (".", "!", "?", ";", "\n")
+# English words for a predicate, other than the names of the relations: for a man, a woman, either.
+_FAMILIAR = {
+    "child": ("", "", "child children kid kids"),
+    "inv-child": ("dad daddy papa", "mom mommy mum mummy mama", "parent parents"),
+    "SO": ("hubby", "wives", "spouse spouses"),
+    "sibling": ("", "", "sibling siblings"),
+    "grand": ("", "", "grandchild grandchildren grandkid grandkids"),
+    "inv-grand": ("grandpa granddad grandad", "grandma granny", "grandparent grandparents"),
+    "inv-un": ("", "auntie aunty", ""),
+}
+
+
+def _relation_words() -> dict[str, tuple[int, int]]:
+    """Predicate and sign of the gender (-1 male, 1 female, 0 either) by word: the names of the
+    relations, their plurals, and familiar words."""
+    found = {}
+    for relation, name in enumerate(RELATIONS):
+        sign = -1 if GENDER_OF[relation] == MALE else 1
+        found[name] = found[f"{name}s"] = int(PREDICATE_OF[relation]), sign
+    for predicate, words in _FAMILIAR.items():
+        for sign, same_gender in zip((-1, 1, 0), words, strict=True):
+            found |= dict.fromkeys(same_gender.split(), (PREDICATE_ID[predicate], sign))
+    return found
+
+
+RELATION_WORDS = _relation_words()
+SPECIAL_WORDS = (*RELATION_WORDS, *HOLDER_BEFORE, *HOLDER_AFTER, *SENTENCE_ENDS)
 ENTITY_POOL = 20  # entities, unless a story has more people
 
-_TOKEN = re.compile(r"\[[^\[\]]*\]|'(?:s|t|d|m|ll|re|ve)\b|\w+|[^\w\s]")
+_TOKEN = re.compile(r"\[[^\[\]]*\]|'(?:s|t|d|m|ll|re|ve)\b|\w+|[^\w\s]|\n")
 
 
 @dataclass(frozen=True)
@@ -63,7 +89,11 @@ def special_tokens(token_ids: Mapping[str, int]) -> dict[str, Any]:
 
     return {
         "sentence_ends": known(SENTENCE_ENDS),
-        "relation_words": tuple(token_ids.get(name, -1) for name in RELATIONS),
+        "relation_words": tuple(
+            (token_ids[word], *meaning)
+            for word, meaning in RELATION_WORDS.items()
+            if word in token_ids
+        ),
         "holder_words": (known(HOLDER_BEFORE), known(HOLDER_AFTER)),
     }
 

@@ -14,7 +14,7 @@ from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, PAD
 from clutrr_jax.models.lstm import BiLSTM
 from clutrr_jax.models.reader import is_any_of
-from generator.kinship import GENDER_OF, INVERSE, MALE, NUM_PREDICATES, PREDICATE_OF, RELATION_OF
+from generator.kinship import GENDER_OF, INVERSE, NUM_PREDICATES, PREDICATE_OF, RELATION_OF
 
 CONFIG = {
     "embedding": 64,
@@ -23,8 +23,10 @@ CONFIG = {
     "key": 64,  # dimension in which words and names are compared
     "dropout": 0.3,  # of the inputs of each layer, and again of the features of the words
     "word_dropout": 0.1,  # not used over a pretrained encoder
-    # Initially added to the logits of a relation's name: states a fact, its predicate, its gender.
+    # Initially added to the logits of a word for a relation: states a fact, predicate, gender.
     "relation_word_prior": 8.0,
+    # Weight of the negative log-probability that such a word has its predicate.
+    "relation_word_penalty": 0.02,
     # Initial logit of the holder that the grammar suggests: "Ann's uncle", "the uncle of Ann".
     "syntax_prior": 3.0,
     "matmul_dtype": "bfloat16",  # of the LSTMs' input projections; float32 or bfloat16
@@ -34,8 +36,6 @@ RECENT = 3  # names back to look for an earlier mention of the same person
 NEAR = 4  # names before and after a word that it may be about
 FARTHER = -2.0  # initial logit of a name, for each name between it and the word
 OTHER_SENTENCE = -3.0  # the same for each end of a sentence between them, up to two
-PREDICATE = np.eye(NUM_PREDICATES, dtype=np.float32)[PREDICATE_OF]  # [R, Q] one-hot
-SIGN = np.where(GENDER_OF == MALE, -1, 1).astype(np.float32)  # [R] 1 for female relations
 
 
 class FactReader(nnx.Module):
@@ -97,11 +97,20 @@ class FactReader(nnx.Module):
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Probability of each relation of each ordered pair of people, [B, P, P, R]. A sum over
         relations below 1 leaves the rest to "no relation"."""
+        return self.extract(batch)[0]
+
+    def extract(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array]:
+        """Facts as above [B, P, P, R], and how far their predicates depart from the relation words
+        that state them, [B]: the sum of the negative log-probabilities of the predicates that the
+        words name."""
         pairs, predicate, gender = self._stated(batch)
         facts = jnp.einsum("btxy,btq->bxyq", pairs, predicate)
         facts += facts.swapaxes(1, 2)[..., INVERSE]
         facts /= jnp.maximum(facts.sum(axis=-1, keepdims=True), 1)
-        return facts[..., PREDICATE_OF] * gender[:, None][..., GENDER_OF]
+        named = self._named(batch)[0]
+        stated = jax.lax.stop_gradient(pairs.sum(axis=(2, 3)))
+        departure = -(named * jnp.log(predicate + 1e-6)).sum(axis=-1) * stated
+        return facts[..., PREDICATE_OF] * gender[:, None][..., GENDER_OF], departure.sum(axis=1)
 
     def word_facts(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array]:
         """Most probable fact that each word states.
@@ -177,14 +186,20 @@ class FactReader(nnx.Module):
           Probability that the word states a fact [B, T], probabilities of the predicate of the
           bearer to the holder [B, T, Q], and evidence that the bearer is female [B, T].
         """
-        is_word = batch.tokens[..., None] == jnp.array(self.relation_words)  # [B, T, R]
-        is_word = is_word.astype(jnp.float32)
+        named, sign = self._named(batch)
         fact, predicate, gender = jnp.split(self.meaning(words), [1, NUM_PREDICATES + 1], axis=-1)
         prior = self.prior[...]
-        fact = fact[..., 0] + SILENT + prior[0] * is_word.sum(axis=-1)
-        predicate += prior[1] * is_word @ PREDICATE
-        gender = gender[..., 0] + prior[2] * is_word @ SIGN
+        fact = fact[..., 0] + SILENT + prior[0] * named.sum(axis=-1)
+        predicate += prior[1] * named
+        gender = gender[..., 0] + prior[2] * sign
         return nnx.sigmoid(fact) * batch.mask, nnx.softmax(predicate), gender
+
+    def _named(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array]:
+        """Predicate that a word names, one-hot [B, T, Q] or zero, and the sign of the gender that
+        it names, [B, T]: -1 male, 1 female, 0 none."""
+        token, predicate, sign = np.array(self.relation_words, int).reshape(-1, 3).T
+        is_word = (batch.tokens[..., None] == token).astype(jnp.float32)  # [B, T, words]
+        return is_word @ np.eye(NUM_PREDICATES, dtype=np.float32)[predicate], is_word @ sign
 
     def _pairs(
         self, batch: TokenBatch, words: jax.Array, names: jax.Array, is_person: jax.Array

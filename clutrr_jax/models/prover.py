@@ -19,7 +19,7 @@ CONFIG = {
     "unknown_logit": 3.0,  # initial logit of "no relation follows": about half of the probability
     "scale": 3.0,  # logits are parameters times this, which makes Adam's steps larger
     "share_genders": True,  # learn rules over predicates, which hold for all genders
-    "rule_penalty": 0.2,  # penalty on the sum of the rules' probabilities
+    "rule_penalty": 0.05,  # on the negative log-probabilities that there is no rule
     "floor": 1e-4,  # fraction of the predicted probability that is spread evenly over all relations
     "train": {"learning_rate": 3e-2, "steps": 2000, "patience": 500},
 }
@@ -60,15 +60,19 @@ class Prover(nnx.Module):
         return self.penalized(self(batch), targets(batch)[0])
 
     def penalized(self, logits: jax.Array, target: jax.Array) -> jax.Array:
-        """Cross-entropy plus a penalty on the sum of the rules' probabilities, [B].
+        """Cross-entropy plus a penalty on rules, -log(probability of no rule) of all pairs, [B].
 
-        The penalty removes rules that no answer needs. Its weight is small for stories that are not
+        The penalty removes rules that no answer needs, however certain they are: its gradient does
+        not vanish like that of their probabilities. Its weight is small for stories that are not
         yet answered, so that all rules can be learned, and for stories whose answer is certain, so
         that a rule that few stories need recovers.
         """
         losses = optax.softmax_cross_entropy_with_integer_labels(logits, target)
+        if not self.rule_penalty:
+            return losses
         correct = jax.lax.stop_gradient(jnp.exp(-losses))
-        return losses + self.rule_penalty * correct * (1 - correct) * self.rules().sum()
+        no_rule = nnx.log_softmax(self.scale * self.table[...])[..., -1]
+        return losses - self.rule_penalty * correct * (1 - correct) * no_rule.sum()
 
     def reason(
         self, facts: jax.Array, people: jax.Array, first: jax.Array, second: jax.Array

@@ -26,7 +26,7 @@ def _without_train(config: dict) -> dict:
 
 # Extracted facts are uncertain, so the predictions are less certain too: a higher floor. A larger
 # scale compensates for the reader's learning rate, which is lower than that of a prover alone.
-_PROVER = _without_train(prover.CONFIG) | {"floor": 0.02, "scale": 45.0, "rule_penalty": 0.03}
+_PROVER = _without_train(prover.CONFIG) | {"floor": 0.02, "scale": 45.0}
 CONFIG = fact_reader.CONFIG | {
     # prover, rules (the 16 given rules), epignn or edge_transformer. The Edge Transformer does not
     # learn with the learning rate below; it needs its own, 5e-4, with gradients clipped to norm 1.
@@ -73,7 +73,7 @@ class ReaderProver(nnx.Module):
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.gold = config.gold
+        self.gold, self.word_penalty = config.gold, config.relation_word_penalty
         self.encoder = new_encoder(sizes.encoder, config.matmul_dtype, rngs=rngs)
         self.reader = fact_reader.FactReader(config, sizes, rngs=rngs)
         reasoner: Any = REASONERS[one_of(config, "reasoner", *REASONERS)]
@@ -94,12 +94,13 @@ class ReaderProver(nnx.Module):
 
     def loss(self, batch: TokenBatch) -> jax.Array:
         """Training loss of each story, [B]."""
-        graph = self.read(batch)
+        graph, departure = self.reader.extract(trained.encode(batch, self.encoder))
         logits = self.answer(batch, graph)
         if isinstance(self.reasoner, prover.Prover):
             losses = self.reasoner.penalized(logits, batch.target)
         else:
             losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch.target)
+        losses += self.word_penalty * departure
         if self.gold:
             losses += self.gold * fact_loss(batch, graph)
         return losses

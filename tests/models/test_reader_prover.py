@@ -13,7 +13,7 @@ from clutrr_jax.data.vocabulary import FIRST_ENTITY, build_vocabulary
 from clutrr_jax.evaluation.baselines import given_rules, predict_with_rules
 from clutrr_jax.models import reader_prover
 from clutrr_jax.models.fact_reader import NEAR, SILENT
-from generator.kinship import INVERSE, PREDICATE_OF, RELATIONS
+from generator.kinship import INVERSE, PREDICATE_ID, PREDICATE_OF, RELATIONS
 from tests.models.small import small_config
 
 ROWS = jnp.array([0, 70, -1, 110, 33, 64])
@@ -173,7 +173,7 @@ def of_tokens(small, *tokens: int) -> TokenBatch:
 
 
 def word(small, relation: str) -> int:
-    return small.sizes.relation_words[RELATIONS.index(relation)]
+    return build_vocabulary(small.train, small.sizes.entities).token_ids()[relation]
 
 
 def untrained(small, **changes) -> reader_prover.ReaderProver:
@@ -195,6 +195,23 @@ def test_a_relation_word_initially_states_its_relation_in_either_direction(small
     np.testing.assert_allclose(daughter + son + father + mother, 1 - np.eye(2), atol=0.02)
     np.testing.assert_allclose(daughter, daughter.T, atol=1e-4)
     assert not np.isclose(daughter[0, 1], 0, atol=0.2)
+
+
+def test_departure_from_the_predicates_of_relation_words(small) -> None:
+    """[A] daughter [B] brother [A], where the predicate "sibling" has three times the probability
+    of "child" at "daughter": log 4 for "daughter", nothing for "brother" and all other words."""
+    model = untrained(small, relation_word_prior=40.0)
+    words = word(small, "daughter"), word(small, "brother")
+    extract = nnx.jit(lambda model, batch: model.reader.extract(batch))
+    batch = of_tokens(small, -1, words[0], -2, words[1], -1)
+    graph, departure = extract(model, batch)
+    np.testing.assert_array_equal(graph, _read(model, batch))
+    np.testing.assert_allclose(departure, [0], atol=1e-4)
+    bias = model.reader.meaning.bias
+    bias[...] = bias[...].at[1 + PREDICATE_ID["sibling"]].set(40 + np.log(3))
+    np.testing.assert_allclose(extract(model, batch)[1], [np.log(4)], rtol=1e-4)
+    silent = of_tokens(small, -1, FIRST_ENTITY + small.sizes.entities, -2)
+    assert extract(model, silent)[1] == 0
 
 
 def test_possessives_and_of_show_the_holder(small) -> None:
