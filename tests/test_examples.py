@@ -1,4 +1,4 @@
-"""The notebooks in examples/ run from the first to the last cell."""
+"""The notebooks in examples/ run from the first to the last cell, and its script writes banks."""
 
 import os
 import sys
@@ -7,6 +7,10 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbclient import NotebookClient
+
+from examples.other_wordings import main
+from generator.config import Config
+from generator.paraphrases.load import parse_clause, read_bank
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
@@ -31,6 +35,19 @@ def test_notebooks_run(path: Path, tmp_path, monkeypatch) -> None:
     before = results(notebook)
     NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert len(results(notebook)) == len(before) > 0
+
+
+def test_banks_of_other_wordings_state_all_facts(tmp_path) -> None:
+    main(tmp_path)
+    banks = {path.stem: read_bank(path) for path in tmp_path.glob("*.json")}
+    for bank in banks.values():
+        bank.check(Config())
+    daughter, aunt = (0, parse_clause("daughter")), (1, parse_clause("aunt"))
+    assert banks["arrows"].templates[daughter] == ("{1} -> daughter -> {0} ;",)
+    assert "{0} visited his lass {1}." in banks["only_familiar"].templates[daughter]
+    assert "{0} visited his daughter {1}." in banks["familiar"].templates[daughter]
+    cake = "{1} baked a cake yesterday. Her niece {0} ate most of it."
+    assert cake in banks["chatty"].templates[aunt]
 
 
 def results(notebook) -> list:
