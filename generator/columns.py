@@ -258,7 +258,7 @@ def _parse_row(index: int, cell: Mapping[str, str], file_split: str | None, defa
 
 def _with_brackets(text: str, names: Sequence[str]) -> str:
     """Returns a text with its names in brackets. A text that has brackets is left as it is."""
-    if "[" in text:
+    if not text or "[" in text:
         return text
     longest_first = sorted(names, key=len, reverse=True)
     pattern = "|".join(map(re.escape, longest_first))
