@@ -9,12 +9,14 @@
 instead of sentences, and `chatty` has longer sentences with pronouns and familiar words.
 """
 
-import json
-import sys
+import argparse
 from itertools import product
 from pathlib import Path
 
-from generator.kinship import GENDER_OF, GENDERS, INVERSE, PREDICATE_OF, RELATION_OF, RELATIONS
+from generator.kinship import GENDER_OF, GENDERS, MALE, RELATIONS, inverse_relation
+from generator.paraphrases.frames import PRONOUNS
+from generator.paraphrases.load import save_bank
+from generator.text import Bank, ClauseKey
 
 INFORMAL = {
     "father": ["dad", "pop"],
@@ -66,27 +68,26 @@ BANKS = {
 }
 
 
-def bank(sentences: list[str], words: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Sentences by clause, for `--config.generate.bank`."""
+def templates(sentences: list[str], words: dict[str, list[str]]) -> dict[ClauseKey, tuple]:
+    """Sentences for every single fact, by the gender of {0} and the relation of {1} to {0}."""
     found = {}
-    for gender, (relation, name) in product(range(2), enumerate(RELATIONS)):
-        inverse = RELATIONS[RELATION_OF[INVERSE[PREDICATE_OF[relation]], gender]]
+    for gender, relation in product(range(len(GENDERS)), range(len(RELATIONS))):
+        inverse = RELATIONS[inverse_relation(relation, gender)]
         texts = {
             sentence.replace("<relation>", word).replace("<inverse>", other)
             for sentence in sentences
-            for word in words[name]
+            for word in words[RELATIONS[relation]]
             for other in words[inverse]
         }
-        people = gender, GENDER_OF[relation]
-        found[f"{GENDERS[gender]}:{name}"] = sorted(with_pronouns(text, people) for text in texts)
+        people = gender, int(GENDER_OF[relation])
+        found[gender, (relation,)] = tuple(sorted(with_pronouns(text, people) for text in texts))
     return found
 
 
 def with_pronouns(text: str, genders: tuple[int, int]) -> str:
     """Replaces <he 0>, <his 1> and the like."""
     for person, gender in enumerate(genders):
-        for male, female in (("he", "she"), ("his", "her")):
-            pronoun = (male, female)[gender]
+        for male, pronoun in zip(PRONOUNS[MALE], PRONOUNS[gender], strict=True):
             text = text.replace(f"<{male} {person}>", pronoun)
             text = text.replace(f"<{male.title()} {person}>", pronoun.title())
     return text
@@ -95,9 +96,10 @@ def with_pronouns(text: str, genders: tuple[int, int]) -> str:
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, (sentences, words) in BANKS.items():
-        text = json.dumps(bank(sentences, words), indent=1) + "\n"
-        (folder / f"{name}.json").write_text(text)
+        save_bank(Bank(name, templates(sentences, words)), folder / f"{name}.json")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, metavar="DIR", help="where to write the banks")
+    main(parser.parse_args().folder)

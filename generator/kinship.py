@@ -97,3 +97,8 @@ RELATION_OF = np.array([[RELATION_ID[n] for n in row[:2]] for row in _PREDICATES
 PREDICATE_OF, GENDER_OF = np.empty((2, NUM_RELATIONS), int)
 PREDICATE_OF[RELATION_OF] = np.arange(NUM_PREDICATES)[:, None]
 GENDER_OF[RELATION_OF] = MALE, FEMALE
+
+
+def inverse_relation(relation: int, gender: int) -> int:
+    """Returns the relation of X to Y, where Y is the `relation` of X and X has this gender."""
+    return int(RELATION_OF[INVERSE[PREDICATE_OF[relation]], gender])

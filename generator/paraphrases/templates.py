@@ -7,15 +7,7 @@ is a woman" states a niece) and puts two facts into one sentence.
 
 import string
 
-from generator.kinship import (
-    GENDER_OF,
-    GENDERS,
-    INVERSE,
-    NUM_RELATIONS,
-    PREDICATE_OF,
-    RELATION_OF,
-    RELATIONS,
-)
+from generator.kinship import GENDER_OF, GENDERS, NUM_RELATIONS, RELATIONS, inverse_relation
 from generator.text import ClauseKey
 
 # $relation is the relation of {1} to {0}. With an article: $a_relation, $a_next of {2} to {1},
@@ -67,7 +59,7 @@ def _fill(
     texts: tuple[str, ...], gender: int, relation: int, following: int = 0
 ) -> tuple[str, ...]:
     """Replaces the words that start with $, for the gender of {0} and the relations of a walk."""
-    inverse = RELATIONS[RELATION_OF[INVERSE[PREDICATE_OF[relation]], gender]]
+    inverse = RELATIONS[inverse_relation(relation, gender)]
     words = {
         "relation": RELATIONS[relation],
         "a_relation": _with_article(RELATIONS[relation]),
