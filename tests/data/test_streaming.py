@@ -35,7 +35,7 @@ from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank
 from generator.write import write_dataset
 from tests.models.small import small_config
-from tests.training.small import TRAIN, leaves
+from tests.training.small import NAMES, TRAIN, leaves
 
 ROOT = Path(__file__).parents[2]
 CONFIG = Config(
@@ -171,7 +171,7 @@ def test_padding_stays_out_of_the_stories(data) -> None:
     assert [s[1:] for s in before] == [s[1:] for s in after]
 
 
-@pytest.mark.parametrize("name", ["gat", pytest.param("bilstm_mean", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", NAMES)
 def test_resuming_equals_no_interruption(name: str, data, tmp_path) -> None:
     spec, checkpoints = MODELS[name], Checkpoints(tmp_path / "c")
     config, settings = small_config(name), ConfigDict(TRAIN)

@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+import pytest
 from ml_collections import ConfigDict
 
 from clutrr_jax.models import MODELS
@@ -12,7 +13,7 @@ from clutrr_jax.training.trainer import Trainer
 from tests.models.small import small_config
 
 TRAIN = default_settings("tests", "").train.to_dict() | {"epochs": 3, "patience": 0, "batch": 32}
-NAMES = ("gat", "bilstm_mean")  # a graph model and a text model that train quickly
+NAMES = ("gat", pytest.param("bilstm_mean", marks=pytest.mark.slow))  # of graphs and of text
 
 
 def make_trainer(name: str, data, replicas: Replicas, **settings) -> Trainer:

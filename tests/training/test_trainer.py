@@ -17,10 +17,8 @@ from clutrr_jax.training.trainer import SELECTIONS
 from generator.errors import InputError
 from tests.training.small import NAMES, leaves, make_trainer, train
 
-TEXT_SLOW = ["gat", pytest.param("bilstm_mean", marks=pytest.mark.slow)]
 
-
-@pytest.mark.parametrize("name", TEXT_SLOW)
+@pytest.mark.parametrize("name", NAMES)
 def test_replica_equals_same_seed_alone(name: str, small) -> None:
     """Two replicas on four devices, and replica 1 by itself."""
     many, alone = Replicas(2, first_seed=5), Replicas(1, first_seed=6)
@@ -51,7 +49,7 @@ def test_resumed_run_equals_uninterrupted_run(name: str, small, tmp_path) -> Non
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("name", TEXT_SLOW)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("policy", ENTITY_POLICIES)
 def test_entity_vectors_are_trained_only_if_learned(name: str, policy: str, small) -> None:
     trainer = make_trainer(name, small, Replicas(1), entities=policy)
