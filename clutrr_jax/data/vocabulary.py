@@ -51,7 +51,14 @@ RELATION_WORDS = _relation_words()
 SPECIAL_WORDS = (*RELATION_WORDS, *HOLDER_BEFORE, *HOLDER_AFTER, *SENTENCE_ENDS)
 ENTITY_POOL = 20  # entities, unless a story has more people
 
-_TOKEN = re.compile(r"\[[^\[\]]*\]|'(?:s|t|d|m|ll|re|ve)\b|\w+|[^\w\s]|\n")
+_TOKEN = re.compile(
+    r"\[[^\[\]]*\]"  # a name
+    r"|'(?:s|t|d|m|ll|re|ve)\b"
+    # One word: otherwise "father" in it would be read as a father.
+    r"|(?:father|mother|son|daughter|brother|sister)s?[- ]in[- ]laws?\b"
+    r"|\w+|[^\w\s]|\n",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,7 @@ def words_of(texts: Iterable[str]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for text in texts:
         found.update(dict.fromkeys(_TOKEN.findall(text)))
-    return tuple(dict.fromkeys(token.lower() for token in found if token[0] != "["))
+    return tuple(dict.fromkeys(_word(token) for token in found if token[0] != "["))
 
 
 def tokens_of(text: str, word_ids: Mapping[str, int], name_ids: Mapping[str, int]) -> list[int]:
@@ -115,9 +122,14 @@ def tokens_of(text: str, word_ids: Mapping[str, int], name_ids: Mapping[str, int
       name_ids: token ids of names, brackets included.
     """
     return [
-        name_ids[token] if token in name_ids else word_ids.get(token.lower(), UNKNOWN)
+        name_ids[token] if token in name_ids else word_ids.get(_word(token), UNKNOWN)
         for token in _TOKEN.findall(text)
     ]
+
+
+def _word(token: str) -> str:
+    """Returns the word of the vocabulary: "Father in law" is "father-in-law"."""
+    return token.lower().replace(" ", "-")
 
 
 def spans(story: str) -> list[tuple[int, int]]:

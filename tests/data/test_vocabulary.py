@@ -46,3 +46,17 @@ def test_sentences_end(end: str) -> None:
 
 def test_words_are_in_lower_case_without_names() -> None:
     assert words_of(["[Ann] HAS\na son."]) == ("has", "\n", "a", "son", ".")
+
+
+@pytest.mark.parametrize(
+    "text", ["father-in-law", "Father in law", "father in-law", "Father-in law", "a father-in-law"]
+)
+def test_a_relation_in_law_is_one_word(text: str) -> None:
+    """Otherwise the reader takes "father" in it for a father."""
+    assert words_of([text])[-1] == "father-in-law"
+    assert RELATION_WORDS["father-in-law"] == (PREDICATE_ID["inv-in-law"], MALE)
+
+
+def test_other_words_before_in_law_are_words_of_their_own() -> None:
+    assert words_of(["her in laws"]) == ("her", "in", "laws")
+    assert words_of(["the son in lawful marriage"])[1:3] == ("son", "in")
