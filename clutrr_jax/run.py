@@ -144,6 +144,11 @@ def _train_and_test(config: Any, models: list[str], workdir: Path, data: Prepare
     distributed.barrier("data")
     distributed.assert_same(identity(config) | {"data": data.fingerprint})
     for name in models:
+        if config[name].get("reasoner", "rules") != "rules" and not data.sizes.relation_words:
+            _print(
+                f"{name}: no English word for a relation in the train stories; to learn what words "
+                f"mean, it needs the rules: --config.{name}.reasoner=rules"
+            )
         run_model(name, config, data, workdir / name)
         distributed.barrier(f"end of {name}")
 

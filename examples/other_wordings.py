@@ -6,7 +6,8 @@
         --config.generate.train_rows=1250 --config.models=reader_prover --config.train.replicas=1
 
 `familiar` and `only_familiar` use informal words for some or all relations, `arrows` has records
-instead of sentences, and `chatty` has longer sentences with pronouns and familiar words.
+instead of sentences, `chatty` has longer sentences with pronouns and familiar words, and `german`
+is in German.
 """
 
 import argparse
@@ -33,6 +34,30 @@ INFORMAL = {
     "wife": ["missus", "female spouse"],
     "aunt": ["auntie", "aunty"],
 }
+GERMAN = {
+    "father": ["Vater"],
+    "mother": ["Mutter"],
+    "son": ["Sohn"],
+    "daughter": ["Tochter"],
+    "brother": ["Bruder"],
+    "sister": ["Schwester"],
+    "grandfather": ["Großvater"],
+    "grandmother": ["Großmutter"],
+    "grandson": ["Enkel"],
+    "granddaughter": ["Enkelin"],
+    "husband": ["Ehemann"],
+    "wife": ["Ehefrau"],
+    "uncle": ["Onkel"],
+    "aunt": ["Tante"],
+    "nephew": ["Neffe"],
+    "niece": ["Nichte"],
+    "father-in-law": ["Schwiegervater"],
+    "mother-in-law": ["Schwiegermutter"],
+    "son-in-law": ["Schwiegersohn"],
+    "daughter-in-law": ["Schwiegertochter"],
+    "brother-in-law": ["Schwager"],
+    "sister-in-law": ["Schwägerin"],
+}
 # <relation> is the relation of {1} to {0}, <inverse> that of {0} to {1}; <his 0> and <he 1> are the
 # pronouns of {0} and {1}.
 SHORT = [
@@ -57,6 +82,13 @@ CHATTY = [
     "The <relation> of {0}, whose name is {1}, plays golf.",
     "At the party {0} introduced {1} as <his 0> <relation> to everyone.",
 ]
+IN_GERMAN = [
+    "{1} ist <relation> von {0}.",
+    "<relation> von {0} ist {1}.",
+    "{0} hat {1} als <relation>.",
+    "Als <relation> hilft {1} gern {0}.",
+    "{0} kennt als <inverse> von {1} alle Geschichten.",
+]
 NAMES = {name: [name] for name in RELATIONS}
 ALSO_INFORMAL = {name: [name, *INFORMAL.get(name, [name])] for name in RELATIONS}
 ONLY_INFORMAL = NAMES | INFORMAL
@@ -65,6 +97,7 @@ BANKS = {
     "only_familiar": (SHORT, ONLY_INFORMAL),
     "arrows": (["{1} -> <relation> -> {0} ;"], NAMES),
     "chatty": (CHATTY, ALSO_INFORMAL),
+    "german": (IN_GERMAN, GERMAN),
 }
 
 

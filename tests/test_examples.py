@@ -48,6 +48,7 @@ def test_banks_of_other_wordings_state_all_facts(tmp_path) -> None:
     assert "{0} visited his daughter {1}." in banks["familiar"].templates[daughter]
     cake = "{1} baked a cake yesterday. Her niece {0} ate most of it."
     assert cake in banks["chatty"].templates[aunt]
+    assert "{0} kennt als Nichte von {1} alle Geschichten." in banks["german"].templates[aunt]
 
 
 def results(notebook) -> list:

@@ -5,13 +5,16 @@ import os
 import resource
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from clutrr_jax import run
 from clutrr_jax.command import folder_lock
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.report.__main__ import main as rebuild_report
+from clutrr_jax.settings import default_settings
 from tests.command_line import error_of, launch, start
 
 PROVER = (
@@ -234,3 +237,21 @@ def test_help_lists_models_and_settings(capsys) -> None:
     assert done.code == 0
     assert "bilstm_attention" in done.out and "--config.train.replicas" in done.out
     assert "cpus_per_task" in done.out
+
+
+@pytest.mark.parametrize(
+    ("reasoner", "english", "noted"),
+    [("prover", False, True), ("prover", True, False), ("rules", False, False)],
+)
+def test_reader_of_another_language_needs_the_rules(
+    reasoner, english, noted, small, tmp_path, monkeypatch, capsys
+) -> None:
+    trained = []
+    monkeypatch.setattr(run, "run_model", lambda name, *_: trained.append(name))
+    config = default_settings("other language", "reader_prover,gat")
+    config.reader_prover.reasoner = reasoner
+    words = small.sizes.relation_words if english else ()
+    data = replace(small, sizes=replace(small.sizes, relation_words=words))
+    run._train_and_test(config, ["reader_prover", "gat"], tmp_path, data)
+    assert trained == ["reader_prover", "gat"]
+    assert ("--config.reader_prover.reasoner=rules" in capsys.readouterr().out) == noted
