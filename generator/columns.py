@@ -6,7 +6,7 @@ The columns are those of the data sets that Sinha et al. (2019) released; the RE
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -302,6 +302,7 @@ def _parse_relations(cell: Mapping[str, str]) -> tuple[int, ...]:
     return tuple(relations)
 
 
+@lru_cache(256)
 def _relation(word: str) -> int | None:
     """Index of a relation by its name: "Mother in law" is mother-in-law."""
     return _ID_OF.get(re.sub(r"[\s_]+", "-", word.strip().lower()))
