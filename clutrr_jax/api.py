@@ -331,13 +331,18 @@ def evaluate(
     Args:
       predictions: files of predictions as for `python -m clutrr_jax.score`; or for each name the
         predictions in the order of `dataset.test`: relation names or ids, or free text of a
-        language model, [S] or [replicas, S]; or the `Predictions` of a run.
+        language model, [S] or [replicas, S]; or the `Predictions` of a run. A data frame has one
+        column for each name.
       dataset: with test stories, or its path.
     Raises:
       InputError: predictions for other stories, or a data set without test stories.
     """
     dataset = _dataset(dataset)
     test = dataset.records("test")
+    if hasattr(predictions, "items"):
+        predictions = dict(predictions.items())
+    if hasattr(predictions, "shape"):
+        raise InputError("predictions: an array, expected a name for it, as in {name: array}")
     if not predictions:
         raise InputError("predictions: none, expected those of at least one model")
     if isinstance(predictions, Mapping):

@@ -54,7 +54,7 @@ class Findings:
     mistakes: list[str] = field(default_factory=list)  # descriptions of the first wrong rows
     duplicates: int = 0  # stories that occur earlier in the file
     unnamed: int = 0  # rows with a person in `genders` who is not in the story
-    disagreeing: int = 0  # rows whose f_comb, query or query_edge contradicts the facts
+    disagreeing: int = 0  # rows whose k, f_comb, query or query_edge contradicts the facts
     labels: Counter[tuple[int, int]] = field(default_factory=Counter)  # (label, k)
     clauses: set[str] = field(default_factory=set)
     # Overlap of a test file with the train files.
@@ -117,12 +117,13 @@ def _judge(row: Row, relations: list[int], result: Findings) -> None:
 
 
 def _agrees(row: Row) -> bool:
-    """Returns whether f_comb, query and query_edge agree with the facts."""
+    """Returns whether k, f_comb, query and query_edge agree with the facts."""
     x, y = row.query
     return (
-        row.clause == "-".join(RELATIONS[r] for r in row.relations[: row.k])
+        row.k <= len(row.relations)
+        and row.clause == "-".join(RELATIONS[r] for r in row.relations[: row.k])
         and row.query_names == (row.names[x], row.names[y])
-        and (x, y) == (row.edges[0][0], row.edges[min(row.k, len(row.edges)) - 1][1])
+        and (x, y) == (row.edges[0][0], row.edges[row.k - 1][1])
     )
 
 
@@ -219,9 +220,9 @@ def main(argv: list[str]) -> int:
         "the train files. The exit code is 1 if a label is wrong.",
         epilog="unique, ambiguous, wrong: rows with such a label; ceiling: the best achievable "
         "accuracy; twice: stories that occur earlier in the file; unnamed: rows with a person who "
-        "is not in the story; disagree: rows whose f_comb, query or query_edge contradicts the "
-        "facts; in train: clauses, sentences about several people, and stories that also occur in "
-        "the train files.",
+        "is not in the story; disagree: rows whose k, f_comb, query or query_edge contradicts "
+        "the facts; in train: clauses, sentences about several people, and stories that also occur "
+        "in the train files.",
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE",
                         help=f"a .zip, a folder, or a {', '.join(SUFFIXES)} file")  # fmt: skip

@@ -6,7 +6,7 @@ The columns are those of the data sets that Sinha et al. (2019) released; the RE
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,11 +30,12 @@ _MISSPELLED = "neice"  # in files written by the original CLUTRR code
 _ID_OF = RELATION_ID | {_MISSPELLED: RELATION_ID["niece"]}
 _KNOWN = ", ".join(RELATIONS)
 
-_PAIR = re.compile(r"\(\s*(\d{1,6})\s*,\s*(\d{1,6})\s*\)")
+# A pair may be in parentheses or, as in JSON, in square brackets.
+_PAIR = re.compile(r"[(\[]\s*(\d{1,6})\s*,\s*(\d{1,6})\s*[)\]]")
 _PAIRS = re.compile(rf"\[(?:[\s,]*{_PAIR.pattern})*[\s,]*\]")
-_WORD = re.compile(r"'([a-z-]+)'|\"([a-z-]+)\"")
-_WORDS = re.compile(r"\[(?:[\s,]*(?:'[a-z-]+'|\"[a-z-]+\"))*[\s,]*\]")
-_NAMES = re.compile(r"\(\s*(['\"])((?:(?!\1).)+)\1\s*,\s*(['\"])((?:(?!\3).)+)\3\s*\)")
+_WORD = re.compile(r"'([\w -]+)'|\"([\w -]+)\"")
+_WORDS = re.compile(r"\[(?:[\s,]*(?:'[\w -]+'|\"[\w -]+\"))*[\s,]*\]")
+_NAMES = re.compile(r"[(\[]\s*(['\"])((?:(?!\1).)+)\1\s*,\s*(['\"])((?:(?!\3).)+)\3\s*[)\]]")
 _TASK = re.compile(r"(?:task_)?(\d{1,3})\.(?!0+$)(\d{1,3})")
 
 
@@ -176,11 +177,15 @@ def parse_rows(file: str, header: Sequence[str], table: Iterable[Sequence[str]])
     for column in REQUIRED:
         if column not in header:
             raise InputError(
-                f'{at(file)}: no column "{column}" of text or numbers; expected '
-                + ", ".join(REQUIRED)
+                f'{at(file)}: no column "{column}" of text, numbers or lists; expected '
+                f"{', '.join(REQUIRED)}; found {', '.join(header)}"
             )
-    file_split, folder = split_of(Path(file).name), Path(file).parent.name
-    default = (split_of(folder) if folder in SPLIT_FOLDERS else None) or "train"
+    name, folder = Path(file).name, Path(file).parent.name
+    file_split = split_of(name)
+    if _splits_in(name):  # if it names several splits, task_split must tell them apart
+        default = file_split
+    else:
+        default = split_of(folder) if folder in SPLIT_FOLDERS else "train"
     index = 0
     for index, cells in enumerate(table, start=1):
         if len(cells) != len(header):
@@ -200,13 +205,16 @@ def parse_rows(file: str, header: Sequence[str], table: Iterable[Sequence[str]])
 def split_of(text: str) -> str | None:
     """Returns the split that a name, or a cell of `task_split`, stands for.
 
-    The name of a file decides before the cell, and the cell before the name of the folder.
+    The name of a file decides before the cell, and the cell before the name of the folder. A name
+    with several splits, such as `gen_train23_test2to10`, stands for none.
     """
-    text = text.lower()
-    for part, split in (("test", "test"), ("train", "train"), ("valid", "dev"), ("dev", "dev")):
-        if part in text:
-            return split
-    return None
+    found = _splits_in(text)
+    return found.pop() if len(found) == 1 else None
+
+
+def _splits_in(text: str) -> set[str]:
+    parts = {"test": "test", "train": "train", r"(?<![a-z])val": "dev", "dev": "dev"}
+    return {split for part, split in parts.items() if re.search(part, text.lower())}
 
 
 @cache
@@ -215,7 +223,9 @@ def _note_spelling(file: str) -> None:
     print(f'{at(file)}: "{_MISSPELLED}" is read as "niece"', file=sys.stderr)
 
 
-def _parse_row(index: int, cell: Mapping[str, str], file_split: str | None, default: str) -> Row:
+def _parse_row(
+    index: int, cell: Mapping[str, str], file_split: str | None, default: str | None
+) -> Row:
     story, clean_story = cell["story"], cell.get("clean_story", "")
     for column, text in (("story", story), ("clean_story", clean_story)):
         if len(text) > MAX_STORY:
@@ -236,10 +246,14 @@ def _parse_row(index: int, cell: Mapping[str, str], file_split: str | None, defa
     asked = _match(_NAMES, cell, "query", "a pair of names such as ('Ann', 'Bob')")
     task = _match(_TASK, cell, "task_name", "a task such as task_1.3")
     k = int(task[2])
+    if cell["task_name"].strip() == f"{task[1]}.1" and len(relations) > 1:
+        raise _CellError(
+            "task_name", f"{len(relations)} relations: expected a task such as task_1.10, as text"
+        )
     clause = cell.get("f_comb", "").replace(_MISSPELLED, "niece")
     return Row(
         row_index=index,
-        split=file_split or split_of(cell.get("task_split", "")) or default,
+        split=file_split or _parse_split(cell.get("task_split", ""), default),
         id=cell.get("id", ""),
         story=_with_brackets(story, names),
         clean_story=_with_brackets(clean_story, names),
@@ -249,7 +263,7 @@ def _parse_row(index: int, cell: Mapping[str, str], file_split: str | None, defa
         relations=relations,
         query=query,
         query_names=(asked[2], asked[4]),
-        target=_parse_target(cell["target"]),
+        target=_parse_target(cell),
         clause=clause or "-".join(RELATIONS[r] for r in relations[:k]),
         noise=int(task[1]),
         k=k,
@@ -257,8 +271,8 @@ def _parse_row(index: int, cell: Mapping[str, str], file_split: str | None, defa
 
 
 def _with_brackets(text: str, names: Sequence[str]) -> str:
-    """Returns a text with its names in brackets. A text that has brackets is left as it is."""
-    if not text or "[" in text:
+    """Returns a text with its names in brackets. A text that has them is left as it is."""
+    if any(f"[{name}]" in text for name in names):
         return text
     longest_first = sorted(names, key=len, reverse=True)
     pattern = "|".join(map(re.escape, longest_first))
@@ -280,34 +294,54 @@ def _parse_relations(cell: Mapping[str, str]) -> tuple[int, ...]:
     found = [single or double for single, double in _WORD.findall(words[0])]
     if not found:
         raise _CellError("edge_types", "no relations, expected those of the first edges")
+    relations = []
     for word in found:
-        if word not in _ID_OF:
+        if (relation := _relation(word)) is None:
             raise _CellError("edge_types", f'unknown relation "{word}", expected one of {_KNOWN}')
-    return tuple([_ID_OF[word] for word in found])
+        relations.append(relation)
+    return tuple(relations)
 
 
-def _parse_target(cell: str) -> int:
+@lru_cache(256)
+def _relation(word: str) -> int | None:
+    """Index of a relation by its name: "Mother in law" is mother-in-law."""
+    return _ID_OF.get(re.sub(r"[\s_]+", "-", word.strip().lower()))
+
+
+def _parse_target(cell: Mapping[str, str]) -> int:
     """A relation by name, or by its index in the data set `CLUTRR/v1` on Hugging Face."""
-    if cell in _ID_OF:
-        return _ID_OF[cell]
-    if cell.isascii() and cell.isdigit() and len(cell) < 3 and int(cell) < NUM_RELATIONS:
-        return int(cell)
-    raise _CellError(
-        "target", f'unknown label "{cell}", expected a number below {NUM_RELATIONS} or {_KNOWN}'
-    )
+    text = cell["target"]
+    if (target := _relation(text)) is not None:
+        return target
+    if not (text.isascii() and text.isdigit() and len(text) < 3 and int(text) < NUM_RELATIONS):
+        raise _CellError(
+            "target", f'unknown label "{text}", expected a number below {NUM_RELATIONS} or {_KNOWN}'
+        )
+    target, name = int(text), cell.get("target_text", "")  # of the same data set
+    if _relation(name) not in (None, target):
+        raise _CellError("target", f'"{text}" is {RELATIONS[target]}, but target_text is "{name}"')
+    return target
+
+
+def _parse_split(cell: str, default: str | None) -> str:
+    """The split of a row whose file states none. `default` is that of an empty cell."""
+    split = split_of(cell) if cell else default
+    if not split:
+        raise _CellError("task_split", f'"{cell}": expected train, validation or test')
+    return split
 
 
 def _parse_genders(cell: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """`Ann:female,Bob:male`."""
-    people = [person.rpartition(":") for person in cell.split(",")]
-    for name, colon, gender in people:
-        if not name or gender not in GENDERS:
-            raise _CellError(
-                "genders", f'"{name}{colon}{gender}": expected NAME:male or NAME:female'
-            )
-    names = tuple([name for name, _, _ in people])
+    names, genders = [], []
+    for person in cell.split(","):
+        name, _, gender = map(str.strip, person.rpartition(":"))
+        if not name or gender.lower() not in GENDERS:
+            raise _CellError("genders", f'"{person}": expected NAME:male or NAME:female')
+        names.append(name)
+        genders.append(GENDERS.index(gender.lower()))
     if len(names) > MAX_PEOPLE:
         raise _CellError("genders", f"{len(names):,} people, expected at most {MAX_PEOPLE}")
     if len(set(names)) < len(names):
         raise _CellError("genders", "a name occurs twice: expected different names")
-    return names, tuple([GENDERS.index(gender) for _, _, gender in people])
+    return tuple(names), tuple(genders)

@@ -21,7 +21,8 @@ from typing import Any, BinaryIO, NamedTuple
 from generator.errors import InputError, at
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".jsonl")
-SPLIT_FOLDERS = ("train", "validation", "test")  # of the Parquet conversion on Hugging Face
+# Folders of one split each, such as those of the Parquet conversion on Hugging Face.
+SPLIT_FOLDERS = ("train", "validation", "valid", "val", "dev", "test")
 # Limits of the size after unpacking. The released data unpack to 5 times their size.
 MAX_RATIO = 100
 MAX_UNPACKED = 1 << 30  # bytes
@@ -45,22 +46,50 @@ def sources(path: Path) -> list[Source]:
     """The tables of a file or folder, ordered by name.
 
     Raises:
-      InputError: the path does not exist, cannot be read, or is of an unknown kind.
+      InputError: the path does not exist, cannot be read, is of an unknown kind, or holds no table
+        or several data sets.
     """
     with reading(path):
         if path.is_dir():
-            files = _tables_in(path)
-            if not files and (inner := [f.name for f in path.iterdir() if _tables_in(f)]):
-                names = ", ".join(sorted(inner))
-                raise InputError(f"{at(path)}: several data sets, expected one of {names}")
-            return [Source(str(file), partial(table_rows, file)) for file in files]
-        if path.is_file() and path.suffix == ".zip":
-            return _zip_sources(path)
-        if path.is_file() and path.name.endswith(SUFFIXES):
-            return [Source(str(path), partial(table_rows, path))]
-        if not path.exists():
+            found = [Source(str(f), partial(table_rows, f)) for f in _folder_tables(path)]
+        elif path.is_file() and path.suffix == ".zip":
+            found = _zip_sources(path)
+        elif path.is_file() and path.name.endswith(SUFFIXES):
+            found = [Source(str(path), partial(table_rows, path))]
+        elif not path.exists():
             raise InputError(f"{at(path)}: no such file or folder, expected CLUTRR data")
-    raise InputError(f"{at(path)}: expected a folder, a .zip, or one of {', '.join(SUFFIXES)}")
+        else:
+            raise InputError(
+                f"{at(path)}: expected a folder, a .zip, or one of {', '.join(SUFFIXES)}"
+            )
+    if not found:
+        raise InputError(f"{at(path)}: no data, expected {', '.join(SUFFIXES)} files")
+    _check_names(path, found)
+    return found
+
+
+def _check_names(path: Path, found: list[Source]) -> None:
+    """Raises InputError for `a/train.csv` and `b/train.csv`, or `train.csv` and `train.csv.gz`."""
+    first: dict[tuple[str, str], str] = {}
+    for source in found:
+        table, name = Path(source.name), source.name.removeprefix(f"{path}/")
+        split = table.parent.name if table.parent.name in SPLIT_FOLDERS else ""
+        other = first.setdefault((split, Path(table.name.removesuffix(".gz")).stem), name)
+        if other != name:
+            raise InputError(
+                f"{at(path)}: several tables of one name, {other} and {name}; expected one data set"
+            )
+
+
+def _folder_tables(path: Path) -> list[Path]:
+    """The tables in a folder, or in the only data set in it."""
+    if files := _tables_in(path):
+        return files
+    inner = {folder.name: files for folder in path.iterdir() if (files := _tables_in(folder))}
+    if len(inner) > 1:
+        names = ", ".join(sorted(inner))
+        raise InputError(f"{at(path)}: several data sets, expected one of {names}")
+    return next(iter(inner.values()), [])
 
 
 def _tables_in(folder: Path) -> list[Path]:
@@ -208,7 +237,7 @@ def _json_lines(name: str, file: BinaryIO, limit: int) -> Iterator[Any]:
 def text_rows(name: str, rows: Iterable[Any]) -> Iterator[list[str]]:
     """Yields the header and the rows of a table whose rows are mappings, all cells as text.
 
-    None is an empty cell. Columns whose first cell is neither text nor a number are skipped.
+    None is an empty cell. Columns whose first cell is not text, a number or a list are skipped.
 
     Args:
       name: name of the table in messages.
@@ -231,48 +260,52 @@ def text_rows(name: str, rows: Iterable[Any]) -> Iterator[list[str]]:
         for column, cell in zip(header, cells, strict=True):
             if not _is_cell(cell):
                 problem = "missing" if cell is ... else type(cell).__name__
-                raise InputError(f"{at(name, index, column)}: {problem}, expected text or a number")
+                raise InputError(
+                    f"{at(name, index, column)}: {problem}, expected text, a number or a list"
+                )
         yield ["" if cell is None else str(cell) for cell in cells]
     if not index:
         raise InputError(f"{at(name)}: no rows, expected at least one story")
 
 
 def _is_cell(value: Any) -> bool:
-    return value is None or isinstance(value, str | Number)
+    return value is None or isinstance(value, str | Number | list)
 
 
 def _parquet(name: str, file: BinaryIO, limit: int) -> Iterator[list[str]]:
     """Yields the rows of a Parquet file that unpacks to at most `limit` bytes.
 
-    Null is an empty cell. Columns other than text and numbers are skipped.
+    Null is an empty cell. Columns other than text, numbers and lists are skipped.
     """
     import pyarrow as pa  # only this format needs it
     import pyarrow.parquet as pq
 
-    def is_text(kind: pa.DataType) -> bool:
+    def is_list(kind: pa.DataType) -> bool:
+        return pa.types.is_list(kind) or pa.types.is_large_list(kind)
+
+    def is_cell(kind: pa.DataType) -> bool:
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        return is_text or pa.types.is_primitive(kind) or is_list(kind)
 
     total = 0
     try:
         with pq.ParquetFile(io.BytesIO(file.read())) as parquet:
             groups = [parquet.metadata.row_group(i) for i in range(parquet.num_row_groups)]
             check_size(name, sum(group.total_byte_size for group in groups), limit)
-            fields = [
-                field
-                for field in parquet.schema_arrow
-                if is_text(field.type) or pa.types.is_primitive(field.type)
-            ]
-            header = [field.name for field in fields]
+            header = [field.name for field in parquet.schema_arrow if is_cell(field.type)]
             if len(set(header)) < len(header):
                 raise ValueError("two columns of the same name")
             yield header
             for batch in parquet.iter_batches(_BATCH, columns=header):
-                columns = [column.cast(pa.string()) for column in batch.columns]
+                columns = [
+                    column if is_list(column.type) else column.cast(pa.string())
+                    for column in batch.columns
+                ]
                 total += sum(column.nbytes for column in columns)
                 check_size(name, total, limit)
                 rows = zip(*(column.to_pylist() for column in columns), strict=True)
-                yield from ([cell or "" for cell in row] for row in rows)
+                yield from ([str(cell or "") for cell in row] for row in rows)
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         raise InputError(f"{at(name)}: damaged, not a readable Parquet file ({error})") from None
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from generator.columns import Row, parse_rows, split_of
-from generator.errors import InputError, at
-from generator.files import SPLIT_FOLDERS, SUFFIXES, Source, sources
+from generator.files import SPLIT_FOLDERS, Source, sources
 
 _ORDER = {"train": 0, "dev": 1, "test": 2}
 
@@ -38,8 +37,6 @@ def data_sets(paths: list[Path]) -> dict[str, list[Table]]:
     found: dict[str, list[Table]] = {}
     for path in paths:
         tables = [table for source in sources(path) for table in _tables(source)]
-        if not tables:
-            raise InputError(f"{at(path)}: no data, expected {', '.join(SUFFIXES)} files")
         whole = path.is_dir() or path.suffix == ".zip"
         found.setdefault(str(path if whole else path.parent), []).extend(tables)
     return {name: sorted(tables, key=_order) for name, tables in found.items()}

@@ -158,6 +158,10 @@ def test_evaluate_reads_names_ids_and_text(trained, dataset) -> None:
         for name in ("first", "series")
     )
     assert first == series and {replicas for _, replicas in first} == {1}
+    frame = clutrr_jax.evaluate(pd.DataFrame({"series": given["series"]}), dataset)
+    assert [row for row in rows if row["model"] == "series"] == [
+        row for row in frame.accuracy if row["model"] == "series"
+    ]
     file = trained.folder / "edge_rnn" / "predictions.csv"
     of_file = clutrr_jax.evaluate(file, dataset).accuracy
     assert [row["accuracy"] for row in of_file if row["model"] == "edge_rnn"] == expected
@@ -192,6 +196,8 @@ def test_tables_as_text_and_as_html(trained) -> None:
         ({"a": np.zeros((0, 80), int)}, 'of "a": shape'),
         ({}, "predictions: none"),
         ([], "predictions: none"),
+        (None, "predictions: none"),
+        (np.zeros(80, int), "predictions: an array, expected a name for it, as in {name: array}"),
         ({"given rules": ["aunt"] * 80}, "two rows named 'given rules'"),
         ({"a": Predictions(*[np.zeros((1, 3), int)] * 3)}, r"shape \(1, 3\)"),
         ("nothing.csv", "nothing.csv"),

@@ -31,7 +31,10 @@ class Dataset:
         """Returns the train or the test records. Raises InputError if there are none."""
         found: Records | None = getattr(self, split)
         if found is None:
-            raise InputError(f"{at(self.name)}: no {split} rows, expected *_{split}.csv")
+            raise InputError(
+                f"{at(self.name)}: no {split} rows, expected *_{split}.csv or rows whose "
+                f'task_split is "{split}"'
+            )
         return found
 
     @cached_property
@@ -89,8 +92,7 @@ def load(source: str | Path | Mapping[str, Iterable[Any]] | Iterable[Any]) -> Da
                 records.append(build_records(table.name, part))
     train, test = parts.values()
     if not train and not test:
-        place = at(source) if isinstance(source, str | os.PathLike) else name
-        raise InputError(f"{place}: no data, expected a train and a test split")
+        raise InputError(f"{name}: no data, expected a train and a test split")
     return Dataset(
         name=name,
         train=concatenate(train) if train else None,

@@ -1,10 +1,12 @@
 """Data sets in memory, as Parquet, and of the package `datasets`."""
 
+import ast
 import gzip
 import importlib
 import json
 import random
 import re
+import shutil
 import sys
 import zipfile
 from dataclasses import fields
@@ -24,7 +26,7 @@ from generator.kinship import RELATION_ID
 from generator.write import write_dataset
 from tests import fuzz
 from tests.command_line import harnesses
-from tests.generator.test_columns import ROW
+from tests.generator.test_columns import ROW, table
 from tests.generator.test_write import read
 
 
@@ -81,6 +83,50 @@ def test_archives_compressed_files_and_json_lines_equal_the_files(
         assert same(load(path), load(small_folder))
 
 
+def test_lists_equal_their_text(small_folder: Path, tmp_path: Path) -> None:
+    """JSON Lines and Parquet may hold facts as nested lists."""
+    facts = ("query", "story_edges", "edge_types", "query_edge")
+    for split in ("train", "test"):
+        rows = [
+            row | {name: json.loads(json.dumps(ast.literal_eval(row[name]))) for name in facts}
+            for row in rows_of(small_folder, split)
+        ]
+        for form in ("jsonl", "parquet"):
+            (tmp_path / form).mkdir(exist_ok=True)
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (tmp_path / f"jsonl/{split}.jsonl").write_text(lines)
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / f"parquet/{split}.parquet")
+    for form in ("jsonl", "parquet"):
+        assert same(load(tmp_path / form), load(small_folder))
+
+
+@pytest.mark.parametrize("dev", ["validation", "valid", "val", "dev"])
+def test_the_dev_rows_of_a_folder_are_train_rows(dev: str, tmp_path: Path) -> None:
+    for split in ("train", dev, "test"):
+        (tmp_path / split).mkdir()
+        (tmp_path / split / "data.csv").write_bytes(table({"task_split": ""}))
+    data = load(tmp_path)
+    assert (len(data.train), len(data.test)) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("names", "twice"),
+    [
+        (["train.csv", "test.csv", "train.csv.gz"], "train.csv and train.csv.gz"),
+        (["a/train.csv", "a/test.csv", "b/train.csv"], "a/train.csv and b/train.csv"),
+        (["a/test/data.csv", "b/test/data.csv"], "a/test/data.csv and b/test/data.csv"),
+    ],
+)
+def test_a_table_that_a_data_set_has_twice_is_refused(names, twice: str, tmp_path: Path) -> None:
+    """Rows that count twice would make intervals too narrow."""
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
+        for name in names:
+            archive.writestr(name, b"")
+    message = f"data.zip: several tables of one name, {twice}; expected one data set"
+    with pytest.raises(InputError, match=re.escape(message)):
+        load(tmp_path / "data.zip")
+
+
 def test_mappings_and_rows_in_memory_equal_the_files(small_folder: Path) -> None:
     expected = load(small_folder)
     train, test = rows_of(small_folder, "train"), rows_of(small_folder, "test")
@@ -97,7 +143,9 @@ def test_the_parquet_conversion_of_hugging_face_equals_the_files(
 ) -> None:
     found = load(hugging_face)
     assert found.name == "gen_train23_test2to10" and same(found, load(small_folder))
-    with pytest.raises(InputError, match="several data sets, expected one of gen_train23_test2to1"):
+    assert same(load(hugging_face.parent), found)
+    shutil.copytree(hugging_face, hugging_face.parent / "gen_2")
+    with pytest.raises(InputError, match="several data sets, expected one of gen_2, gen_train23_t"):
         load(hugging_face.parent)
 
 
@@ -130,11 +178,11 @@ def without(column: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"train": [without("target")]}, 'data set/train: no column "target" of text or numbers'),
-        ({"train": [ROW | {"story_edges": [[0, 1], [1, 2]]}]}, 'no column "story_edges" of text'),
+        ({"train": [without("target")]}, 'data set/train: no column "target" of text, numbers'),
+        ({"train": [ROW | {"genders": {"Ann": "male"}}]}, 'no column "genders" of text, numbers'),
         (
-            {"train": [ROW, ROW | {"genders": ["Ann"]}]},
-            'data set/train, row 2, column "genders": list, expected text or a number',
+            {"train": [ROW, ROW | {"genders": {"Ann": "male"}}]},
+            'data set/train, row 2, column "genders": dict, expected text, a number or a list',
         ),
         ({"test": [ROW, without("query")]}, 'row 2, column "query": missing, expected text'),
         ({"test": [ROW | {"target": 99}]}, 'data set/test, row 1, column "target": unknown label'),

@@ -54,7 +54,7 @@ def test_a_path_without_data_is_reported(content, tmp_path: Path) -> None:
     path = tmp_path / "data"
     if content is not None:
         path.mkdir()
-    with pytest.raises(InputError, match=r"no such file or folder|no data, expected a train"):
+    with pytest.raises(InputError, match=r"no such file or folder|no data, expected .csv"):
         load(path)
 
 

@@ -72,11 +72,13 @@ def test_each_fault_is_found(data, tmp_path, capsys):
             row["story"] = "[Nobody] is here."
         elif index == 4:
             row["f_comb"] = "son-son"
+        elif index == 5:
+            row["task_name"] = "task_1.9"
 
     rewrite(data / "1.7_test.csv", tmp_path / "1.7_test.csv", change)
     found = findings(tmp_path)["1.7_test.csv"]
     assert (found.wrong, found.unique, found.duplicates, found.unnamed) == (2, 38, 1, 2)
-    assert found.disagreeing == 1
+    assert found.disagreeing == 2
     assert len(found.mistakes) == 2 and found.mistakes[0].startswith("row 1: ")
     assert main(["audit", str(tmp_path)]) == 1
     out = capsys.readouterr().out

@@ -51,6 +51,7 @@ def parse(*changes: dict[str, str], file: str = "x_train.csv"):
         ("Ann Anna Jo-Ann", "Anna, Jo-Ann, Joann, Ann", "[Anna], [Jo-Ann], Joann, [Ann]"),
         ("A. Bob Cy", "A. met Bob, Cy", "[A.] met [Bob], [Cy]"),
         ("Ann Bob Cy", "[Ann] met Bob and Cy.", "[Ann] met Bob and Cy."),
+        ("Ann Bob Cy", "Ann [sic] met Bob and Cy.", "[Ann] [sic] met [Bob] and [Cy]."),
     ],
 )  # fmt: skip
 def test_names_of_a_story_without_brackets_are_found(names, story, expected) -> None:
@@ -111,6 +112,24 @@ def test_cells_of_other_origin() -> None:
     assert row.id == row.clean_story == ""
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"target": " Daughter ", "edge_types": '["Son", "SISTER"]'},
+        {"story_edges": "[[0, 1], [1, 2]]", "query_edge": "[0, 2]", "query": "['Ann', 'Cy']"},
+        {"genders": "Ann:Female, Bob:male, Cy: female"},
+    ],
+)
+def test_other_spellings_of_a_row_equal_the_row(change) -> None:
+    assert parse(change) == parse({})
+
+
+def test_relations_with_spaces_or_underscores() -> None:
+    (row,) = parse({"target": "mother in law", "edge_types": "['Mother-in-law', 'son_in_law']"})
+    assert row.target == row.relations[0] == RELATION_ID["mother-in-law"]
+    assert row.relations[1] == RELATION_ID["son-in-law"]
+
+
 def test_neice_is_read_as_niece(capsys) -> None:
     types = {"edge_types": "['son', 'neice']", "f_comb": "son-neice"}
     first, second, third = parse(types, {"target": "neice", "f_comb": ""}, {}, file="neice.csv")
@@ -129,7 +148,13 @@ def test_neice_is_read_as_niece(capsys) -> None:
         ("test/all.csv", "train", "train"),
         ("all.csv", "test", "test"),
         ("all.csv", "dev", "dev"),
+        ("all.csv", "validation", "dev"),
+        ("all.csv", "val", "dev"),
         ("all.csv", "", "train"),
+        ("val.csv", "test", "dev"),
+        ("val/all.csv", "", "dev"),
+        ("gen_train23_test2to10.csv", "train", "train"),  # a name of two splits states none
+        ("train_test.csv", "test", "test"),
         ("test/0000.parquet", "", "test"),
         ("train/0000.parquet", "", "train"),
         ("validation/0000.parquet", "", "dev"),
@@ -169,6 +194,8 @@ BAD_CELLS = [
     ("genders", "Ann:female,Ann:male,Cy:male", "a name occurs twice"),
     ("genders", ",".join(f"N{i}:male" for i in range(151)), "151 people, expected at most 150"),
     ("task_name", "seven", "expected a task such as task_1.3"),
+    ("target", "6", '"6" is mother, but target_text is "daughter"'),
+    ("task_name", "1.1", "expected a task such as task_1.10"),  # 1.10 as a number
     ("task_name", "task_1.0", "expected a task such as task_1.3"),
     ("story", "x" * 40_000, "40,000 characters, expected at most 32,768"),
     ("clean_story", "x" * 40_000, "40,000 characters, expected at most 32,768"),
@@ -179,11 +206,18 @@ BAD_CELLS = [
 def test_a_bad_cell_is_reported(column: str, cell: str, message: str) -> None:
     place = f'x_train.csv, row 2, column "{column}": '
     with pytest.raises(InputError, match=f"^{place}.*{re.escape(message)}"):
-        parse({}, {column: cell})
+        parse({"target_text": "daughter"}, {column: cell, "target_text": "daughter"})
+
+
+@pytest.mark.parametrize(("file", "cell"), [("all.csv", "eval"), ("train_test.csv", "")])
+def test_a_row_of_an_unknown_split_is_reported(file: str, cell: str) -> None:
+    message = f'^{file}, row 1, column "task_split": "{cell}": expected train, validation or test'
+    with pytest.raises(InputError, match=message):
+        parse({"task_split": cell}, file=file)
 
 
 @pytest.mark.parametrize("column", REQUIRED)
 def test_a_missing_column_is_reported(column: str) -> None:
     header = [name for name in ROW if name != column]
-    with pytest.raises(InputError, match=f'^x.csv: no column "{column}" of text or n'):
+    with pytest.raises(InputError, match=f'^x.csv: no column "{column}".*; found .*task_split'):
         list(parse_rows("x.csv", header, [[ROW[name] for name in header]]))
