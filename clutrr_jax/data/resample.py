@@ -1,13 +1,10 @@
-"""Train stories that are resampled for every epoch, as arrays, and the process that makes them.
+"""Train stories that are resampled for every epoch, as arrays.
 
-This module and its imports do not import JAX, which belongs to the training process. No sentences
-are written: each paraphrase is tokenized once, and the tokens of a story are put together from
-those of its paraphrases.
+No sentences are written: each paraphrase is tokenized once, and the tokens of a story are put
+together from those of its paraphrases.
 """
 
-import signal
 from itertools import zip_longest
-from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 import numpy as np
@@ -213,23 +210,3 @@ def _stack(parts: list[np.ndarray]) -> np.ndarray:
                constant_values=-1)
         for part in parts
     ])  # fmt: skip
-
-
-def serve(connection: Connection) -> None:
-    """Main loop of the process: receives the arguments of `EpochSampler`, then epochs.
-
-    Answers each epoch by its arrays, or by an error message. It ends when the other end of the
-    connection is closed, which happens however the training process ends.
-    """
-    # Both are handled by the training process.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
-        try:
-            sampler = EpochSampler(*connection.recv())
-            while True:
-                connection.send(sampler(connection.recv()))
-        except InputError as error:
-            connection.send(str(error))
-    except (EOFError, OSError):
-        pass

@@ -1,20 +1,17 @@
-"""Training on resampled stories: another process samples the next epoch while this one trains."""
+"""Training on resampled stories: a thread samples the next epoch while this one trains."""
 
 import math
-import subprocess
-import sys
 import time
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from multiprocessing import Pipe
+from typing import Any
 
 import numpy as np
 
 from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.batching import GRAPHS, LENGTH_STEP, InputKind, Shape, plan_shapes
-from clutrr_jax.data.resample import Layout
+from clutrr_jax.data.resample import EpochSampler, Layout
 from generator.config import Config
-from generator.errors import InputError
 
 # The arrays of all epochs have the sizes of the first stories, with some margin. Stories that do
 # not fit are paraphrased again.
@@ -22,16 +19,9 @@ _LENGTH_MARGIN = 1.1  # longest story
 _NAMES_MARGIN = 1.5  # names of people in a story
 _COUNT_MARGIN = 4.0  # standard deviations of the number of stories of a length bucket
 
-# `multiprocessing` would import the main module, and with it JAX, in the new process.
-_PROGRAM = """import sys
-sys.path[:] = {path}
-from multiprocessing.connection import Connection
-from clutrr_jax.data.resample import serve
-serve(Connection({file}))"""
-
 
 class ResampledStories:
-    """Train stories of epoch 1, 2, ..., sampled by another process one epoch ahead.
+    """Train stories of epoch 1, 2, ..., sampled one epoch ahead.
 
     Attributes:
       shapes: shapes of the batches, the same in all epochs.
@@ -43,8 +33,7 @@ class ResampledStories:
     def __init__(
         self, kind: InputKind, config: Config, first: StoryArrays, entities: int, batch_size: int
     ):
-        """Starts the process.
-
+        """
         Args:
           kind: input kind of the model, except "states".
           config: generator settings.
@@ -54,17 +43,9 @@ class ResampledStories:
         """
         layout = self._plan(kind, config, first, batch_size)
         self.waited = 0.0
-        self._requested: int | None = None  # epoch whose stories are sampled ahead
-        self._connection, connection = Pipe()
-        program = _PROGRAM.format(path=sys.path, file=connection.fileno())
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", program],
-            pass_fds=[connection.fileno()],
-            stdin=subprocess.DEVNULL,
-            process_group=0,  # Ctrl-C goes to the training process only
-        )
-        connection.close()
-        self._send((config, entities, layout))
+        self._sampler = EpochSampler(config, entities, layout)
+        self._thread = ThreadPoolExecutor(1)
+        self._ahead: dict[int, Future[dict[str, Any]]] = {}  # the epoch that is sampled ahead
 
     def _plan(self, kind: InputKind, config: Config, first: StoryArrays, batch_size: int) -> Layout:
         """Sets the shapes and rows, and returns the sizes of the arrays."""
@@ -94,40 +75,18 @@ class ResampledStories:
         """Returns the stories of an epoch, and one that owns the padding.
 
         Raises:
-          InputError: the stories cannot be sampled, or the process was killed.
+          InputError: the stories cannot be sampled.
         """
         start = time.perf_counter()
-        if self._requested != epoch:
-            if self._requested is not None:
-                self._receive(self._requested)
-            self._send(epoch)
-        self._send(epoch + 1)
-        self._requested = epoch + 1
-        stories = self._receive(epoch)
+        sampled = self._ahead.get(epoch) or self._thread.submit(self._sampler, epoch)
+        self._ahead = {epoch + 1: self._thread.submit(self._sampler, epoch + 1)}
+        stories = StoryArrays(**sampled.result())
         self.waited = time.perf_counter() - start
         return stories
 
     def close(self) -> None:
-        """Ends the process."""
-        self._connection.close()
-        self._process.kill()
-        self._process.wait()
-
-    def _send(self, message: object) -> None:
-        with suppress(OSError):  # the process has ended: `_receive` reports why
-            self._connection.send(message)
-
-    def _receive(self, epoch: int) -> StoryArrays:
-        try:
-            answer = self._connection.recv()
-        except (EOFError, OSError):
-            raise InputError(
-                f"epoch {epoch}: the process that samples the stories has ended (exit code "
-                f"{self._process.wait()}), with its error above; run the same command to resume"
-            ) from None
-        if isinstance(answer, str):
-            raise InputError(f"epoch {epoch}: no stories can be sampled: {answer}")
-        return StoryArrays(**answer)
+        """Ends the thread."""
+        self._thread.shutdown(cancel_futures=True)
 
 
 def _add_margin(shapes: list[Shape], counts: list[int]) -> tuple[list[Shape], list[int]]:
