@@ -19,7 +19,6 @@ from ml_collections import ConfigDict
 from clutrr_jax.data.arrays import build_arrays
 from clutrr_jax.data.batching import InputKind, TokenBatch, chunk, pack, plan_shapes, targets
 from clutrr_jax.data.dataset import Dataset, load
-from clutrr_jax.data.generate import write_stories
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import Records, Story
 from clutrr_jax.data.story_ids import story_ids
@@ -41,6 +40,7 @@ from generator.audit import plain_text
 from generator.config import Config
 from generator.errors import InputError, at, check_range, one_of
 from generator.kinship import RELATIONS
+from generator.write import write_dataset
 
 KINDS = ("graph", "pairs", "tokens")
 # Columns of `AccuracyTable`.
@@ -82,9 +82,8 @@ def generate(
     }
     config = Config.from_json({**values, "seed": seed})
     with tempfile.TemporaryDirectory() as folder:
-        stories = Path(folder) / "data"
-        write_stories(config.to_json(), stories)
-        return replace(load(stories), name="generated stories")
+        write_dataset(config, Path(folder))
+        return replace(load(folder), name="generated stories")
 
 
 def batches(

@@ -28,7 +28,7 @@ class CommandParser(Parser):
 
 def cache_folder() -> Path:
     """Per-user cache of results that are slow to compute and the same for every run: compiled
-    programs, generated stories, states of a frozen BERT."""
+    programs, states of a frozen BERT."""
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "clutrr_jax"
 
 

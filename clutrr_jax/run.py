@@ -18,7 +18,6 @@ import jax
 from flax.traverse_util import flatten_dict
 
 from clutrr_jax.command import cache_folder, folder_lock
-from clutrr_jax.data.generate import write_stories
 from clutrr_jax.data.prepare import GENERATE, Prepared, generates, prepare_run
 from clutrr_jax.models import MODELS
 from clutrr_jax.report.tables import results_table
@@ -27,11 +26,18 @@ from clutrr_jax.settings import check
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.loop import device_name, run_model
 from generator.audit import plain_text
+from generator.config import Config
 from generator.errors import InputError, at
 from generator.files import read_json, write_text
+from generator.write import write_dataset
 
 # Writes the stories for the settings `config.generate` into a folder.
 WriteStories = Callable[[dict[str, Any], Path], None]
+
+
+def write_stories(settings: dict[str, Any], folder: Path) -> None:
+    """Writes the data set for the settings `config.generate`; the default of `run`."""
+    write_dataset(Config.from_json(settings), folder)
 
 
 def run(config: Any, workdir: Path, write_stories: WriteStories = write_stories) -> None:

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict, config_dict
 
-from clutrr_jax.data.generate import write_stories
 from clutrr_jax.data.prepare import GENERATE
 from clutrr_jax.models import MODELS
-from clutrr_jax.run import WriteStories, model_names
+from clutrr_jax.run import WriteStories, model_names, write_stories
 from clutrr_jax.settings import default_settings
 from experiments.grid.claims import Claims
 from experiments.grid.measured import Key
