@@ -49,28 +49,46 @@ def write_attention(folder: Path, model: Any, kind: InputKind, stories: StoryArr
     np.savez_compressed(folder / FILE, over=over, weights=weights)
 
 
-def read_arrays(
-    path: Path, names: tuple[str, ...], max_bytes: int, expected: str
-) -> list[np.ndarray]:
-    """Reads named arrays from an `.npz` file. An array that it does not have is returned as an
-    empty float64 array.
+class Arrays:
+    """Arrays of an `.npz` file, which are checked when they are used.
 
-    Args:
-      path, names: the file, and the arrays to read.
-      max_bytes: upper bound on the size of all arrays together.
-      expected: what the file should hold, for the error message.
     Raises:
-      InputError: the file is damaged or too large.
+      InputError: the file is damaged, or its arrays have more than `max_bytes` together.
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        if size > max_bytes + 4096:  # 4096 for the headers of the arrays
-            raise ValueError
-        with np.load(path, allow_pickle=False) as file:
-            return [file[name] if name in file else np.zeros(0) for name in names]
-    except Exception:  # NumPy and zipfile raise a dozen kinds for damaged files
-        raise InputError(f"{at(path)}: damaged, expected {expected}") from None
+
+    def __init__(self, path: Path, max_bytes: int):
+        self.path = path
+        try:
+            with zipfile.ZipFile(path) as archive:
+                size = sum(member.file_size for member in archive.infolist())
+            if size > max_bytes + 4096:  # 4096 for the headers of the arrays
+                raise ValueError
+            with np.load(path, allow_pickle=False) as file:
+                self.arrays = dict(file)
+        except Exception:  # NumPy and zipfile raise a dozen kinds for damaged files
+            raise InputError(f"{at(path)}: damaged, expected NumPy arrays of a run") from None
+
+    def get(self, name: str) -> np.ndarray:
+        """Returns an array as it is, empty float64 if there is none."""
+        return self.arrays.get(name, np.zeros(0))
+
+    def numbers(self, name: str, kind: str, shape: tuple[int, ...], highest: Any) -> np.ndarray:
+        """Returns an array of floats (kind "f") or unsigned integers ("u") from 0 to `highest`.
+
+        Raises:
+          InputError: it has another type or shape, or values out of range.
+        """
+        array = self.get(name)
+        if (
+            array.dtype.kind != kind
+            or array.shape != shape
+            or not ((array >= 0) & (array <= highest)).all()
+        ):
+            raise InputError(
+                f"{at(self.path)}: {name} is damaged or was written for other stories, expected "
+                f"numbers of shape {shape}"
+            )
+        return array
 
 
 def read_attention(folder: Path, test: Records) -> Attention | None:
@@ -82,18 +100,13 @@ def read_attention(folder: Path, test: Records) -> Attention | None:
     path = folder / FILE
     if not path.exists():
         return None
-    facts, words = np.diff(test.edge_start), np.array([len(spans(s)) for s in test.stories])
-    expected = "attention weights"
-    max_bytes = 8 * int(facts.sum() + words.sum())
-    over_array, flat = read_arrays(path, ("over", "weights"), max_bytes, expected)
-    over = str(over_array)
-    if (
-        over not in ("facts", "words")
-        or flat.dtype.kind != "f"
-        or not (np.isfinite(flat) & (flat >= 0)).all()
-    ):
-        raise InputError(f"{at(path)}: damaged, expected {expected}")
-    sizes = facts if over == "facts" else words
-    if flat.shape != (sizes.sum(),):
-        raise InputError(f"{at(path)}: written for other stories, expected {sizes.sum()} weights")
-    return Attention(over, np.split(flat.astype(np.float32), np.cumsum(sizes)[:-1]))
+    sizes = {
+        "facts": np.diff(test.edge_start),
+        "words": np.array([len(spans(story)) for story in test.stories]),
+    }
+    arrays = Arrays(path, 8 * int(sum(map(np.sum, sizes.values()))))
+    over = str(arrays.get("over"))
+    if over not in sizes:
+        raise InputError(f'{at(path)}: damaged, expected attention over "facts" or "words"')
+    flat = arrays.numbers("weights", "f", (sizes[over].sum(),), np.finfo(np.float32).max)
+    return Attention(over, np.split(flat.astype(np.float32), np.cumsum(sizes[over])[:-1]))

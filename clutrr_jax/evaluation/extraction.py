@@ -20,11 +20,10 @@ from clutrr_jax.data.batching import InputKind
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import UNSTATED, Records, by_people
 from clutrr_jax.data.vocabulary import spans
-from clutrr_jax.evaluation.attention import read_arrays
+from clutrr_jax.evaluation.attention import Arrays
 from clutrr_jax.evaluation.baselines import stated_facts, stated_predicates
 from clutrr_jax.evaluation.learned_rules import gendered
 from clutrr_jax.evaluation.predict import per_story
-from generator.errors import InputError, at
 from generator.kinship import (
     GENDER_OF,
     INVERSE,
@@ -111,43 +110,28 @@ def read_extracted(folder: Path, test: Records) -> Extraction | None:
     if not path.exists():
         return None
     people = np.diff(test.node_start)
-    pairs, expected = int((people**2).sum()), "an extracted graph"
     words = np.array([len(spans(story)) for story in test.stories])
-    max_bytes = 16 * (pairs + int(words.sum())) + 8 * NUM_RELATIONS**3
-    names = ("relation", "chance", "rules", "word_fact", "word_chance")
-    relation, probability, rules, fact, chance = read_arrays(path, names, max_bytes, expected)
-    if not (
-        relation.dtype == np.uint8
-        and (relation < NUM_RELATIONS).all()
-        and all(a.dtype == np.float16 and ((a >= 0) & (a <= 1)).all() for a in (probability, rules))
-        and rules.shape in ((0,), (NUM_RELATIONS,) * 3)
-    ):
-        raise InputError(f"{at(path)}: damaged, expected {expected}")
-    if relation.shape != (pairs,) or probability.shape != (pairs,):
-        raise InputError(f"{at(path)}: written for other stories, expected {pairs} pairs of people")
+    pairs, tokens = (people**2).sum(), words.sum()
+    arrays = Arrays(path, int(16 * (pairs + tokens) + 8 * NUM_RELATIONS**3))
+    rules = None
+    if arrays.get("rules").size:
+        rules = arrays.numbers("rules", "f", (NUM_RELATIONS,) * 3, 1).astype(np.float32)
 
     def matrices(flat: np.ndarray) -> list[np.ndarray]:
         parts = np.split(flat, np.cumsum(people**2)[:-1])
         return [part.reshape(n, n) for part, n in zip(parts, people, strict=True)]
 
     extraction = Extraction(
-        matrices(relation.astype(int)),
-        matrices(probability.astype(np.float32)),
-        rules.astype(np.float32) if rules.size else None,
+        matrices(arrays.numbers("relation", "u", (pairs,), NUM_RELATIONS - 1).astype(int)),
+        matrices(arrays.numbers("chance", "f", (pairs,), 1).astype(np.float32)),
+        rules,
         judge_facts(test),
     )
-    if not fact.size and not chance.size:
+    if not (arrays.get("word_fact").size or arrays.get("word_chance").size):
         return extraction
-    if fact.shape != (words.sum(), 3) or chance.shape != (words.sum(),):
-        raise InputError(f"{at(path)}: written for other stories, expected {words.sum()} words")
-    bound = np.stack([people, np.full(len(people), NUM_RELATIONS), people], axis=1)
-    if not (
-        fact.dtype == np.uint16
-        and (fact < np.repeat(bound, words, axis=0)).all()
-        and chance.dtype == np.float16
-        and ((chance >= 0) & (chance <= 1)).all()
-    ):
-        raise InputError(f"{at(path)}: damaged, expected {expected}")
+    highest = np.stack([people - 1, np.full(len(people), NUM_RELATIONS - 1), people - 1], axis=1)
+    fact = arrays.numbers("word_fact", "u", (tokens, 3), np.repeat(highest, words, axis=0))
+    chance = arrays.numbers("word_chance", "f", (tokens,), 1)
     ends = np.cumsum(words)[:-1]
     return extraction._replace(
         word_fact=np.split(fact.astype(int), ends),

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from ml_collections import ConfigDict
 
 from clutrr_jax.data.batching import GRAPHS, pack, plan_shapes
 from clutrr_jax.data.prepare import Prepared, prepare
@@ -17,6 +16,7 @@ from clutrr_jax.evaluation.attention import (
 from clutrr_jax.evaluation.extraction import read_extracted, write_extracted
 from clutrr_jax.models import MODELS
 from generator.errors import InputError
+from tests.models.small import small_config
 
 ATTENDING = [name for name, spec in MODELS.items() if hasattr(spec.model, "attention")]
 
@@ -28,10 +28,7 @@ def few(small_folder) -> Prepared:
 
 
 def make(name: str, small) -> nnx.Module:
-    sizes = {"node": 16, "heads": 2, "edge": 8, "embedding": 8, "hidden": 8, "readout": 16}
-    own = MODELS[name].config
-    config = ConfigDict(own | {key: value for key, value in sizes.items() if key in own})
-    model = MODELS[name].model(config, small.sizes, rngs=nnx.Rngs(1))
+    model = MODELS[name].model(small_config(name), small.sizes, rngs=nnx.Rngs(1))
     model.eval()
     return model
 

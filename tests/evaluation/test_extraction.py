@@ -254,27 +254,24 @@ def test_tokens_of_an_encoder_are_no_words(few, words_file, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "damage", "message"),
+    ("name", "damage"),
     [
-        ("word_fact", lambda a: a[:-1], "other stories"),
-        ("word_chance", lambda a: a[:-1], "other stories"),
-        ("word_fact", lambda a: a[:0], "other stories"),
-        ("word_fact", lambda a: a + np.array([99, 0, 0], np.uint16), "damaged"),
-        ("word_fact", lambda a: a + np.array([0, 22, 0], np.uint16), "damaged"),
-        ("word_fact", lambda a: a + np.array([0, 0, 99], np.uint16), "damaged"),
-        ("word_fact", lambda a: a.astype(np.int16), "damaged"),
-        ("word_chance", lambda a: a + np.float16(1), "damaged"),
-        ("word_chance", lambda a: a * np.float16(np.nan), "damaged"),
-        ("word_chance", lambda a: a.astype(np.float64), "damaged"),
+        ("word_fact", lambda a: a[:-1]),
+        ("word_chance", lambda a: a[:-1]),
+        ("word_fact", lambda a: a[:0]),
+        ("word_fact", lambda a: a + np.array([99, 0, 0], np.uint16)),
+        ("word_fact", lambda a: a + np.array([0, 22, 0], np.uint16)),
+        ("word_fact", lambda a: a + np.array([0, 0, 99], np.uint16)),
+        ("word_fact", lambda a: a.astype(np.int16)),
+        ("word_chance", lambda a: a + np.float16(1)),
+        ("word_chance", lambda a: a * np.float16(np.nan)),
     ],
 )
-def test_damaged_facts_of_words_are_refused(
-    few, words_file, tmp_path: Path, name, damage, message
-) -> None:
+def test_damaged_facts_of_words_are_refused(few, words_file, tmp_path, name, damage) -> None:
     with np.load(words_file[0] / FILE) as file:
         arrays = dict(file)
     np.savez(tmp_path / FILE, **arrays | {name: damage(arrays[name])})
-    with pytest.raises(InputError, match=message) as error:
+    with pytest.raises(InputError, match=f"{name} is damaged or was written for") as error:
         read_extracted(tmp_path, few.test)
     assert "\n" not in str(error.value)
 
