@@ -21,7 +21,6 @@ from clutrr_jax.data.batching import InputKind, TokenBatch, chunk, pack, plan_sh
 from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import Records, Story
-from clutrr_jax.data.story_ids import story_ids
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_predictions
 from clutrr_jax.language_models import scoring
@@ -351,7 +350,7 @@ def evaluate(
         ]
     else:
         files = [predictions] if isinstance(predictions, str | Path) else predictions
-        submissions = read_submissions(files, story_ids(test), test)
+        submissions = read_submissions(files, test)
     return Evaluation(scoring.collect(dataset, submissions))
 
 

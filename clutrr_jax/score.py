@@ -20,7 +20,6 @@ from pathlib import Path
 
 from clutrr_jax.command import CommandParser, run
 from clutrr_jax.data.dataset import load
-from clutrr_jax.data.story_ids import story_ids
 from clutrr_jax.language_models.answers import RULES
 from clutrr_jax.language_models.scoring import collect, text, write
 from clutrr_jax.language_models.submissions import read_submissions
@@ -37,8 +36,7 @@ def main(arguments: list[str]) -> None:
                         help="folder for scores.txt, scores.json and scores.png")  # fmt: skip
     options = parser.parse_args(arguments)
     data = load(options.data)
-    test = data.records("test")
-    results = collect(data, read_submissions(options.predictions, story_ids(test), test))
+    results = collect(data, read_submissions(options.predictions, data.records("test")))
     print(text(results))
     if options.out:
         write(results, options.out)

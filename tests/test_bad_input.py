@@ -142,14 +142,13 @@ def test_a_bad_file_is_refused(name: str, text: str, read, message: str, tmp_pat
 
 
 def test_predictions_are_refused_unless_each_replica_is_complete(small, tmp_path: Path) -> None:
-    ids = [str(i) for i in range(len(small.test))]
     path = tmp_path / "x.csv"
     rows = "".join(f"1.2/1,aunt,{replica}\n" for replica in range(20_000))
     path.write_text("id,prediction,replica\n" + rows)
-    error = error_of(lambda path: read_submissions([path], ids, small.test), path)
+    error = error_of(lambda path: read_submissions([path], small.test), path)
     assert "no prediction of replica 0" in error
     path.write_text("replica,task,row,target,prediction,probability,last_prediction\n")
-    assert "0 rows" in error_of(lambda path: read_submissions([path], ids, small.test), path)
+    assert "0 rows" in error_of(lambda path: read_submissions([path], small.test), path)
 
 
 def test_arrays_of_another_size_are_refused(small, tmp_path: Path) -> None:

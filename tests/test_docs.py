@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from clutrr_jax.data.dataset import load
-from clutrr_jax.data.story_ids import positional_ids
+from clutrr_jax.data.records import positional_ids
 from generator.kinship import RELATIONS
 
 ROOT = Path(__file__).parent.parent

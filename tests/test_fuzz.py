@@ -20,8 +20,7 @@ from safetensors.numpy import save
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.prepare import prepare
-from clutrr_jax.data.records import build_records
-from clutrr_jax.data.story_ids import story_ids
+from clutrr_jax.data.records import build_records, story_ids
 from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.attention import read_attention
 from clutrr_jax.evaluation.baselines import baselines
@@ -231,7 +230,7 @@ def read_settings(path: Path) -> None:
 
 
 def read_answers(path: Path) -> None:
-    read_submissions([path], story_ids(TEST), TEST)
+    read_submissions([path], TEST)
 
 
 def read_lm_eval(path: Path) -> None:

@@ -47,7 +47,7 @@ class Records:
     target: np.ndarray  # [S] relation of Y to X, index in RELATIONS
     task: np.ndarray  # [S] T of task T.K
     clause_length: np.ndarray  # [S] K of task T.K
-    ids: Sequence[str] = ()  # S ids of the rows, or empty
+    ids: Sequence[str]  # S ids of the rows; "" in files without this column
 
     def __len__(self) -> int:
         return len(self.target)
@@ -73,7 +73,7 @@ class Records:
             query=(people[self.query[index, 0]], people[self.query[index, 1]]),
             target=RELATIONS[self.target[index]],
             k=int(self.clause_length[index]),
-            id=self.ids[index] if self.ids else "",
+            id=self.ids[index],
         )
 
     def select(self, rows: np.ndarray) -> "Records":
@@ -94,7 +94,7 @@ class Records:
             target=self.target[rows],
             task=self.task[rows],
             clause_length=self.clause_length[rows],
-            ids=[self.ids[s] for s in rows] if self.ids else (),
+            ids=[self.ids[s] for s in rows],
         )
 
 
@@ -107,8 +107,6 @@ def _spans(start: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 def concatenate(parts: Sequence[Records]) -> Records:
     """Returns the stories of several records, in order."""
-    if len(parts) == 1:  # most data sets are one file
-        return parts[0]
     arrays = ("genders", "senders", "receivers", "relations", "query", "target", "task",
               "clause_length")  # fmt: skip
     starts = {
@@ -118,7 +116,7 @@ def concatenate(parts: Sequence[Records]) -> Records:
     return Records(
         stories=[story for p in parts for story in p.stories],
         names=[name for p in parts for name in p.names],
-        ids=[id for p in parts for id in p.ids] if all(p.ids for p in parts) else (),
+        ids=[id for p in parts for id in p.ids],
         **starts,
         **{name: np.concatenate([getattr(p, name) for p in parts]) for name in arrays},
     )
@@ -167,13 +165,13 @@ def columns(records: Records) -> dict[str, list[str]]:
             format_facts(records.names[person], genders[person], pairs[fact], stated, query)
         )
     return {
-        **({"id": list(records.ids)} if records.ids else {}),
+        "id": list(records.ids),
         "story": list(records.stories),
         "target": [RELATIONS[r] for r in records.target],
         "task_name": [
             f"task_{t}.{k}" for t, k in zip(records.task, records.clause_length, strict=True)
         ],
-        **{name: [row[name] for row in rows] for name in (rows[0] if rows else ())},
+        **{name: [row[name] for row in rows] for name in rows[0]},
     }
 
 
@@ -195,6 +193,20 @@ def tasks(records: Records) -> Iterator[tuple[str, np.ndarray]]:
     pairs = set(zip(records.task.tolist(), records.clause_length.tolist(), strict=True))
     for t, k in sorted(pairs):
         yield f"{t}.{k}", np.flatnonzero((records.task == t) & (records.clause_length == k))
+
+
+def positional_ids(test: Records) -> list[str]:
+    """Returns T.K/ROW for each test story; rows count from 1 within their task."""
+    ids = np.empty(len(test), object)
+    for task, rows in tasks(test):
+        ids[rows] = [f"{task}/{row}" for row in range(1, len(rows) + 1)]
+    return ids.tolist()
+
+
+def story_ids(test: Records) -> list[str]:
+    """Returns the column `id` if every test story has a different one, otherwise T.K/ROW."""
+    ids = set(test.ids) - {""}
+    return list(test.ids) if len(ids) == len(test) else positional_ids(test)
 
 
 def by_people(records: Records, max_pairs: int = 1 << 20) -> Iterator[np.ndarray]:

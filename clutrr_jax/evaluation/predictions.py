@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clutrr_jax.data.records import Records, tasks
-from clutrr_jax.data.story_ids import positional_ids
+from clutrr_jax.data.records import Records, positional_ids, tasks
 from generator.errors import InputError, at
 from generator.files import atomic_write, table_rows
 from generator.kinship import RELATION_ID, RELATIONS

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from clutrr_jax.data.records import Records, Story
-from clutrr_jax.data.story_ids import story_ids
+from clutrr_jax.data.records import Records, Story, story_ids
 from clutrr_jax.evaluation.proofs import prove_label
 from generator.errors import InputError
 from generator.kinship import RELATION_OF, RELATIONS

@@ -1,14 +1,14 @@
 """Files of predictions -> `Submission`: CSV, JSON Lines, the predictions.csv of a run, or logs of
 evaluation harnesses."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from clutrr_jax.data.records import Records
-from clutrr_jax.data.story_ids import positional_ids
+from clutrr_jax.data.records import Records, positional_ids, story_ids
 from clutrr_jax.evaluation.predictions import Predictions, read_predictions
 from clutrr_jax.language_models.answers import to_relation
 from clutrr_jax.language_models.harness_logs import (
@@ -22,7 +22,7 @@ from generator.errors import InputError, at
 from generator.files import table_rows
 from generator.kinship import RELATION_ID, RELATIONS
 
-UNMAPPED, _MISSING = -1, -2
+UNMAPPED = -1
 EXPECTED = "id, prediction and, for several replicas, replica"
 
 
@@ -33,9 +33,7 @@ class Submission(NamedTuple):
     predictions: Predictions  # UNMAPPED where a text gives no relation
 
 
-def read_submissions(
-    files: Iterable[str | Path], ids: list[str], test: Records
-) -> list[Submission]:
+def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submission]:
     """Reads files of predictions.
 
     Without a name, a submission is named after its file, or after the model if the file is that of
@@ -43,17 +41,15 @@ def read_submissions(
 
     Args:
       files: FILE or NAME=FILE, where FILE may be the folder of a log of lm-eval.
-      ids: ids of the test stories; T.K/ROW is accepted as well.
-      test: the test records.
+      test: the test records. An answer has the id of a story or T.K/ROW.
     Raises:
       InputError: the message gives file and row of the first error.
     """
-    story_of = {name: s for names in (positional_ids(test), ids) for s, name in enumerate(names)}
     read = []
     for file in files:
         path = str(file)
         given, _, path = ("", "", path) if Path(path).exists() else path.rpartition("=")
-        name, predictions = _read(Path(path), story_of, ids, test)
+        name, predictions = _read(Path(path), test)
         read.append((path, given, name, predictions))
     short = [name for *_, name, _ in read]
     return [
@@ -72,9 +68,7 @@ def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> Non
             )
 
 
-def _read(
-    path: Path, story_of: dict[str, int], ids: list[str], test: Records
-) -> tuple[str, Predictions]:
+def _read(path: Path, test: Records) -> tuple[str, Predictions]:
     """Name and predictions of one submission."""
     name = path.parent.name if path.stem == "predictions" else path.stem
     answers: Iterable[Answer]
@@ -91,15 +85,15 @@ def _read(
         if header[:3] == ["replica", "task", "row"]:
             return name, read_predictions(path, test)
         answers = _csv_answers(path, header, cells)
-    best = _best(path, answers, story_of, ids, test)
+    best = _best(path, answers, test)
     return name, Predictions(best, best, np.ones(best.shape))
 
 
-def _best(
-    path: Path, answers: Iterable[Answer], story_of: dict[str, int], ids: list[str], test: Records
-) -> np.ndarray:
+def _best(path: Path, answers: Iterable[Answer], test: Records) -> np.ndarray:
     """Relation ids [R, S] of all replicas, from answers in any order."""
-    best: dict[int, np.ndarray] = {}
+    ids = story_ids(test)
+    story_of = {name: s for names in (positional_ids(test), ids) for s, name in enumerate(names)}
+    best: dict[int, dict[int, int]] = defaultdict(dict)  # replica -> story -> relation
     for answer in answers:
         if answer.id not in story_of:
             raise InputError(
@@ -108,8 +102,8 @@ def _best(
         replica, story = answer.replica, story_of[answer.id]
         if not (replica.isascii() and replica.isdigit() and len(replica) < 10):
             raise InputError(f"{answer.place}: replica {replica[:60]!r}, expected an integer >= 0")
-        relations = best.setdefault(int(replica), np.full(len(ids), _MISSING))
-        if relations[story] != _MISSING:
+        relations = best[int(replica)]
+        if story in relations:
             raise InputError(
                 f"{answer.place}: second prediction for {answer.id!r}, expected one for each "
                 "replica"
@@ -120,17 +114,17 @@ def _best(
                 "of an export of this data"
             )
         relations[story] = relation_id(answer.text)
-    for index in sorted(best):
-        missing = np.flatnonzero(best[index] == _MISSING)
-        if len(missing):
+    for index, relations in sorted(best.items()):
+        missing = [id for story, id in enumerate(ids) if story not in relations]
+        if missing:
             of_replica = f" of replica {index}" if len(best) > 1 else ""
             raise InputError(
                 f"{at(path)}: no prediction{of_replica} for {len(missing):,} of {len(ids):,} test "
-                f"stories, such as {ids[missing[0]]!r}; expected one for each"
+                f"stories, such as {missing[0]!r}; expected one for each"
             )
     if not best:
         raise InputError(f"{at(path)}: no predictions, expected one for each test story")
-    return np.stack([best[index] for index in sorted(best)])
+    return np.array([[best[index][s] for s in range(len(ids))] for index in sorted(best)])
 
 
 def relation_id(text: str) -> int:
@@ -165,13 +159,12 @@ def _json_answers(path: Path) -> Iterator[Answer]:
     for place, row in json_objects(path):
         if "resps" in row:
             raise InputError(f"{at(path)}: a file of a log of lm-eval, expected the folder")
-        if not isinstance(row.get("id"), str | int):
-            raise InputError(f'{place}: no "id", expected the keys {EXPECTED}')
-        if not isinstance(row.get("replica", 0), str | int):
-            raise InputError(f'{place}: "replica": expected an integer')
-        if not isinstance(row.get("prediction"), str):
-            raise InputError(f'{place}: "prediction" is not text, expected the keys {EXPECTED}')
         # Lines of an export have the prompt too, and are compared with the data.
-        prompt, target = str(row.get("prompt", "")), str(row.get("target", ""))
-        replica = str(row.get("replica", 0))
-        yield Answer(place, str(row["id"]), row["prediction"], replica, prompt, target)
+        row = {"replica": 0, "prompt": "", "target": ""} | row
+        for key, kind in (("id", str | int), ("replica", str | int), ("prediction", str)):
+            if not isinstance(row.get(key), kind):
+                raise InputError(
+                    f'{place}: "{key}" is missing or not text, expected the keys {EXPECTED}'
+                )
+        keys = ("id", "prediction", "replica", "prompt", "target")
+        yield Answer(place, *(str(row[key]) for key in keys))

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from clutrr_jax.command import run
 from clutrr_jax.data.prepare import GENERATE, prepare_run
-from clutrr_jax.data.story_ids import story_ids
 from clutrr_jax.language_models.submissions import read_submissions
 from clutrr_jax.report.results import RESULTS
 from clutrr_jax.report.write import write_report
@@ -39,7 +38,7 @@ def main(arguments: list[str]) -> None:
         raise InputError(f"{at(source)}: not the data set of this run, expected the same files")
     models, versions = list(results["models"]), results["versions"]
     data = replace(data, name=results["data"]["name"])  # of stories that were not in a file
-    added = read_submissions(options.add, story_ids(data.test), data.test)
+    added = read_submissions(options.add, data.test)
     write_report(models, config, data, folder, results["device"], versions, added)
     print(folder / "report.html")
 

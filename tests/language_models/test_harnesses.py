@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from clutrr_jax.data.dataset import load
-from clutrr_jax.data.records import tasks
-from clutrr_jax.data.story_ids import story_ids
+from clutrr_jax.data.records import story_ids, tasks
 from clutrr_jax.language_models.export import export
 from clutrr_jax.language_models.submissions import UNMAPPED, read_submissions
 from clutrr_jax.score import main
@@ -108,9 +107,9 @@ def test_logs_of_all_harnesses_give_the_same_predictions(data, rows, tmp_path) -
     paths = [write_inspect(tmp_path / name, log) for name in ("a.eval", "b.json")]
     paths.append(write_lm_eval(tmp_path / "model", rows, answers))
     ids = story_ids(data.test)
-    found = read_submissions(paths, ids, data.test)
+    found = read_submissions(paths, data.test)
     assert [s.name for s in found] == [str(paths[0]), str(paths[1]), "model"]
-    assert read_submissions(paths[:1], ids, data.test)[0].name == "lab/model"
+    assert read_submissions(paths[:1], data.test)[0].name == "lab/model"
     order = [ids.index(row["id"]) for row in rows]
     for submission in found:
         best = submission.predictions.best[:, order]
@@ -121,7 +120,7 @@ def test_logs_of_all_harnesses_give_the_same_predictions(data, rows, tmp_path) -
 
 def test_a_log_of_the_real_package() -> None:
     """All answers to its two stories are right, in both epochs."""
-    submission = read_submissions([REAL_LOG], story_ids(TEST), TEST)[0]
+    submission = read_submissions([REAL_LOG], TEST)[0]
     assert submission.name == "mockllm/knows-k2"
     assert submission.predictions.best.tolist() == [TEST.target.tolist()] * 2
 
@@ -160,7 +159,7 @@ def test_a_wrong_inspect_log_is_a_one_line_error(
 
 def refused(path: Path, data, expected: str) -> None:
     with pytest.raises(InputError, match=f"{re.escape(str(path))}.*{expected}"):
-        read_submissions([path], story_ids(data.test), data.test)
+        read_submissions([path], data.test)
 
 
 def test_a_damaged_inspect_log_is_a_one_line_error(data, tmp_path) -> None:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from clutrr_jax import command, score
-from clutrr_jax.data.records import UNSTATED
-from clutrr_jax.data.story_ids import story_ids
+from clutrr_jax.data.records import UNSTATED, story_ids
 from clutrr_jax.evaluation.proofs import facts_of
 from clutrr_jax.language_models import __main__ as export_command
 from clutrr_jax.language_models.__main__ import main
@@ -88,8 +87,7 @@ def test_a_perfect_model_scores_one(small_folder, small, tmp_path) -> None:
                 f"{thoughts}\nSo she is that.\n\n**Answer:** {row['target'].title()}."
             )
             file.write(json.dumps(row) + "\n")
-    ids = story_ids(small.test)
-    submission = read_submissions([output], ids, small.test)[0]
+    submission = read_submissions([output], small.test)[0]
     assert (submission.predictions.best == small.test.target).all()
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, wilcoxon
 
 from clutrr_jax.data.dataset import load
-from clutrr_jax.data.story_ids import positional_ids, story_ids
+from clutrr_jax.data.records import positional_ids, story_ids
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predictions import write_predictions
@@ -219,7 +219,7 @@ def test_every_file_format_gives_the_same_predictions(data, ids, tmp_path) -> No
             for i, a, r in reversed(rows)
         )
     )
-    found = read_submissions(paths, ids, data.test)
+    found = read_submissions(paths, data.test)
     assert [s.name for s in found] == ["a", "b", "gat"]
     for submission in found:
         np.testing.assert_array_equal(submission.predictions.best, predictions.best)
@@ -229,7 +229,7 @@ def test_unmapped_predictions_are_counted_and_wrong(data, ids, tmp_path) -> None
     texts = [RELATIONS[t] for t in data.test.target]
     texts[0], texts[30], texts[31] = "dunno", "a cousin", ""
     (tmp_path / "lm.jsonl").write_text(lines_of(ids, texts))
-    submissions = read_submissions([tmp_path / "lm.jsonl"], ids, data.test)
+    submissions = read_submissions([tmp_path / "lm.jsonl"], data.test)
     assert np.flatnonzero(submissions[0].predictions.best[0] == UNMAPPED).tolist() == [0, 30, 31]
     found = collect(data, submissions)
     points = [row for row in found["rows"] if row["model"] == "lm"]
@@ -245,7 +245,7 @@ def test_a_submission_cannot_have_the_name_of_a_baseline(data, ids, tmp_path) ->
     path = tmp_path / f"{BASELINES[0]}.jsonl"
     path.write_text(lines_of(ids, ["dunno"] * len(ids)))
     with pytest.raises(InputError, match="two rows named 'given rules', expected each once"):
-        collect(data, read_submissions([path], ids, data.test))
+        collect(data, read_submissions([path], data.test))
 
 
 def test_a_swapped_comparison_has_the_opposite_sign(data, ids, tmp_path) -> None:
@@ -257,7 +257,7 @@ def test_a_swapped_comparison_has_the_opposite_sign(data, ids, tmp_path) -> None
         write_predictions(
             tmp_path / name / "predictions.csv", predictions._replace(best=best), data.test
         )
-    a, b = read_submissions([tmp_path / name / "predictions.csv" for name in "ab"], ids, data.test)
+    a, b = read_submissions([tmp_path / name / "predictions.csv" for name in "ab"], data.test)
     there, back = compare(a, b, data)["tasks"], compare(b, a, data)["tasks"]
     rows_a, rows_b = (score({s.name: s.predictions}, data.test) for s in (a, b))
     for one, other, row_a, row_b in zip(there, back, rows_a, rows_b, strict=True):
@@ -299,9 +299,9 @@ def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:
         ("a.jsonl", lambda lines: [*lines[:3], "{", *lines[4:]], "row 4: not a line of JSON"),
         ("a.jsonl", lambda lines: ["[" * 100_000], "row 1: not a line of JSON"),
         ("a.jsonl", lambda lines: ["[1]", *lines], "row 1: expected a JSON object"),
-        ("a.jsonl", lambda lines: ['{"di": 1}', *lines], 'row 1: no "id"'),
-        ("a.jsonl", lambda lines: ['{"id": 1}', *lines], '"prediction" is not text'),
-        ("a.jsonl", lambda lines: ['{"id": "1.2/1", "prediction": 4}'], '"prediction" is not text'),
+        ("a.jsonl", lambda lines: ['{"di": 1}', *lines], 'row 1: "id" is missing'),
+        ("a.jsonl", lambda lines: ['{"id": 1}', *lines], '"prediction" is missing'),
+        ("a.jsonl", lambda lines: ['{"id": "1.2/1", "prediction": 4}'], '"prediction" is missing'),
         ("a.jsonl", lambda lines: [lines[0].replace("{", '{"replica": -1, ')], "replica '-1'"),
         ("a.jsonl", lambda lines: [*lines, lines[0].replace("{", '{"replica": 1, ')], "replica 1"),
         ("a.csv", lambda lines: ["id,answer"], '0 columns "prediction"'),
@@ -317,7 +317,7 @@ def test_a_damaged_file_is_a_one_line_error(data, ids, tmp_path, name, change, e
     lines = lines_of(ids, ["aunt"] * len(ids)).splitlines()
     (tmp_path / name).write_text("\n".join(change(lines)) + "\n")
     with pytest.raises(InputError, match=f"{name}.*{re.escape(expected)}"):
-        read_submissions([tmp_path / name], ids, data.test)
+        read_submissions([tmp_path / name], data.test)
 
 
 def test_invalid_arguments_are_one_line_errors(small_folder, ids, tmp_path: Path) -> None:

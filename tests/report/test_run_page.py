@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clutrr_jax.data.records import tasks
-from clutrr_jax.data.story_ids import positional_ids
+from clutrr_jax.data.records import positional_ids, tasks
 from clutrr_jax.evaluation.predictions import read_predictions
 from clutrr_jax.report.__main__ import main
 from clutrr_jax.report.run_page import GENERATIONS
