@@ -5,10 +5,11 @@ together from those of its paraphrases.
 """
 
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.vocabulary import (
     FIRST_ENTITY,
     PAD,
@@ -82,11 +83,11 @@ class EpochSampler:
         self.tokens = np.array([*zip_longest(*templates, fillvalue=PAD)], np.int32).T
         self.n_token, self.n_name = (self.tokens != PAD).sum(axis=1), (self.tokens < 0).sum(axis=1)
 
-    def __call__(self, epoch: int) -> dict[str, np.ndarray]:
-        """Returns the fields of `clutrr_jax.data.arrays.StoryArrays`, int32.
+    def __call__(self, epoch: int) -> StoryArrays:
+        """Returns S + 1 stories as NumPy arrays, int32.
 
-        There are S + 1 stories: those of the epoch, ordered by length, or by task if they have no
-        text, and one that owns the padding of the flat arrays.
+        They are those of the epoch, ordered by length or, if they have no text, by task, and one
+        that owns the padding of the flat arrays.
 
         Raises:
           InputError: the settings allow no such stories, or they do not fit the layout.
@@ -130,7 +131,8 @@ class EpochSampler:
             ("clause_length", [np.full(len(b), b.task.k) for b in blocks]),
         ):
             arrays[name] = np.concatenate([np.concatenate(values)[order], 0 * values[0][:1]])
-        return {name: np.ascontiguousarray(array, np.int32) for name, array in arrays.items()}
+        found: dict[str, Any] = {name: array.astype(np.int32) for name, array in arrays.items()}
+        return StoryArrays(**found)
 
     def _sample(self, epoch: int) -> tuple[list[Stories], list[_Paraphrases]]:
         """Samples the stories of all tasks, and their paraphrases if they have text."""

@@ -4,7 +4,6 @@ import math
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -45,7 +44,7 @@ class ResampledStories:
         self.waited = 0.0
         self._sampler = EpochSampler(config, entities, layout)
         self._thread = ThreadPoolExecutor(1)
-        self._ahead: dict[int, Future[dict[str, Any]]] = {}  # the epoch that is sampled ahead
+        self._ahead: dict[int, Future[StoryArrays]] = {}  # the epoch that is sampled ahead
 
     def _plan(self, kind: InputKind, config: Config, first: StoryArrays, batch_size: int) -> Layout:
         """Sets the shapes and rows, and returns the sizes of the arrays."""
@@ -80,7 +79,7 @@ class ResampledStories:
         start = time.perf_counter()
         sampled = self._ahead.get(epoch) or self._thread.submit(self._sampler, epoch)
         self._ahead = {epoch + 1: self._thread.submit(self._sampler, epoch + 1)}
-        stories = StoryArrays(**sampled.result())
+        stories = sampled.result()
         self.waited = time.perf_counter() - start
         return stories
 

@@ -83,12 +83,12 @@ def contents(stories: StoryArrays, count: int) -> list[tuple]:
 
 
 def test_epoch_0_is_in_the_files(data) -> None:
-    ours = contents(StoryArrays(**sampler([250] * 160)(0)), 160)
+    ours = contents(sampler([250] * 160)(0), 160)
     assert sorted(ours) == sorted(contents(data.train_stories, 160))
 
 
 def test_models_without_text_get_the_same_facts() -> None:
-    with_text, without = (contents(StoryArrays(**sampler(x)(3)), 160) for x in ([250] * 160, None))
+    with_text, without = (contents(sampler(x)(3), 160) for x in ([250] * 160, None))
     assert {s[0] for s in without} == {()}
     assert sorted(s[1:] for s in with_text) == sorted(s[1:] for s in without)
 
@@ -118,7 +118,7 @@ def test_held_out_clauses_and_paraphrases_are_never_sampled() -> None:
     assert len(held) > 400 and len(tests_only) > 10
     sample, seen, clauses = sampler([250] * 160), set(), set()
     for epoch in range(1, 6):
-        for story in contents(StoryArrays(**sample(epoch)), 160):
+        for story in contents(sample(epoch), 160):
             seen |= sentences(" ".join("[]" if t < 0 else words[t] for t in story[0]))
             if story[6] == 3:
                 clauses.add(story[2][:3])
@@ -198,21 +198,21 @@ def test_resuming_equals_no_interruption(name: str, data, tmp_path) -> None:
 
 def test_stories_that_are_too_long_are_paraphrased_again() -> None:
     free = sampler([250] * 160)
-    lengths = np.sort(free(0)["n_token"][:-1])
+    lengths = np.sort(free(0).n_token[:-1])
     tight = sampler(np.minimum(lengths + 3, lengths[-8]).tolist())
     for epoch in (1, 2, 3):
         a, b = free(epoch), tight(epoch)
-        assert (np.sort(a["n_token"][:-1]) > tight.layout.max_tokens).any()
-        assert (b["n_token"][:-1] <= tight.layout.max_tokens).all()
-        ours, theirs = (contents(StoryArrays(**x), 160) for x in (a, b))
+        assert (np.sort(a.n_token[:-1]) > tight.layout.max_tokens).any()
+        assert (b.n_token[:-1] <= tight.layout.max_tokens).all()
+        ours, theirs = (contents(x, 160) for x in (a, b))
         assert sorted(s[1:] for s in ours) == sorted(s[1:] for s in theirs)
         assert len(set(ours) & set(theirs)) > 60  # the other stories are unchanged
 
 
 def test_stories_with_too_many_names_are_paraphrased_again() -> None:
-    def most_names(arrays: dict[str, np.ndarray]) -> int:
-        is_name = (arrays["tokens"] >= FIRST_ENTITY) & (arrays["tokens"] < FIRST_ENTITY + 20)
-        starts = zip(arrays["token_start"][:-1], arrays["n_token"][:-1], strict=True)
+    def most_names(arrays: StoryArrays) -> int:
+        is_name = (arrays.tokens >= FIRST_ENTITY) & (arrays.tokens < FIRST_ENTITY + 20)
+        starts = zip(arrays.token_start[:-1], arrays.n_token[:-1], strict=True)
         return max(is_name[start : start + size].sum() for start, size in starts)
 
     most = most_names(sampler([250] * 160)(1))
