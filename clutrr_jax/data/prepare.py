@@ -104,20 +104,17 @@ def prepare_run(data: str, generate: dict[str, Any], folder: Path) -> Prepared:
     if data == GENERATE:
         found = prepare(folder, Config.from_json(generate))
         return replace(found, name="generated stories, new train stories in each epoch")
-    if not data:
-        return replace(prepare(folder), name="generated stories")
-    parts = [data] if os.path.exists(data) else data.split(",")  # names of files have commas too
+    # Names of files have commas too.
+    parts = [data] if os.path.exists(data) else (data or GENERATE).split(",")
     if "" in parts:
         raise InputError(f'data "{data}": an empty part, expected data sets joined by commas')
     path, *more = [folder if part == GENERATE else Path(part) for part in parts]
-    found = prepare(path, more=more)
-    if more:
-        names = [
-            "generated stories" if part == GENERATE else Path(part).name.removesuffix(".zip")
-            for part in parts
-        ]
-        found = replace(found, name=f"{names[0]}, trained on {' and '.join(names)}")
-    return found
+    names = [
+        "generated stories" if part == GENERATE else Path(part).name.removesuffix(".zip")
+        for part in parts
+    ]
+    trained_on = f", trained on {' and '.join(names)}" if more else ""
+    return replace(prepare(path, more=more), name=names[0] + trained_on)
 
 
 def _sample(records: Records, size: int | None) -> Records:
