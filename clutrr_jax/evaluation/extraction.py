@@ -79,17 +79,17 @@ def write_extracted(folder: Path, model: Any, kind: InputKind, data: Prepared) -
     found: list[Any] = [None] * len(people)
     for story, (graph, *of_words) in per_story(read, model, kind, data.test_stories):
         graph = graph[: people[story], : people[story]]
-        found[story] = {
-            "relation": graph.argmax(axis=-1).ravel().astype(np.uint8),
-            "chance": graph.max(axis=-1).ravel().astype(np.float16),
-        }
-        if of_words:
-            fact, probability = (array[: words[story]] for array in of_words)
-            found[story]["word_fact"] = fact.astype(np.uint16)
-            found[story]["word_chance"] = probability.astype(np.float16)
-    arrays = {name: np.concatenate([of_story[name] for of_story in found]) for name in found[0]}
-    arrays["rules"] = rules.astype(np.float16)
-    np.savez_compressed(folder / FILE, **arrays)  # type: ignore[arg-type]
+        of_words = [array[: words[story]] for array in of_words]  # fact and probability
+        found[story] = graph.argmax(axis=-1).ravel(), graph.max(axis=-1).ravel(), *of_words
+    types = {
+        "relation": np.uint8, "chance": np.float16,
+        "word_fact": np.uint16, "word_chance": np.float16,
+    }  # fmt: skip
+    arrays: dict[str, Any] = {
+        name: np.concatenate(parts).astype(dtype)
+        for (name, dtype), parts in zip(types.items(), zip(*found, strict=True), strict=False)
+    }
+    np.savez_compressed(folder / FILE, **arrays, rules=rules.astype(np.float16))
 
 
 def _read(model: Any, batch: Any) -> tuple[Any, ...]:
