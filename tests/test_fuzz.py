@@ -205,7 +205,7 @@ def read_prepared(path: Path) -> None:
 
 
 def read_audit(path: Path) -> None:
-    for tables in data_sets([path]).values():
+    for _, tables in data_sets([path]):
         for one in tables:
             audit(one, Seen())
 

@@ -23,7 +23,7 @@ def data(tmp_path_factory):
 
 
 def findings(path):
-    (tables,) = data_sets([Path(path)]).values()
+    ((_, tables),) = data_sets([Path(path)])
     train = Seen()
     return {table.name: audit(table, train) for table in tables}
 

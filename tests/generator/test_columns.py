@@ -170,8 +170,8 @@ def test_the_file_name_decides_the_split_before_the_column_and_the_folder(
 def test_a_file_of_several_splits_is_several_tables(tmp_path: Path) -> None:
     path = tmp_path / "all.csv"
     path.write_bytes(table({"task_split": "test"}, {}, {"task_split": "test"}))
-    (tables,) = data_sets([path]).values()
-    found = {t.name: (t.split, [row.row_index for row in t.rows()]) for t in tables}
+    ((_, tables),) = data_sets([path])
+    found = {t.name: (t.split, [row.row_index for row in t.rows]) for t in tables}
     assert found == {"all.csv (train)": ("train", [2]), "all.csv (test)": ("test", [1, 3])}
 
 
