@@ -8,6 +8,7 @@ import csv
 import io
 import os
 import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import file_digest, sha256
 from importlib.resources import files as resources
@@ -15,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 
-from generator.benchmark.card import card
 from generator.config import ALL_NOISE, CLEAN, DISCONNECTED, IRRELEVANT, SUPPORTING, Config, Task
 from generator.diagnosis import write_diagnosis
 from generator.errors import InputError, at
@@ -23,6 +23,14 @@ from generator.files import atomic_write, table_rows, write_text
 from generator.write import dataset_files, write_dataset
 
 VERSIONS = ("v1",)
+# A data set in the YAML header of the data card, README.md.
+_CARD_ENTRY = """\
+- config_name: {name}
+  data_files:
+  - split: train
+    path: {name}/*_train.{form}
+  - split: test
+    path: {name}/*_test.{form}"""
 _ROWS = 10_000  # train stories of a data set
 _TEST_ROWS = 1000  # stories of a test
 _KINDS = (CLEAN, SUPPORTING, IRRELEVANT, DISCONNECTED, ALL_NOISE)
@@ -83,6 +91,13 @@ def write_benchmark(version: str, out: Path, workers: int = 1, form: str = "csv"
     write_text(out / "README.md", card(version, CONFIGS, form))
     _check(version, out, written, form)
     return written
+
+
+def card(version: str, configs: Iterable[str], form: str) -> str:
+    """Returns the data card of a release with these data sets, as on the Hugging Face Hub."""
+    text = resources("generator.benchmark").joinpath(f"{version}.md").read_text("utf-8")
+    entries = "\n".join(_CARD_ENTRY.format(name=name, form=form) for name in configs)
+    return text.replace("{configs}", entries)
 
 
 def _check(version: str, out: Path, written: list[Path], form: str) -> None:
