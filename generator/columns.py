@@ -4,9 +4,7 @@ The columns are those of the data sets that Sinha et al. (2019) released; the RE
 """
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -195,8 +193,6 @@ def parse_rows(file: str, header: Sequence[str], table: Iterable[Sequence[str]])
             row = _parse_row(index, cell, file_split, default)
         except _CellError as error:
             raise InputError(f"{at(file, index, error.column)}: {error}") from None
-        if _MISSPELLED in cell["target"] + cell["edge_types"]:
-            _note_spelling(file)
         yield row
     if not index:
         raise InputError(f"{at(file)}: no rows, expected at least one story")
@@ -215,12 +211,6 @@ def split_of(text: str) -> str | None:
 def _splits_in(text: str) -> set[str]:
     parts = {"test": "test", "train": "train", r"(?<![a-z])val": "dev", "dev": "dev"}
     return {split for part, split in parts.items() if re.search(part, text.lower())}
-
-
-@cache
-def _note_spelling(file: str) -> None:
-    """Prints a note, once per file."""
-    print(f'{at(file)}: "{_MISSPELLED}" is read as "niece"', file=sys.stderr)
 
 
 def _parse_row(
@@ -302,7 +292,6 @@ def _parse_relations(cell: Mapping[str, str]) -> tuple[int, ...]:
     return tuple(relations)
 
 
-@lru_cache(256)
 def _relation(word: str) -> int | None:
     """Index of a relation by its name: "Mother in law" is mother-in-law."""
     return _ID_OF.get(re.sub(r"[\s_]+", "-", word.strip().lower()))
