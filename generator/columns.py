@@ -39,43 +39,25 @@ _TASK = re.compile(r"(?:task_)?(\d{1,3})\.(?!0+$)(\d{1,3})")
 
 def format_row(
     *,
-    index: int,
+    index: int,  # of the row in its file, from 0
     uuid: str,
-    story: str,
-    clean_story: str,
-    stated_target: list[str],
+    story: str,  # with names in [brackets]
+    clean_story: str,  # without noise
+    stated_target: list[str],  # sentences that state the answer
     names: Sequence[str],
-    genders: Sequence[int],
-    edges: Iterable[Sequence[int]],
-    relations: Sequence[int],
+    genders: Sequence[int],  # index in GENDERS
+    edges: Iterable[Sequence[int]],  # people (x, y) of the facts, the path first
+    relations: Sequence[int],  # of the facts, index in RELATIONS
     query: tuple[int, int],
     target: int,
+    # Steps (x, z, y, r, p, q) from the root: (x, r, y) follows from (x, p, z) and (z, q, y).
     proof: Iterable[Sequence[int]],
-    family_nodes: Sequence[int],
-    task: str,
-    k: int,
-    split: str,
+    family_nodes: Sequence[int],  # each person's index in the family
+    task: str,  # such as "1.3"
+    k: int,  # number of facts on the path
+    split: str,  # train, dev or test
 ) -> tuple[str, ...]:
-    """Returns the cells of one story, in the order of COLUMNS.
-
-    Args:
-      index: index of the row in its file, from 0.
-      uuid: the story's id.
-      story: the text, with names in [brackets].
-      clean_story: the text without noise.
-      stated_target: sentences that state the answer.
-      names: name of each person.
-      genders: gender of each person, index in GENDERS.
-      edges: people (x, y) of the facts.
-      relations: relation of each fact, index in RELATIONS.
-      query: the query pair.
-      target: the answer, index in RELATIONS.
-      proof: steps (x, z, y, r, p, q) from the root: (x, r, y) follows from (x, p, z) and (z, q, y).
-      family_nodes: each person's index in the family.
-      task: the task, such as "1.3".
-      k: number of facts on the path.
-      split: train, dev or test.
-    """
+    """Returns the cells of one story, in the order of COLUMNS."""
     facts = format_facts(names, genders, edges, relations, query)
     return (
         str(index),
@@ -124,14 +106,12 @@ def _quoted(name: str) -> str:
 
 def _format_proof(steps: Iterable[Sequence[int]], names: Sequence[str]) -> str:
     """`[{fact: [fact, fact]}, ...]`, from the root."""
-    parts = []
-    for x, z, y, head, first, second in steps:
-        a, b, c = names[x], names[z], names[y]
-        parts.append(
-            f"{{('{a}', '{RELATIONS[head]}', '{c}'): [('{a}', '{RELATIONS[first]}', '{b}'), "
-            f"('{b}', '{RELATIONS[second]}', '{c}')]}}"
-        )
-    return f"[{', '.join(parts)}]"
+    triples = [
+        ((names[x], RELATIONS[r], names[y]), (names[x], RELATIONS[p], names[z]),
+         (names[z], RELATIONS[q], names[y]))
+        for x, z, y, r, p, q in steps
+    ]  # fmt: skip
+    return str([{head: [first, second]} for head, first, second in triples])
 
 
 class Row(NamedTuple):
