@@ -142,16 +142,17 @@ class _CellError(ValueError):
         self.column = column
 
 
-def parse_rows(file: str, header: Sequence[str], table: Iterable[Sequence[str]]) -> Iterator[Row]:
+def parse_rows(file: str, table: Iterable[Sequence[str]]) -> Iterator[Row]:
     """Parses the rows of one table.
 
     Args:
       file: its path, which decides the split (see `split_of`) and appears in messages.
-      header: column names, which include those of REQUIRED.
-      table: cells as text, in the order of the header.
+      table: the header, which includes REQUIRED, then the rows; all cells as text.
     Raises:
       InputError: names the file, row and column of the first cell that cannot be parsed.
     """
+    rows = iter(table)
+    header = next(rows)
     for column in REQUIRED:
         if column not in header:
             raise InputError(
@@ -165,7 +166,7 @@ def parse_rows(file: str, header: Sequence[str], table: Iterable[Sequence[str]])
     else:
         default = split_of(folder) if folder in SPLIT_FOLDERS else "train"
     index = 0
-    for index, cells in enumerate(table, start=1):
+    for index, cells in enumerate(rows, start=1):
         if len(cells) != len(header):
             raise InputError(f"{at(file, index)}: {len(cells)} cells, expected {len(header)}")
         cell = dict(zip(header, cells, strict=True))

@@ -11,12 +11,11 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
 from numbers import Number
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from generator.errors import InputError, at
 
@@ -34,12 +33,9 @@ _BATCH = 1024  # rows of Parquet
 csv.field_size_limit(MAX_ROW)
 
 
-class Source(NamedTuple):
-    """One table."""
-
-    name: str  # path; of a table in a .zip, the path of the archive and the path within it
-    # Yields the header, then the rows, all cells as text. Raises InputError.
-    rows: Callable[[], Iterator[list[str]]]
+# One table: its name (of a table in a .zip, the path of the archive and the path within it), and an
+# iterator over the header, then the rows, all cells as text, which raises InputError.
+Source = tuple[str, Iterator[list[str]]]
 
 
 def sources(path: Path) -> list[Source]:
@@ -51,11 +47,11 @@ def sources(path: Path) -> list[Source]:
     """
     with reading(path):
         if path.is_dir():
-            found = [Source(str(f), partial(table_rows, f)) for f in _folder_tables(path)]
+            found = [(str(file), table_rows(file)) for file in _folder_tables(path)]
         elif path.is_file() and path.suffix == ".zip":
             found = _zip_sources(path)
         elif path.is_file() and path.name.endswith(SUFFIXES):
-            found = [Source(str(path), partial(table_rows, path))]
+            found = [(str(path), table_rows(path))]
         elif not path.exists():
             raise InputError(f"{at(path)}: no such file or folder, expected CLUTRR data")
         else:
@@ -71,8 +67,8 @@ def sources(path: Path) -> list[Source]:
 def _check_names(path: Path, found: list[Source]) -> None:
     """Raises InputError for `a/train.csv` and `b/train.csv`, or `train.csv` and `train.csv.gz`."""
     first: dict[tuple[str, str], str] = {}
-    for source in found:
-        table, name = Path(source.name), source.name.removeprefix(f"{path}/")
+    for file, _ in found:
+        table, name = Path(file), file.removeprefix(f"{path}/")
         split = table.parent.name if table.parent.name in SPLIT_FOLDERS else ""
         other = first.setdefault((split, Path(table.name.removesuffix(".gz")).stem), name)
         if other != name:
@@ -114,7 +110,7 @@ def _zip_sources(path: Path) -> list[Source]:
         raise InputError(f"{at(path)}: damaged or truncated zip ({error})") from None
     check_size(str(path), sum(m.file_size for m in members), unpacked_limit(path.stat().st_size))
     return [
-        Source(f"{path}/{member.filename}", partial(_member_rows, path, member))
+        (f"{path}/{member.filename}", _member_rows(path, member))
         for member in sorted(members, key=lambda m: m.filename)
     ]
 

@@ -19,12 +19,6 @@ class Table(NamedTuple):
     rows: list[Row]
 
 
-def read_rows(source: Source) -> Iterator[Row]:
-    """Parses one file. Raises InputError for a file or a cell that cannot be read."""
-    table = source.rows()
-    return parse_rows(source.name, next(table), table)
-
-
 def data_sets(paths: list[Path]) -> Iterator[tuple[str, list[Table]]]:
     """Yields data sets by name: the files of one .zip or one folder belong together.
 
@@ -38,15 +32,15 @@ def data_sets(paths: list[Path]) -> Iterator[tuple[str, list[Table]]]:
         whole = path.is_dir() or path.suffix == ".zip"
         found.setdefault(str(path if whole else path.parent), []).extend(sources(path))
     for name, parts in found.items():
-        yield name, sorted((table for source in parts for table in _tables(source)), key=_order)
+        yield name, sorted((table for source in parts for table in _tables(*source)), key=_order)
 
 
-def _tables(source: Source) -> list[Table]:
+def _tables(file: str, cells: Iterator[list[str]]) -> list[Table]:
     """One table per split: a file whose name states no split may hold rows of several."""
     rows: dict[str, list[Row]] = {}
-    for row in read_rows(source):
+    for row in parse_rows(file, cells):
         rows.setdefault(row.split, []).append(row)
-    path = Path(source.name)
+    path = Path(file)
     name = f"{path.parent.name}/{path.name}" if path.parent.name in SPLIT_FOLDERS else path.name
     return [
         Table(name if len(rows) == 1 else f"{name} ({split})", split, part)

@@ -39,8 +39,7 @@ def table(*changes: dict[str, str]) -> bytes:
 
 
 def parse(*changes: dict[str, str], file: str = "x_train.csv"):
-    header, *cells = csv.reader(io.StringIO(table(*changes).decode(), newline=""))
-    return list(parse_rows(file, header, cells))
+    return list(parse_rows(file, csv.reader(io.StringIO(table(*changes).decode(), newline=""))))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +92,7 @@ def stories(draw):
 def test_parsing_inverts_formatting(story) -> None:
     noise = story.pop("noise")
     cells = format_row(**story, task=f"{noise}.{story['k']}")
-    (row,) = parse_rows("all.csv", COLUMNS, [cells])
+    (row,) = parse_rows("all.csv", [COLUMNS, cells])
     x, y = story["query"]
     assert row == (
         1, story["split"], story["uuid"], story["story"], story["clean_story"],
@@ -219,4 +218,4 @@ def test_a_row_of_an_unknown_split_is_reported(file: str, cell: str) -> None:
 def test_a_missing_column_is_reported(column: str) -> None:
     header = [name for name in ROW if name != column]
     with pytest.raises(InputError, match=f'^x.csv: no column "{column}".*; found .*task_split'):
-        list(parse_rows("x.csv", header, [[ROW[name] for name in header]]))
+        list(parse_rows("x.csv", [header, [ROW[name] for name in header]]))
