@@ -7,7 +7,6 @@ k = 3. A file that several of them have is written once; the others have a hard 
 import csv
 import io
 import os
-import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import file_digest, sha256
@@ -19,7 +18,7 @@ import numpy as np
 from generator.config import ALL_NOISE, CLEAN, DISCONNECTED, IRRELEVANT, SUPPORTING, Config, Task
 from generator.diagnosis import write_diagnosis
 from generator.errors import InputError, at
-from generator.files import atomic_write, table_rows, write_text
+from generator.files import table_rows, write_text
 from generator.write import dataset_files, write_dataset
 
 VERSIONS = ("v1",)
@@ -117,14 +116,10 @@ def _check(version: str, out: Path, written: list[Path], form: str) -> None:
 
 
 def _link(source: Path, target: Path) -> None:
-    """Makes `target` the same file as `source`, or a copy if the file system has no links."""
-    if target.exists() or not source.exists():
-        return
-    with atomic_write(target) as temporary:
-        with suppress(OSError):
-            os.link(source, temporary)
-            return
-        shutil.copyfile(source, temporary)
+    """Makes `target` the same file as `source`, if that exists and the file system has links."""
+    with suppress(OSError):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.link(source, target)
 
 
 def checksum(path: Path) -> str:

@@ -242,8 +242,6 @@ def main(argv: list[str]) -> int:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=".zip, .csv or folder")
     parser.add_argument("--out", type=Path, required=True, metavar="BANK.json")
     arguments = parser.parse_args(argv)
-    if not arguments.out.parent.is_dir():
-        raise InputError(f"{arguments.out}: the folder {arguments.out.parent} does not exist")
     bank, coverage = import_bank(arguments.files, arguments.out.stem)
     save_bank(bank, arguments.out)
     print("stories that consist of recurring paraphrases")
