@@ -146,7 +146,7 @@ def parse_rows(file: str, table: Iterable[Sequence[str]]) -> Iterator[Row]:
     """Parses the rows of one table.
 
     Args:
-      file: its path, which decides the split (see `split_of`) and appears in messages.
+      file: its path, which decides the split (see `_parse_split`) and appears in messages.
       table: the header, which includes REQUIRED, then the rows; all cells as text.
     Raises:
       InputError: names the file, row and column of the first cell that cannot be parsed.
@@ -159,19 +159,15 @@ def parse_rows(file: str, table: Iterable[Sequence[str]]) -> Iterator[Row]:
                 f'{at(file)}: no column "{column}" of text, numbers or lists; expected '
                 f"{', '.join(REQUIRED)}; found {', '.join(header)}"
             )
-    name, folder = Path(file).name, Path(file).parent.name
-    file_split = split_of(name)
-    if _splits_in(name):  # if it names several splits, task_split must tell them apart
-        default = file_split
-    else:
-        default = split_of(folder) if folder in SPLIT_FOLDERS else "train"
+    stated, folder = _splits_in(Path(file).name), Path(file).parent.name
+    default = _splits_in(folder).pop() if folder in SPLIT_FOLDERS else "train"
     index = 0
     for index, cells in enumerate(rows, start=1):
         if len(cells) != len(header):
             raise InputError(f"{at(file, index)}: {len(cells)} cells, expected {len(header)}")
         cell = dict(zip(header, cells, strict=True))
         try:
-            row = _parse_row(index, cell, file_split, default)
+            row = _parse_row(index, cell, stated, default)
         except _CellError as error:
             raise InputError(f"{at(file, index, error.column)}: {error}") from None
         yield row
@@ -179,24 +175,12 @@ def parse_rows(file: str, table: Iterable[Sequence[str]]) -> Iterator[Row]:
         raise InputError(f"{at(file)}: no rows, expected at least one story")
 
 
-def split_of(text: str) -> str | None:
-    """Returns the split that a name, or a cell of `task_split`, stands for.
-
-    The name of a file decides before the cell, and the cell before the name of the folder. A name
-    with several splits, such as `gen_train23_test2to10`, stands for none.
-    """
-    found = _splits_in(text)
-    return found.pop() if len(found) == 1 else None
-
-
 def _splits_in(text: str) -> set[str]:
     parts = {"test": "test", "train": "train", r"(?<![a-z])val": "dev", "dev": "dev"}
     return {split for part, split in parts.items() if re.search(part, text.lower())}
 
 
-def _parse_row(
-    index: int, cell: Mapping[str, str], file_split: str | None, default: str | None
-) -> Row:
+def _parse_row(index: int, cell: Mapping[str, str], stated: set[str], default: str) -> Row:
     story, clean_story = cell["story"], cell.get("clean_story", "")
     for column, text in (("story", story), ("clean_story", clean_story)):
         if len(text) > MAX_STORY:
@@ -224,7 +208,7 @@ def _parse_row(
     clause = cell.get("f_comb", "").replace(_MISSPELLED, "niece")
     return Row(
         row_index=index,
-        split=file_split or _parse_split(cell.get("task_split", ""), default),
+        split=_parse_split(stated, cell.get("task_split", ""), default),
         id=cell.get("id", ""),
         story=_with_brackets(story, names),
         clean_story=_with_brackets(clean_story, names),
@@ -293,12 +277,17 @@ def _parse_target(cell: Mapping[str, str]) -> int:
     return target
 
 
-def _parse_split(cell: str, default: str | None) -> str:
-    """The split of a row whose file states none. `default` is that of an empty cell."""
-    split = split_of(cell) if cell else default
-    if not split:
+def _parse_split(stated: set[str], cell: str, default: str) -> str:
+    """The split that the file's name states, else the cell, else the folder (`default`).
+
+    A name with several splits, such as `gen_train23_test2to10`, states none: the cell must.
+    """
+    splits = stated if len(stated) == 1 else _splits_in(cell)
+    if len(splits) == 1:
+        return next(iter(splits))
+    if stated or cell:
         raise _CellError("task_split", f'"{cell}": expected train, validation or test')
-    return split
+    return default
 
 
 def _parse_genders(cell: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
