@@ -14,7 +14,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -34,11 +33,11 @@ _NAME = re.compile(r"\[([^\[\]]+)\]")
 
 @dataclass
 class Seen:
-    """Hashes of the clauses, sentences and stories in the train files of a data set."""
+    """Clauses, sentences and stories in the train files of a data set."""
 
-    clauses: set[int] = field(default_factory=set)
-    sentences: set[int] = field(default_factory=set)
-    stories: set[int] = field(default_factory=set)
+    clauses: set[str] = field(default_factory=set)
+    sentences: set[str] = field(default_factory=set)
+    stories: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -84,13 +83,12 @@ def readings(rows: list[Row]) -> list[list[int]]:
 def audit(table: Table, train: Seen) -> Findings:
     """Audits one file. The content of a train file is added to `train`."""
     result = Findings()
-    stories: set[int] = set()
-    bar = tqdm(table.rows(), unit=" rows", desc=table.name, leave=False, disable=None)
-    table_rows = iter(bar)
-    while rows := list(islice(table_rows, _CHUNK)):
+    starts = range(0, len(table.rows), _CHUNK)
+    for start in tqdm(starts, table.name, leave=False, disable=None, unit=" chunks"):
+        rows = table.rows[start : start + _CHUNK]
         for row, relations in zip(rows, readings(rows), strict=True):
             _judge(row, relations, result)
-            _compare(row, table.split, train, stories, result)
+    _compare(table, train, result)
     return result
 
 
@@ -127,23 +125,21 @@ def _agrees(row: Row) -> bool:
     )
 
 
-def _compare(row: Row, split: str, train: Seen, stories: set[int], result: Findings) -> None:
-    """Counts duplicates within the file and the overlap of a test row with the train files."""
-    story, clause = hash(row.story), hash(row.clause)
-    result.duplicates += story in stories
-    stories.add(story)
-    result.clauses.add(row.clause)
-    sentences = {hash(text) for text in _forms(row.story)}
-    if split == "train":
-        train.clauses.add(clause)
-        train.stories.add(story)
-        train.sentences |= sentences
+def _compare(table: Table, train: Seen, result: Findings) -> None:
+    """Counts duplicates within the file and the overlap of a test file with the train files."""
+    stories = [row.story for row in table.rows]
+    result.duplicates = len(stories) - len(set(stories))
+    result.clauses = {row.clause for row in table.rows}
+    sentences = [set(_forms(story)) for story in stories]
+    if table.split == "train":
+        train.clauses |= result.clauses
+        train.stories.update(stories)
+        train.sentences.update(*sentences)
         return
-    result.shared_stories += story in train.stories
-    if clause in train.clauses:
-        result.shared_clauses.add(row.clause)
-    result.sentences += len(sentences)
-    result.shared_sentences += len(sentences & train.sentences)
+    result.shared_clauses = result.clauses & train.clauses
+    result.shared_stories = sum(story in train.stories for story in stories)
+    result.sentences = sum(map(len, sentences))
+    result.shared_sentences = sum(len(forms & train.sentences) for forms in sentences)
 
 
 def _forms(story: str) -> Iterator[str]:
@@ -227,7 +223,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE",
                         help=f"a .zip, a folder, or a {', '.join(SUFFIXES)} file")  # fmt: skip
     wrong = rows = 0
-    for name, tables in data_sets(parser.parse_args(argv).files).items():
+    for name, tables in data_sets(parser.parse_args(argv).files):
         train = Seen()
         found = {table.name: (table.split, audit(table, train)) for table in tables}
         print(report(name, found), flush=True)

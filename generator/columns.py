@@ -4,9 +4,7 @@ The columns are those of the data sets that Sinha et al. (2019) released; the RE
 """
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,43 +39,25 @@ _TASK = re.compile(r"(?:task_)?(\d{1,3})\.(?!0+$)(\d{1,3})")
 
 def format_row(
     *,
-    index: int,
+    index: int,  # of the row in its file, from 0
     uuid: str,
-    story: str,
-    clean_story: str,
-    stated_target: list[str],
+    story: str,  # with names in [brackets]
+    clean_story: str,  # without noise
+    stated_target: list[str],  # sentences that state the answer
     names: Sequence[str],
-    genders: Sequence[int],
-    edges: Iterable[Sequence[int]],
-    relations: Sequence[int],
+    genders: Sequence[int],  # index in GENDERS
+    edges: Iterable[Sequence[int]],  # people (x, y) of the facts, the path first
+    relations: Sequence[int],  # of the facts, index in RELATIONS
     query: tuple[int, int],
     target: int,
+    # Steps (x, z, y, r, p, q) from the root: (x, r, y) follows from (x, p, z) and (z, q, y).
     proof: Iterable[Sequence[int]],
-    family_nodes: Sequence[int],
-    task: str,
-    k: int,
-    split: str,
+    family_nodes: Sequence[int],  # each person's index in the family
+    task: str,  # such as "1.3"
+    k: int,  # number of facts on the path
+    split: str,  # train, dev or test
 ) -> tuple[str, ...]:
-    """Returns the cells of one story, in the order of COLUMNS.
-
-    Args:
-      index: index of the row in its file, from 0.
-      uuid: the story's id.
-      story: the text, with names in [brackets].
-      clean_story: the text without noise.
-      stated_target: sentences that state the answer.
-      names: name of each person.
-      genders: gender of each person, index in GENDERS.
-      edges: people (x, y) of the facts.
-      relations: relation of each fact, index in RELATIONS.
-      query: the query pair.
-      target: the answer, index in RELATIONS.
-      proof: steps (x, z, y, r, p, q) from the root: (x, r, y) follows from (x, p, z) and (z, q, y).
-      family_nodes: each person's index in the family.
-      task: the task, such as "1.3".
-      k: number of facts on the path.
-      split: train, dev or test.
-    """
+    """Returns the cells of one story, in the order of COLUMNS."""
     facts = format_facts(names, genders, edges, relations, query)
     return (
         str(index),
@@ -126,14 +106,12 @@ def _quoted(name: str) -> str:
 
 def _format_proof(steps: Iterable[Sequence[int]], names: Sequence[str]) -> str:
     """`[{fact: [fact, fact]}, ...]`, from the root."""
-    parts = []
-    for x, z, y, head, first, second in steps:
-        a, b, c = names[x], names[z], names[y]
-        parts.append(
-            f"{{('{a}', '{RELATIONS[head]}', '{c}'): [('{a}', '{RELATIONS[first]}', '{b}'), "
-            f"('{b}', '{RELATIONS[second]}', '{c}')]}}"
-        )
-    return f"[{', '.join(parts)}]"
+    triples = [
+        ((names[x], RELATIONS[r], names[y]), (names[x], RELATIONS[p], names[z]),
+         (names[z], RELATIONS[q], names[y]))
+        for x, z, y, r, p, q in steps
+    ]  # fmt: skip
+    return str([{head: [first, second]} for head, first, second in triples])
 
 
 class Row(NamedTuple):
@@ -164,52 +142,37 @@ class _CellError(ValueError):
         self.column = column
 
 
-def parse_rows(file: str, header: Sequence[str], table: Iterable[Sequence[str]]) -> Iterator[Row]:
+def parse_rows(file: str, table: Iterable[Sequence[str]]) -> Iterator[Row]:
     """Parses the rows of one table.
 
     Args:
-      file: its path, which decides the split (see `split_of`) and appears in messages.
-      header: column names, which include those of REQUIRED.
-      table: cells as text, in the order of the header.
+      file: its path, which decides the split (see `_parse_split`) and appears in messages.
+      table: the header, which includes REQUIRED, then the rows; all cells as text.
     Raises:
       InputError: names the file, row and column of the first cell that cannot be parsed.
     """
+    rows = iter(table)
+    header = next(rows)
     for column in REQUIRED:
         if column not in header:
             raise InputError(
                 f'{at(file)}: no column "{column}" of text, numbers or lists; expected '
                 f"{', '.join(REQUIRED)}; found {', '.join(header)}"
             )
-    name, folder = Path(file).name, Path(file).parent.name
-    file_split = split_of(name)
-    if _splits_in(name):  # if it names several splits, task_split must tell them apart
-        default = file_split
-    else:
-        default = split_of(folder) if folder in SPLIT_FOLDERS else "train"
+    stated, folder = _splits_in(Path(file).name), Path(file).parent.name
+    default = _splits_in(folder).pop() if folder in SPLIT_FOLDERS else "train"
     index = 0
-    for index, cells in enumerate(table, start=1):
+    for index, cells in enumerate(rows, start=1):
         if len(cells) != len(header):
             raise InputError(f"{at(file, index)}: {len(cells)} cells, expected {len(header)}")
         cell = dict(zip(header, cells, strict=True))
         try:
-            row = _parse_row(index, cell, file_split, default)
+            row = _parse_row(index, cell, stated, default)
         except _CellError as error:
             raise InputError(f"{at(file, index, error.column)}: {error}") from None
-        if _MISSPELLED in cell["target"] + cell["edge_types"]:
-            _note_spelling(file)
         yield row
     if not index:
         raise InputError(f"{at(file)}: no rows, expected at least one story")
-
-
-def split_of(text: str) -> str | None:
-    """Returns the split that a name, or a cell of `task_split`, stands for.
-
-    The name of a file decides before the cell, and the cell before the name of the folder. A name
-    with several splits, such as `gen_train23_test2to10`, stands for none.
-    """
-    found = _splits_in(text)
-    return found.pop() if len(found) == 1 else None
 
 
 def _splits_in(text: str) -> set[str]:
@@ -217,15 +180,7 @@ def _splits_in(text: str) -> set[str]:
     return {split for part, split in parts.items() if re.search(part, text.lower())}
 
 
-@cache
-def _note_spelling(file: str) -> None:
-    """Prints a note, once per file."""
-    print(f'{at(file)}: "{_MISSPELLED}" is read as "niece"', file=sys.stderr)
-
-
-def _parse_row(
-    index: int, cell: Mapping[str, str], file_split: str | None, default: str | None
-) -> Row:
+def _parse_row(index: int, cell: Mapping[str, str], stated: set[str], default: str) -> Row:
     story, clean_story = cell["story"], cell.get("clean_story", "")
     for column, text in (("story", story), ("clean_story", clean_story)):
         if len(text) > MAX_STORY:
@@ -253,7 +208,7 @@ def _parse_row(
     clause = cell.get("f_comb", "").replace(_MISSPELLED, "niece")
     return Row(
         row_index=index,
-        split=file_split or _parse_split(cell.get("task_split", ""), default),
+        split=_parse_split(stated, cell.get("task_split", ""), default),
         id=cell.get("id", ""),
         story=_with_brackets(story, names),
         clean_story=_with_brackets(clean_story, names),
@@ -302,7 +257,6 @@ def _parse_relations(cell: Mapping[str, str]) -> tuple[int, ...]:
     return tuple(relations)
 
 
-@lru_cache(256)
 def _relation(word: str) -> int | None:
     """Index of a relation by its name: "Mother in law" is mother-in-law."""
     return _ID_OF.get(re.sub(r"[\s_]+", "-", word.strip().lower()))
@@ -323,12 +277,17 @@ def _parse_target(cell: Mapping[str, str]) -> int:
     return target
 
 
-def _parse_split(cell: str, default: str | None) -> str:
-    """The split of a row whose file states none. `default` is that of an empty cell."""
-    split = split_of(cell) if cell else default
-    if not split:
+def _parse_split(stated: set[str], cell: str, default: str) -> str:
+    """The split that the file's name states, else the cell, else the folder (`default`).
+
+    A name with several splits, such as `gen_train23_test2to10`, states none: the cell must.
+    """
+    splits = stated if len(stated) == 1 else _splits_in(cell)
+    if len(splits) == 1:
+        return next(iter(splits))
+    if stated or cell:
         raise _CellError("task_split", f'"{cell}": expected train, validation or test')
-    return split
+    return default
 
 
 def _parse_genders(cell: str) -> tuple[tuple[str, ...], tuple[int, ...]]:

@@ -196,7 +196,7 @@ class Config:
 
     def __post_init__(self) -> None:
         ranges = {
-            "seed": (0, 2**63 - 1), "max_levels": (2, inf), "min_child": (1, inf),
+            "seed": (0, 2**63 - 1), "max_levels": (2, 15), "min_child": (1, inf),
             "max_child": (self.min_child, inf), "p_marry": (0, 1), "clause_fraction": (0, 1),
             "paraphrase_fraction": (0, 1), "supporting_length": (2, inf),
             "irrelevant_length": (1, inf), "disconnected_length": (1, inf),
@@ -213,9 +213,7 @@ class Config:
                     f"--{split}-rows {','.join(map(str, counts))}: expected one number, or one "
                     f"for each of the {len(tasks)} tasks, each at least 0"
                 )
-        # The first two tests keep the power in `max_people` within bounds.
-        too_deep = self.max_levels > (15 if self.max_child > 1 else 10_000)
-        if too_deep or self.max_child > 20_000 or self.shape.max_people() > 20_000:
+        if self.shape.max_people() > 20_000:
             raise InputError(
                 f"families of {self.max_levels} levels and {self.max_child} children are too "
                 "large; choose --max-levels and --max-child for at most 20000 people"

@@ -11,12 +11,11 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
 from numbers import Number
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from generator.errors import InputError, at
 
@@ -34,12 +33,9 @@ _BATCH = 1024  # rows of Parquet
 csv.field_size_limit(MAX_ROW)
 
 
-class Source(NamedTuple):
-    """One table."""
-
-    name: str  # path; of a table in a .zip, the path of the archive and the path within it
-    # Yields the header, then the rows, all cells as text. Raises InputError.
-    rows: Callable[[], Iterator[list[str]]]
+# One table: its name (of a table in a .zip, the path of the archive and the path within it), and an
+# iterator over the header, then the rows, all cells as text, which raises InputError.
+Source = tuple[str, Iterator[list[str]]]
 
 
 def sources(path: Path) -> list[Source]:
@@ -51,11 +47,11 @@ def sources(path: Path) -> list[Source]:
     """
     with reading(path):
         if path.is_dir():
-            found = [Source(str(f), partial(table_rows, f)) for f in _folder_tables(path)]
+            found = [(str(file), table_rows(file)) for file in _folder_tables(path)]
         elif path.is_file() and path.suffix == ".zip":
             found = _zip_sources(path)
         elif path.is_file() and path.name.endswith(SUFFIXES):
-            found = [Source(str(path), partial(table_rows, path))]
+            found = [(str(path), table_rows(path))]
         elif not path.exists():
             raise InputError(f"{at(path)}: no such file or folder, expected CLUTRR data")
         else:
@@ -71,8 +67,8 @@ def sources(path: Path) -> list[Source]:
 def _check_names(path: Path, found: list[Source]) -> None:
     """Raises InputError for `a/train.csv` and `b/train.csv`, or `train.csv` and `train.csv.gz`."""
     first: dict[tuple[str, str], str] = {}
-    for source in found:
-        table, name = Path(source.name), source.name.removeprefix(f"{path}/")
+    for file, _ in found:
+        table, name = Path(file), file.removeprefix(f"{path}/")
         split = table.parent.name if table.parent.name in SPLIT_FOLDERS else ""
         other = first.setdefault((split, Path(table.name.removesuffix(".gz")).stem), name)
         if other != name:
@@ -114,7 +110,7 @@ def _zip_sources(path: Path) -> list[Source]:
         raise InputError(f"{at(path)}: damaged or truncated zip ({error})") from None
     check_size(str(path), sum(m.file_size for m in members), unpacked_limit(path.stat().st_size))
     return [
-        Source(f"{path}/{member.filename}", partial(_member_rows, path, member))
+        (f"{path}/{member.filename}", _member_rows(path, member))
         for member in sorted(members, key=lambda m: m.filename)
     ]
 
@@ -150,7 +146,7 @@ def json_lines(path: Path) -> Iterator[Any]:
       InputError: the file cannot be read, or a line is not JSON.
     """
     with reading(path), path.open("rb") as file:
-        yield from _json_lines(str(path), file, path.stat().st_size)
+        yield from _json_lines(str(path), file)
 
 
 @contextmanager
@@ -177,25 +173,33 @@ def _member_rows(path: Path, member: zipfile.ZipInfo) -> Iterator[list[str]]:
 
 def _rows(name: str, file: BinaryIO, size: int) -> Iterator[list[str]]:
     if name.endswith(".parquet"):
-        return _parquet(name, file, unpacked_limit(size))
+        return _limited(name, text_rows(name, _parquet(name, file, size)), size)
     if name.endswith(".jsonl"):
-        return text_rows(name, _json_lines(name, file, size))
+        return text_rows(name, _json_lines(name, file))
     if name.endswith(".gz"):
-        return _csv(name, gzip.GzipFile(fileobj=file), unpacked_limit(size))  # type: ignore[arg-type]
-    return _csv(name, file, size)
+        unpacked: Any = gzip.GzipFile(fileobj=file)
+        return _limited(name, _csv(name, unpacked), size)
+    return _csv(name, file)
 
 
-def _csv(name: str, file: BinaryIO, limit: int) -> Iterator[list[str]]:
-    """Yields the rows of a CSV file of at most `limit` characters, without empty lines."""
-    total = in_row = 0
+def _limited(name: str, rows: Iterator[list[str]], size: int) -> Iterator[list[str]]:
+    """Yields the rows of a file of `size` bytes. Raises InputError if it unpacks to too much."""
+    total = 0
+    for cells in rows:
+        total += sum(map(len, cells))
+        check_size(name, total, unpacked_limit(size))
+        yield cells
+
+
+def _csv(name: str, file: BinaryIO) -> Iterator[list[str]]:
+    """Yields the rows of a CSV file, without empty lines."""
+    in_row = 0
 
     def lines() -> Iterator[str]:
-        nonlocal total, in_row
+        nonlocal in_row
         with io.TextIOWrapper(file, "utf-8-sig", newline="") as text:
             while line := text.readline(MAX_ROW):
-                total += len(line)
                 in_row += len(line)
-                check_size(name, total, limit)
                 if in_row >= MAX_ROW:
                     raise csv.Error(f"over {MAX_ROW:,} characters")
                 yield line
@@ -215,14 +219,12 @@ def _csv(name: str, file: BinaryIO, limit: int) -> Iterator[list[str]]:
         raise InputError(f"{at(name)}: empty file, expected a table with a header")
 
 
-def _json_lines(name: str, file: BinaryIO, limit: int) -> Iterator[Any]:
-    """Yields the values of a JSON Lines file of at most `limit` characters."""
-    index = total = 0
+def _json_lines(name: str, file: BinaryIO) -> Iterator[Any]:
+    """Yields the values of a JSON Lines file."""
+    index = 0
     with io.TextIOWrapper(file, "utf-8-sig") as lines:
         try:
             while line := lines.readline(MAX_LINE):
-                total += len(line)
-                check_size(name, total, limit)
                 if line.strip():
                     index += 1
                     if len(line) == MAX_LINE:
@@ -232,6 +234,22 @@ def _json_lines(name: str, file: BinaryIO, limit: int) -> Iterator[Any]:
             raise InputError(f"{at(name)}: damaged, not a UTF-8 file ({error})") from None
         except (ValueError, RecursionError) as error:
             raise InputError(f"{at(name, index)}: not a line of JSON ({error})") from None
+
+
+def _parquet(name: str, file: BinaryIO, size: int) -> Iterator[dict[str, Any]]:
+    """Yields the rows of a Parquet file."""
+    import pyarrow as pa  # only this format needs it
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(io.BytesIO(file.read())) as parquet:
+            groups = [parquet.metadata.row_group(i) for i in range(parquet.num_row_groups)]
+            total = sum(group.total_byte_size for group in groups)
+            check_size(name, total, unpacked_limit(size))
+            for batch in parquet.iter_batches(_BATCH):
+                yield from batch.to_pylist()
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        raise InputError(f"{at(name)}: damaged, not a readable Parquet file ({error})") from None
 
 
 def text_rows(name: str, rows: Iterable[Any]) -> Iterator[list[str]]:
@@ -270,44 +288,6 @@ def text_rows(name: str, rows: Iterable[Any]) -> Iterator[list[str]]:
 
 def _is_cell(value: Any) -> bool:
     return value is None or isinstance(value, str | Number | list)
-
-
-def _parquet(name: str, file: BinaryIO, limit: int) -> Iterator[list[str]]:
-    """Yields the rows of a Parquet file that unpacks to at most `limit` bytes.
-
-    Null is an empty cell. Columns other than text, numbers and lists are skipped.
-    """
-    import pyarrow as pa  # only this format needs it
-    import pyarrow.parquet as pq
-
-    def is_list(kind: pa.DataType) -> bool:
-        return pa.types.is_list(kind) or pa.types.is_large_list(kind)
-
-    def is_cell(kind: pa.DataType) -> bool:
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        return is_text or pa.types.is_primitive(kind) or is_list(kind)
-
-    total = 0
-    try:
-        with pq.ParquetFile(io.BytesIO(file.read())) as parquet:
-            groups = [parquet.metadata.row_group(i) for i in range(parquet.num_row_groups)]
-            check_size(name, sum(group.total_byte_size for group in groups), limit)
-            header = [field.name for field in parquet.schema_arrow if is_cell(field.type)]
-            if len(set(header)) < len(header):
-                raise ValueError("two columns of the same name")
-            yield header
-            for batch in parquet.iter_batches(_BATCH, columns=header):
-                columns = [
-                    column if is_list(column.type) else column.cast(pa.string())
-                    for column in batch.columns
-                ]
-                total += sum(column.nbytes for column in columns)
-                check_size(name, total, limit)
-                rows = zip(*(column.to_pylist() for column in columns), strict=True)
-                yield from ([str(cell or "") for cell in row] for row in rows)
-    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-        raise InputError(f"{at(name)}: damaged, not a readable Parquet file ({error})") from None
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -92,7 +91,6 @@ def _choose_held_out(bank: Bank, config: Config) -> tuple[set[str], set[str], se
     return held, excluded, set(texts)
 
 
-@lru_cache(1 << 16)
 def _normalized(text: str) -> str:
     """Renumbers placeholders by first occurrence, so that texts of different clauses compare."""
     index: dict[str, int] = {}

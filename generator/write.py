@@ -6,11 +6,9 @@ which is written atomically to a hidden folder, so that an interrupted command c
 
 import json
 import multiprocessing
-import os
 import re
 import shutil
 import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -181,16 +179,7 @@ def _start_worker(render: Renderer) -> None:
     global _renderer
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends its workers
-    threading.Thread(target=_exit_with_main, daemon=True).start()
     _renderer = render
-
-
-def _exit_with_main() -> None:
-    """Ends this worker when the main process has ended, even by SIGKILL."""
-    main = multiprocessing.parent_process()
-    assert main is not None
-    main.join()
-    os._exit(1)
 
 
 def _render(piece: Piece) -> bytes:

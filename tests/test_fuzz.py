@@ -29,7 +29,6 @@ from clutrr_jax.language_models.prompts import prompts, question
 from clutrr_jax.language_models.submissions import read_submissions
 from clutrr_jax.models.pretrained.folder import read_config, read_tensors
 from clutrr_jax.models.pretrained.tokenizer import load_tokenizer
-from clutrr_jax.report.results import RESULTS, SUMMARY
 from clutrr_jax.run import check_or_write_config
 from clutrr_jax.training.loop import _truncate_metrics
 from experiments.grid.measured import run_results
@@ -53,7 +52,7 @@ ROWS = [
     for i, split in (("a", "train"), ("b", "train"), ("c", "test"), ("d", "test"))
 ]
 TABLE = [list(ROWS[0]), *(list(row.values()) for row in ROWS)]
-TEST = build_records("test", parse_rows("test", TABLE[0], TABLE[3:]))
+TEST = build_records("test", parse_rows("test", [TABLE[0], *TABLE[3:]]))
 BERT = tiny_bert.CONFIG | {"vocab_size": 6, "hidden_size": 4, "intermediate_size": 4,
                            "num_hidden_layers": 1, "max_position_embeddings": 8}  # fmt: skip
 TENSORS = save(tiny_bert.random_tensors(BERT))
@@ -65,10 +64,6 @@ TOKENIZER = {"version": "1.0", "added_tokens": [], "normalizer": {"type": "Lower
 CONFIG = {"data": "x.zip", "seed": 0, "train.epochs": 3, "models": "gat", "generate.test": "1.2"}
 RUN = {"rows": [{"model": "gat", "task": "1.5", "correct": [1, 2], "count": 2, "ceiling": 1.0}],
        "device": "cpu", "wall_seconds": 1.0}  # fmt: skip
-REPORT = {"data": {"name": "x", "fingerprint": "0"}, "device": "cpu", "versions": {"jax": "1"},
-          "models": {"gat": {}}, "config": {"name": "x", "data": "", "generate": {}}}  # fmt: skip
-MODEL = {"parameters": 9, "epochs": 2, "replicas": 1, "best_epochs": [1], "diverged_epochs": [0],
-         "dev_accuracy": [1.0], "seconds": 2.5, "stories_per_second": 100}  # fmt: skip
 PREDICTIONS = [["id", "prediction", "replica"]]
 PREDICTIONS += [[f"1.2/{row}", "It is an aunt.", replica] for replica in "01" for row in (1, 2)]
 RUN_PREDICTIONS = [
@@ -204,7 +199,7 @@ def read_prepared(path: Path) -> None:
 
 
 def read_audit(path: Path) -> None:
-    for tables in data_sets([path]).values():
+    for _, tables in data_sets([path]):
         for one in tables:
             audit(one, Seen())
 
@@ -273,8 +268,6 @@ KINDS: dict[str, tuple[str, Make, Read, int]] = {
     "run predictions": ("predictions.csv", rows_like(RUN_PREDICTIONS), read_answers, 75),
     "config": ("config.json", json_like(CONFIG), lambda p: check_or_write_config(p, CONFIG), 50),
     "run": ("results.json", json_like(RUN), lambda p: run_results(p.parent), 75),
-    "report": ("results.json", json_like(REPORT), lambda p: read_json(p, RESULTS), 50),
-    "summary": ("model.json", json_like(MODEL), lambda p: read_json(p, SUMMARY), 30),
     "metrics": ("metrics.jsonl", lines_like(EPOCHS), lambda p: _truncate_metrics(p, 2), 50),
     "attention": ("attention.npz", attention, lambda p: read_attention(p.parent, TEST), 75),
     "extracted": ("extracted.npz", extracted, lambda p: read_extracted(p.parent, TEST), 50),

@@ -8,15 +8,15 @@ package `datasets`. Files are .csv, .csv.gz, .parquet or .jsonl.
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from clutrr_jax.data.records import Records, build_records, columns, concatenate
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
+from generator.columns import parse_rows
 from generator.errors import InputError, at
 from generator.files import Source, atomic_write, sources, text_rows
-from generator.tables import read_rows
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,11 @@ def load(source: str | Path | Mapping[str, Iterable[Any]] | Iterable[Any]) -> Da
     else:
         name, tables = "data set", list(_tables(source))
     parts: dict[bool, list[Records]] = {False: [], True: []}  # by whether they are test rows
-    for table in tables:
-        rows = list(read_rows(table))
+    for file, cells in tables:
+        rows = list(parse_rows(file, cells))
         for is_test, records in parts.items():
             if part := [row for row in rows if (row.split == "test") == is_test]:
-                records.append(build_records(table.name, part))
+                records.append(build_records(file, part))
     train, test = parts.values()
     if not train and not test:
         raise InputError(f"{name}: no data, expected a train and a test split")
@@ -109,4 +109,4 @@ def _tables(data: Mapping[str, Iterable[Any]] | Iterable[Any]) -> Iterator[Sourc
         data = {"" if "+" in split else split: data}  # the rows of "train+test" say what they are
     for split, rows in data.items():
         name = f"data set/{split}" if split else "data set"
-        yield Source(name, partial(text_rows, name, rows))
+        yield name, text_rows(name, rows)

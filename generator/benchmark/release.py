@@ -7,7 +7,7 @@ k = 3. A file that several of them have is written once; the others have a hard 
 import csv
 import io
 import os
-import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import file_digest, sha256
 from importlib.resources import files as resources
@@ -15,14 +15,21 @@ from pathlib import Path
 
 import numpy as np
 
-from generator.benchmark.card import card
 from generator.config import ALL_NOISE, CLEAN, DISCONNECTED, IRRELEVANT, SUPPORTING, Config, Task
 from generator.diagnosis import write_diagnosis
 from generator.errors import InputError, at
-from generator.files import atomic_write, table_rows, write_text
+from generator.files import table_rows, write_text
 from generator.write import dataset_files, write_dataset
 
 VERSIONS = ("v1",)
+# A data set in the YAML header of the data card, README.md.
+_CARD_ENTRY = """\
+- config_name: {name}
+  data_files:
+  - split: train
+    path: {name}/*_train.{form}
+  - split: test
+    path: {name}/*_test.{form}"""
 _ROWS = 10_000  # train stories of a data set
 _TEST_ROWS = 1000  # stories of a test
 _KINDS = (CLEAN, SUPPORTING, IRRELEVANT, DISCONNECTED, ALL_NOISE)
@@ -85,6 +92,13 @@ def write_benchmark(version: str, out: Path, workers: int = 1, form: str = "csv"
     return written
 
 
+def card(version: str, configs: Iterable[str], form: str) -> str:
+    """Returns the data card of a release with these data sets, as on the Hugging Face Hub."""
+    text = resources("generator.benchmark").joinpath(f"{version}.md").read_text("utf-8")
+    entries = "\n".join(_CARD_ENTRY.format(name=name, form=form) for name in configs)
+    return text.replace("{configs}", entries)
+
+
 def _check(version: str, out: Path, written: list[Path], form: str) -> None:
     """Raises InputError unless all files have the stories of the release."""
     expected = published_checksums(version)
@@ -102,14 +116,10 @@ def _check(version: str, out: Path, written: list[Path], form: str) -> None:
 
 
 def _link(source: Path, target: Path) -> None:
-    """Makes `target` the same file as `source`, or a copy if the file system has no links."""
-    if target.exists() or not source.exists():
-        return
-    with atomic_write(target) as temporary:
-        with suppress(OSError):
-            os.link(source, temporary)
-            return
-        shutil.copyfile(source, temporary)
+    """Makes `target` the same file as `source`, if that exists and the file system has links."""
+    with suppress(OSError):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.link(source, target)
 
 
 def checksum(path: Path) -> str:

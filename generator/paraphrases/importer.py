@@ -191,14 +191,15 @@ def read_stories(paths: Sequence[Path]) -> dict[SplitKey, list[Story]]:
       InputError: a file is missing or malformed, or a text contains braces.
     """
     stories: defaultdict[SplitKey, list[Story]] = defaultdict(list)
-    for name, tables in data_sets(list(paths)).items():
+    for name, tables in data_sets(list(paths)):
         for table in tables:
-            for index, row in enumerate(table.rows(), 1):
+            for row in table.rows:
                 story = path_story(row)
                 if story is None or "{" in story.text or "}" in story.text:
+                    place = at(f"{name}: {table.name}", row.row_index)
                     raise InputError(
-                        f"{at(f'{name}: {table.name}', index)}: expected a clean_story without "
-                        f"braces, and story_edges whose first {row.k} form a path"
+                        f"{place}: expected a clean_story without braces, and story_edges whose "
+                        f"first {row.k} form a path"
                     )
                 stories[name, table.split].append(story)
     return stories
@@ -241,8 +242,6 @@ def main(argv: list[str]) -> int:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=".zip, .csv or folder")
     parser.add_argument("--out", type=Path, required=True, metavar="BANK.json")
     arguments = parser.parse_args(argv)
-    if not arguments.out.parent.is_dir():
-        raise InputError(f"{arguments.out}: the folder {arguments.out.parent} does not exist")
     bank, coverage = import_bank(arguments.files, arguments.out.stem)
     save_bank(bank, arguments.out)
     print("stories that consist of recurring paraphrases")

@@ -1,6 +1,7 @@
 """Loading and saving of paraphrase banks."""
 
 import json
+import re
 from pathlib import Path
 
 from generator.config import Config
@@ -62,11 +63,5 @@ def save_bank(bank: Bank, path: Path) -> None:
 
 def parse_clause(text: str) -> tuple[int, ...]:
     """Parses relations as in the column f_comb. Raises KeyError for unknown relations."""
-    relations = []
-    words = text.split("-")
-    while words:
-        # "father-in-law" is one relation of three words.
-        size = 3 if words[1:3] == ["in", "law"] else 1
-        relations.append(RELATION_ID["-".join(words[:size])])
-        words = words[size:]
-    return tuple(relations)
+    # "father-in-law" is one word.
+    return tuple(RELATION_ID[word] for word in re.split("-(?!in-law|law)", text))

@@ -19,7 +19,7 @@ import pytest
 
 from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.records import Records
-from generator.benchmark.card import card
+from generator.benchmark.release import card
 from generator.config import Config, parse_tasks
 from generator.errors import InputError
 from generator.kinship import RELATION_ID

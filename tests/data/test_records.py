@@ -18,7 +18,7 @@ from tests.generator.test_columns import ROW
 def records_of(*changes: dict[str, str]) -> Records:
     """Records with one story for each set of changed cells of ROW."""
     cells = [list({**ROW, **change}.values()) for change in changes]
-    return build_records("x", parse_rows("x", list(ROW), cells))
+    return build_records("x", parse_rows("x", [list(ROW), *cells]))
 
 
 def test_a_row_is_stored_in_flat_arrays() -> None:

@@ -128,7 +128,7 @@ def test_errors_for_bad_arguments(tmp_path, capsys):
     file = write_csv(tmp_path / "train.csv", [story for story, _ in random_stories(50)])
     for arguments in (
         [str(file)],
-        [str(file), "--out", str(tmp_path / "nowhere" / "bank.json")],
+        [str(file), "--out", str(file / "bank.json")],
         [str(tmp_path / "none.zip"), "--out", str(tmp_path / "bank.json")],
     ):
         assert main(["import-paraphrases", *arguments]) == 2
