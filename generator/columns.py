@@ -4,6 +4,7 @@ The columns are those of the data sets that Sinha et al. (2019) released; the RE
 """
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -161,7 +162,7 @@ def parse_rows(file: str, table: Iterable[Sequence[str]]) -> Iterator[Row]:
             )
     stated, folder = _splits_in(Path(file).name), Path(file).parent.name
     default = _splits_in(folder).pop() if folder in SPLIT_FOLDERS else "train"
-    index = 0
+    index, misspelled = 0, False
     for index, cells in enumerate(rows, start=1):
         if len(cells) != len(header):
             raise InputError(f"{at(file, index)}: {len(cells)} cells, expected {len(header)}")
@@ -170,7 +171,10 @@ def parse_rows(file: str, table: Iterable[Sequence[str]]) -> Iterator[Row]:
             row = _parse_row(index, cell, stated, default)
         except _CellError as error:
             raise InputError(f"{at(file, index, error.column)}: {error}") from None
+        misspelled |= _MISSPELLED in cell["target"] + cell["edge_types"]
         yield row
+    if misspelled:
+        print(f'{at(file)}: "{_MISSPELLED}" is read as "niece"', file=sys.stderr)
     if not index:
         raise InputError(f"{at(file)}: no rows, expected at least one story")
 

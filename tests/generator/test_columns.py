@@ -129,11 +129,12 @@ def test_relations_with_spaces_or_underscores() -> None:
     assert row.relations[1] == RELATION_ID["son-in-law"]
 
 
-def test_neice_is_read_as_niece() -> None:
+def test_neice_is_read_as_niece(capsys) -> None:
     types = {"edge_types": "['son', 'neice']", "f_comb": "son-neice"}
-    first, second, third = parse(types, {"target": "neice", "f_comb": ""}, {})
+    first, second, third = parse(types, {"target": "neice", "f_comb": ""}, {}, file="neice.csv")
     assert first.relations[1] == second.target == RELATION_ID["niece"]
     assert first.clause == "son-niece" and third.relations[1] == RELATION_ID["sister"]
+    assert capsys.readouterr().err == 'neice.csv: "neice" is read as "niece"\n'
 
 
 @pytest.mark.parametrize(
