@@ -21,7 +21,7 @@ from clutrr_jax.run import WriteStories, model_names
 from clutrr_jax.settings import default_settings
 from experiments.grid.claims import Claims
 from experiments.grid.measured import Key
-from experiments.published.accuracy import Accuracy
+from experiments.published.clutrr import Accuracy
 from experiments.published.systematic import Row
 from generator.config import Config, parse_tasks
 from generator.errors import InputError, at, one_of

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clutrr_jax.evaluation.metrics import interval, t_quantile
-from experiments.published.accuracy import Accuracy
+from experiments.published.clutrr import Accuracy
 from generator.errors import InputError, at
 from generator.files import read_json
 

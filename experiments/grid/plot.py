@@ -8,7 +8,7 @@ import numpy as np
 from clutrr_jax.report.plots import line_style
 from experiments.grid.definition import Grid
 from experiments.grid.measured import Key, published_interval
-from experiments.published.accuracy import Accuracy
+from experiments.published.clutrr import Accuracy
 
 Rows = dict[Key, dict[str, Any]]  # rows and averages of the results
 Points = list[tuple[float, dict[str, Any]]]  # (position on the x axis, row)
