@@ -168,11 +168,6 @@ def test_wrong_command_is_one_line(arguments: list[str], expected: str, tmp_path
     assert done.code == 2 and done.err.count("\n") == 1 and expected in done.err
 
 
-def test_wrong_model_setting_is_one_line(data, tmp_path: Path) -> None:
-    done = launch("--config.models=gat", "--config.gat.node=16", data, f"--workdir={tmp_path}")
-    assert "node 16: expected a multiple of heads 10" in error_of(done)
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
