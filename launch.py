@@ -47,6 +47,7 @@ from pathlib import Path
 from textwrap import fill
 
 from absl import flags, logging
+from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict, config_flags
 
 from clutrr_jax.data.prepare import generates
@@ -54,7 +55,7 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.run import configure_jax, run
 from clutrr_jax.training import distributed
 from experiments.grid import report, runner, slurm
-from experiments.loader import check_names, load_experiment
+from experiments.loader import load_experiment
 from generator.errors import InputError, quiet_broken_pipe
 
 
@@ -144,6 +145,15 @@ def parse_flags(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDi
         raise InputError(f'command line: "{unknown[0]}": expected --NAME=VALUE, with the "="')
     check_combinations(options, groups["config"], rest)
     return options, groups["config"], groups["slurm"]
+
+
+def check_names(arguments: list[str], groups: dict[str, ConfigDict]) -> None:
+    """Raises InputError for an argument such as `--config.gat.bogus=1` that names no setting."""
+    known = flatten_dict({name: group.to_dict() for name, group in groups.items()}, sep=".")
+    for argument in arguments:
+        name = argument.lstrip("-").partition("=")[0]
+        if name.partition(".")[0] in groups and name not in known:
+            raise InputError(f'command line: no setting "{name}"; see --help')
 
 
 def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list[str]) -> None:

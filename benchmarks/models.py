@@ -41,17 +41,19 @@ from clutrr_jax.training.loop import device_name
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.trainer import Trainer
 from generator.config import Config
-from generator.errors import InputError, Parser, at
-from generator.files import read_json
+from generator.errors import Parser
+from generator.files import read_json, write_text
 from generator.write import write_dataset
 
+# The parts of the file of `--json` that `--compare` needs.
+FIGURES = {"rows": [{"model": str, "replicas": int, "batch": int, "train": [float]}]}
 COLUMNS = "{:18}{:>9}{:>6}" + "{:>16}{:>9}{:>10}" * 2 + "{:>7}"
 
 
 def main(argv: list[str]) -> int:
     """Prints the table."""
     arguments = parse(argv)
-    before = read_rows(arguments.compare) if arguments.compare else []
+    before = read_json(arguments.compare, FIGURES)["rows"] if arguments.compare else []
     limit_cores(arguments.cores, max(arguments.replicas))
     print(f"{device_name()}, {arguments.cores} core(s), median of {arguments.repeats}")
     peak = matmul_rate(arguments.repeats)
@@ -65,7 +67,7 @@ def main(argv: list[str]) -> int:
         print(table_row(row, peak) + change(row, before), flush=True)
         if arguments.json:
             about = {"device": device_name(), "cores": arguments.cores, "matmul": peak}
-            arguments.json.write_text(json.dumps(about | {"rows": rows}, indent=1) + "\n")
+            write_text(arguments.json, json.dumps(about | {"rows": rows}, indent=1) + "\n")
     return 0
 
 
@@ -84,10 +86,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     )  # fmt: skip
     options.add_argument("--json", type=Path, help="file to write the figures of every epoch to")
     options.add_argument("--compare", type=Path, help="a file written by --json: prints the change")
-    arguments = options.parse_args(argv)
-    if arguments.json and not arguments.json.absolute().parent.is_dir():
-        raise InputError(f"{at(arguments.json)}: cannot be written, there is no such folder")
-    return arguments
+    return options.parse_args(argv)
 
 
 def training_parser(name: str, description: str | None) -> Parser:
@@ -135,16 +134,6 @@ def limit_cores(cores: int, replicas: int) -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     jax.config.update("jax_num_cpu_devices", min(cores, replicas))
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Reads the rows that `--json` wrote; raises InputError."""
-    row = {"model": str, "replicas": int, "batch": int, "train": [float]}
-    try:
-        rows: list[dict[str, Any]] = read_json(path, {"rows": [row]})["rows"]
-        return rows
-    except InputError as error:
-        raise InputError(f"{at(path)}: expected a file written by --json ({error})") from None
 
 
 def table_row(row: dict[str, Any], peak: float) -> str:

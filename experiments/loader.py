@@ -1,9 +1,7 @@
 """Loading of experiment files for `launch.py`."""
 
-from pathlib import Path
 from runpy import run_path
 from traceback import extract_tb
-from typing import Any
 
 from ml_collections import ConfigDict
 
@@ -14,39 +12,23 @@ def load_experiment(file: str) -> ConfigDict:
     """Executes an experiment file and returns `get_config()`.
 
     Raises:
-      InputError: no such file, or an error in it.
+      InputError: an error in the file, or it is no experiment.
     """
-    if not Path(file).is_file():
-        raise InputError(f"{at(file)}: no such file, expected an experiment")
-    expected = "expected an experiment with get_config()"
     try:
-        namespace = run_path(file)
-        if "get_config" not in namespace:
-            raise InputError(f"{at(file)}: no get_config() in this file, {expected}")
-        config = namespace["get_config"]()
+        config = run_path(file)["get_config"]()
+        if not isinstance(config, ConfigDict):
+            raise TypeError(f"get_config() returned {config!r}, not a ConfigDict")
     except InputError:
         raise
     except Exception as error:
         frames = extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == file]
-        line = getattr(error, "lineno", None) or (lines or [1])[-1]
-        reason = one_line(error)
-        raise InputError(f"{at(file)}, line {line}: {reason}; {expected}") from None
-    if not isinstance(config, ConfigDict):
-        raise InputError(f"{at(file)}: get_config() returned {config!r}, expected a ConfigDict")
+        line = getattr(error, "lineno", None) or (lines or [None])[-1]
+        where = f", line {line}" if line else ""
+        raise InputError(
+            f"{at(file)}{where}: {one_line(error)}; expected an experiment with get_config()"
+        ) from None
     return config
-
-
-def check_names(arguments: list[str], groups: dict[str, ConfigDict]) -> None:
-    """Raises InputError for an argument such as `--config.gat.bogus=1` that names no setting."""
-    for argument in arguments:
-        name = argument.lstrip("-").partition("=")[0]
-        group, *parts = name.split(".")
-        place: Any = groups.get(group)
-        for part in parts if group in groups else ():
-            if not isinstance(place, ConfigDict) or part not in place:
-                raise InputError(f'command line: no setting "{name}"; see --help')
-            place = place[part]
 
 
 def one_line(error: Exception) -> str:

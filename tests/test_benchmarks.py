@@ -69,8 +69,7 @@ def test_figures_are_written_and_compared(small_folder, tmp_path, monkeypatch, c
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("--compare=nothing.json", "nothing.json: expected a file written by --json"),
-        ("--json=nowhere/rows.json", "there is no such folder"),
+        ("--compare=nothing.json", "nothing.json: cannot be read"),
         ("--models=nothing", 'no model "nothing"'),
         *[
             (wrong, "expected 1 or more")

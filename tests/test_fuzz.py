@@ -31,7 +31,7 @@ from clutrr_jax.models.pretrained.folder import read_config, read_tensors
 from clutrr_jax.models.pretrained.tokenizer import load_tokenizer
 from clutrr_jax.run import check_or_write_config
 from clutrr_jax.training.loop import _truncate_metrics
-from experiments.grid.measured import run_results
+from experiments.grid import measured
 from generator.audit import Seen, audit
 from generator.columns import parse_rows
 from generator.config import Config
@@ -267,7 +267,7 @@ KINDS: dict[str, tuple[str, Make, Read, int]] = {
     "lm-eval log": ("samples_x.jsonl", lines_like(LM_EVAL_SAMPLES), read_lm_eval, 75),
     "run predictions": ("predictions.csv", rows_like(RUN_PREDICTIONS), read_answers, 75),
     "config": ("config.json", json_like(CONFIG), lambda p: check_or_write_config(p, CONFIG), 50),
-    "run": ("results.json", json_like(RUN), lambda p: run_results(p.parent), 75),
+    "run": ("results.json", json_like(RUN), lambda p: read_json(p, measured.RESULTS), 75),
     "metrics": ("metrics.jsonl", lines_like(EPOCHS), lambda p: _truncate_metrics(p, 2), 50),
     "attention": ("attention.npz", attention, lambda p: read_attention(p.parent, TEST), 75),
     "extracted": ("extracted.npz", extracted, lambda p: read_extracted(p.parent, TEST), 50),

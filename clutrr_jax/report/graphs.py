@@ -60,7 +60,7 @@ def extracted_graphs(
       order: indices of the stories in the order of the result, int[S].
       predicted: relation predicted for each story, int[S].
     Returns:
-      "extracted": for each story, five integers per fact: x, relation, y, index in FACT_KINDS, and
+      "extracted": for each story, its facts as lists of x, relation, y, index in FACT_KINDS, and
         probability in percent. Extracted facts come first, then stated facts that were not
         extracted, then other premises of the proof.
       "proofs": for each story, the steps of the most probable proof (see `encode_steps`), or None
@@ -82,7 +82,7 @@ def extracted_graphs(
             goal = Fact(x, int(predicted[story]), y)
             proof = prove_extracted(relation, probability, heads, goal)
         facts = _facts(relation, probability, extraction.verdict[story], proof)
-        graphs.append([number for fact, values in facts.items() for number in (*fact, *values)])
+        graphs.append([[*fact, *values] for fact, values in facts.items()])
         proofs.append(None if proof is None else encode_steps(list(facts), proof.steps))
         percents.append(None if proof is None else round(100 * proof.probability, 1))
     if heads is None:
@@ -90,23 +90,23 @@ def extracted_graphs(
     return {"extracted": graphs, "proofs": proofs, "proofProbability": percents}
 
 
-def word_facts(extraction: Extraction, order: np.ndarray) -> list[list[int]] | None:
+def word_facts(extraction: Extraction, order: np.ndarray) -> list[list[list[int]]] | None:
     """Returns the facts that the words of each story state with a probability of at least SHOWN.
 
-    For each story, six integers per fact: index of the word, x, relation, y, index in FACT_KINDS,
-    and probability in percent. None if they are not known for words. `order` is that of
+    For each story, lists of the index of the word, x, relation, y, index in FACT_KINDS, and
+    probability in percent. None if they are not known for words. `order` is that of
     `extracted_graphs`.
     """
     if extraction.word_fact is None or extraction.word_probability is None:
         return None
-    facts: list[list[int]] = []
+    facts: list[list[list[int]]] = []
     for story in order:
         probability = extraction.word_probability[story]
         (word,) = np.nonzero(probability >= SHOWN)
         x, relation, y = extraction.word_fact[story][word].T
         kind = extraction.verdict[story][x, y, relation]
         percent = np.rint(100 * probability[word]).astype(int)
-        facts.append(np.stack([word, x, relation, y, kind, percent], axis=1).ravel().tolist())
+        facts.append(np.stack([word, x, relation, y, kind, percent], axis=1).tolist())
     return facts
 
 

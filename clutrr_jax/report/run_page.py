@@ -109,7 +109,7 @@ def _stories(test: Records, over_words: bool) -> dict[str, Any]:
         "sentences": [np.cumsum([0, *map(len, story[:-1])]).tolist() for story in by_sentence],
         "names": [list(test.names[a:b]) for a, b in people],
         "genders": ["".join(map(str, test.genders[a:b])) for a, b in people],
-        "facts": [facts[a:b].ravel().tolist() for a, b in edges],
+        "facts": [facts[a:b].tolist() for a, b in edges],
         "query": test.query.tolist(),
         "target": _letters(test.target),
         "test": test_index.tolist(),

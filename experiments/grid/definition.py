@@ -20,7 +20,7 @@ from clutrr_jax.run import WriteStories, model_names, write_stories
 from clutrr_jax.settings import default_settings
 from experiments.grid.claims import Claims
 from experiments.grid.measured import Key
-from experiments.published.accuracy import Accuracy
+from experiments.published.clutrr import Accuracy
 from experiments.published.systematic import Row
 from generator.config import Config, parse_tasks
 from generator.errors import InputError, at, one_of
@@ -92,9 +92,8 @@ class Grid:
       published: published accuracies by key.
       averages: means over cells by (panel, x).
       references: published accuracies of other work, for figures.
-      generate: settings `generate.*` of all trainings.
+      generate: settings `generate.*` and their defaults.
       write_stories: writes the data set for these settings into a folder.
-      generator_settings: names of the settings that a custom `write_stories` uses; empty means all.
       variants: whether the variants of a model are series of the table too.
       note: a remark on how to read the table.
     Raises:
@@ -109,31 +108,26 @@ class Grid:
     published: Mapping[Key, Accuracy] = field(default_factory=dict)
     averages: Mapping[tuple[Any, Any], Average] = field(default_factory=dict)
     references: tuple[Reference, ...] = ()
-    generate: Mapping[str, Any] = field(default_factory=dict)
+    generate: Mapping[str, Any] = field(default_factory=lambda: Config().to_json())
     write_stories: WriteStories = write_stories
-    generator_settings: tuple[str, ...] = ()
     variants: bool = False
     note: str = ""
 
     def __post_init__(self) -> None:
         keys = {key for training in self.trainings for key in training.tests_by_cell}
-        places = {key[:2] for key in keys}
-        averaged = {cell for average in self.averages.values() for cell in average.cells}
-        if len(set(self.column_names)) != 3:
-            raise InputError(f"grid: column names {self.column_names}, expected three")
+        named = {key[:2] for key in self.published}
+        named.update(*(average.cells for average in self.averages.values()))
         unknown: dict[str, set[Any]] = {
             "model": {*self.models, *self.laptop} - set(MODELS),
             "form of key, expected three parts with MODEL": {
                 key for key in keys if len(key) != 3 or key.count(MODEL) != 1
             },
-            "cell in averages": averaged - places,
-            "cell in published": {key[:2] for key in self.published} - places,
+            "cell in published or averages": named - {key[:2] for key in keys},
             "panel in references": {r.panel for r in self.references} - {key[0] for key in keys},
         }
         if self.write_stories is write_stories:  # others may write more tests
             for training in self.trainings:
-                default = self.generate.get("test", Config().to_json()["test"])
-                written = parse_tasks(training.settings.get("generate.test", default))
+                written = parse_tasks(training.settings.get("generate.test", self.generate["test"]))
                 used = {test for tests in training.tests_by_cell.values() for test in tests}
                 unknown[f"test in {training.name}"] = used - set(map(str, written))
         for what, names in unknown.items():
@@ -164,7 +158,7 @@ def grid_config(name: str, grid: Grid) -> ConfigDict:
     config.grid = grid
     config.scale = "laptop"
     config.only = "*"  # names of cells, comma-separated, with wildcards; none: only the report
-    config.generate.update(grid.generate)
+    config.generate = ConfigDict(grid.generate)
     del config.train.replicas
     config.train.replicas = config_dict.placeholder(int)
     return config
@@ -242,9 +236,6 @@ def _check_decided_settings(config: ConfigDict) -> None:
     decided = {name for training in grid.trainings for name in training.settings}
     decided |= {"generate.seed"} | (set(SMOKE_ROWS) if config.scale == "smoke" else set())
     decided |= {"train.selection"} if config.scale == "paper" else set()
-    if grid.generator_settings:
-        unused = set(config.generate) - set(grid.generator_settings)
-        decided |= {f"generate.{name}" for name in unused}
     given, usual = (
         flatten_dict(settings.to_dict(), sep=".")
         for settings in (config, grid_config(config.name, grid))
@@ -279,21 +270,20 @@ def _trainings_with_data(data: str, trainings: tuple[Training, ...]) -> list[tup
     its released data set. If `data` is a single data set, only the training with that data set."""
     if data in ("", GENERATE):
         return [(training, data) for training in trainings]
-    name = Path(data).name.removesuffix(".zip")
-    matching = [(training, data) for training in trainings if training.release == name]
-    if matching and not Path(data).exists():
-        raise InputError(f"{at(data)}: cannot be read (No such file or directory)")
-    return matching or [(training, _released(data, training)) for training in trainings]
+    path = Path(data)
+    own = [training for training in trainings if training.release == path.name.removesuffix(".zip")]
+    folder = path.parent if own else path
+    return [(training, _released(folder, training)) for training in own or trainings]
 
 
-def _released(folder: str, training: Training) -> str:
+def _released(folder: Path, training: Training) -> str:
     """The path of the released data set of a training."""
     if not training.release:
         raise InputError(
             f'data "{folder}": no released data for {training.name}; leave --config.data empty to '
             "generate stories"
         )
-    for path in (Path(folder) / f"{training.release}.zip", Path(folder) / training.release):
+    for path in (folder / f"{training.release}.zip", folder / training.release):
         if path.exists():
             return str(path)
     raise InputError(

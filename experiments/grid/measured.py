@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clutrr_jax.evaluation.metrics import interval, t_quantile
-from experiments.published.accuracy import Accuracy
-from generator.errors import InputError, at
-from generator.files import read_json
+from experiments.published.clutrr import Accuracy
 
 # The parts of a run's `results.json` that are used here.
 RESULTS = {
@@ -40,26 +38,6 @@ Table = dict[Key, Measured]
 def is_finished(run: Path) -> bool:
     """Returns whether the files that a run writes last exist."""
     return (run / "results.json").exists() and (run / "report.html").exists()
-
-
-def run_results(run: Path) -> dict[str, Any]:
-    """Reads the `results.json` of a finished run.
-
-    Raises:
-      InputError: the file is damaged.
-    """
-    path = run / "results.json"
-    found = read_json(path, RESULTS)
-    replicas: dict[str, int] = {}
-    for row in found["rows"]:
-        correct, count = row["correct"], row["count"]
-        is_same = len(correct) == replicas.setdefault(row["model"], len(correct)) > 0
-        if not (is_same and all(0 <= c <= count for c in correct) and 0 < count < 2**31):
-            raise InputError(
-                f"{at(path)}: damaged, expected 1 to 2^31 stories of {row['task']} and for each "
-                f"replica of {row['model']} the number of correct predictions"
-            )
-    return found
 
 
 def measure(runs: Sequence[Sequence[dict[str, Any]]]) -> Measured:

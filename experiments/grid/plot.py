@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from clutrr_jax.report.plots import line_style
+from clutrr_jax.report.plots import Figure, line_style
 from experiments.grid.definition import Grid
 from experiments.grid.measured import Key, published_interval
-from experiments.published.accuracy import Accuracy
+from experiments.published.clutrr import Accuracy
 
 Rows = dict[Key, dict[str, Any]]  # rows and averages of the results
 Points = list[tuple[float, dict[str, Any]]]  # (position on the x axis, row)
@@ -20,8 +20,6 @@ def plot_grid(grid: Grid, rows: Rows, path: Path) -> None:
     References that are not shown by default are left out. Averages over panels have a panel of
     filled curves.
     """
-    from matplotlib.figure import Figure  # slow to import
-
     cells = [key for key in rows if key[:2] not in grid.averages]
     panels, xs, series = (list(dict.fromkeys(key[part] for key in cells)) for part in range(3))
     panels += dict.fromkeys(panel for panel, x in grid.averages if x in xs)

@@ -14,16 +14,16 @@ from clutrr_jax.settings import train_settings
 from experiments.grid.claims import verdicts
 from experiments.grid.definition import Cell, Grid
 from experiments.grid.measured import (
+    RESULTS,
     Key,
     Table,
     intervals_disjoint,
     is_finished,
     measure,
-    run_results,
 )
 from experiments.grid.plot import Rows, plot_grid
 from generator.audit import plain_text
-from generator.files import atomic_write, write_text
+from generator.files import atomic_write, read_json, write_text
 
 MARK = "*"  # marks a difference whose two intervals do not overlap
 ERROR = "error.txt"  # in the folder of a failed cell: the reason
@@ -50,7 +50,7 @@ def collect(config: Any, cells: list[Cell], workdir: Path) -> dict[str, Any]:
     """Returns the results of a grid as a JSON object."""
     grid: Grid = config.grid
     runs = {
-        cell.name: run_results(workdir / cell.name)
+        cell.name: read_json(workdir / cell.name / "results.json", RESULTS)
         for cell in cells
         if is_finished(workdir / cell.name)
     }

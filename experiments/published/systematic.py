@@ -7,11 +7,26 @@ LSTM. The fine-tuned BERT does not belong to `bert`, which is frozen.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from experiments.published.accuracy import Accuracy, Source
-from experiments.published.clutrr import HUMANS
+from experiments.published.clutrr import HUMANS, Accuracy
 
 K23, K234 = "data_089907f8", "data_db9b8f04"  # trained on k = 2, 3 and on k = 2, 3, 4
+
+
+class Source(NamedTuple):
+    """Publication of an accuracy."""
+
+    short: str  # name in tables
+    authors: str
+    year: int
+    title: str  # of the paper; empty if there is none
+    place: str = ""  # table or row, with k of the train stories, and remarks
+
+    def __str__(self) -> str:
+        title = self.title and f"“{self.title}”"
+        return ", ".join(filter(None, (f"{self.authors} {self.year}", title, self.place)))
+
 
 NCRL_TITLE = "Neural Compositional Rule Learning for Knowledge Graph Reasoning"
 CTP_TITLE = "Learning Reasoning Strategies in End-to-End Differentiable Proving"

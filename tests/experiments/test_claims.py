@@ -6,8 +6,7 @@ import pytest
 
 from experiments.grid import claims
 from experiments.grid.measured import Measured, Table, published_interval
-from experiments.published.accuracy import Accuracy
-from experiments.published.clutrr import TABLE_2, TABLE_3, TABLE_4, WORKSHOP_TABLE_1
+from experiments.published.clutrr import TABLE_2, TABLE_3, TABLE_4, WORKSHOP_TABLE_1, Accuracy
 
 
 def cell(mean: float, error: float | None = 0.0) -> Measured:

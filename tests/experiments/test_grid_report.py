@@ -11,7 +11,7 @@ import pytest
 from experiments.figure5 import RELEASES
 from experiments.grid import definition, report
 from experiments.grid.measured import intervals_disjoint, measure
-from experiments.published.accuracy import Accuracy
+from experiments.published.clutrr import Accuracy
 from experiments.published.systematic import CTP, GRAPH_ROWS, PEOPLE, TEXT_ROWS
 from generator.config import Config
 from generator.write import write_dataset

@@ -41,9 +41,9 @@ def test_the_page_holds_all_stories_and_predictions(run_folder, content, test_re
     check_self_contained(run_folder)
 
 
-def check_steps(numbers: list[int], width: int, steps: list, query: list, letter: str) -> None:
+def check_steps(facts: list, steps: list, query: list, letter: str) -> None:
     """Asserts that each step joins two facts or steps by a rule, and that the last is the goal."""
-    known = [tuple(numbers[i : i + 3]) for i in range(0, len(numbers), width)]
+    known = [tuple(fact[:3]) for fact in facts]
     for x, relation, y, first, second in steps:
         (a, r, z), (other_z, s, b) = known[first], known[second]
         assert (a, b, z) == (x, y, other_z)
@@ -59,12 +59,12 @@ def test_proofs_are_valid(content) -> None:
         zip(stories["query"], stories["target"], model["predictions"][0], model["proofs"],
             strict=True)
     ):  # fmt: skip
-        check_steps(stories["facts"][story], 3, stories["proof"][story], query, target)
+        check_steps(stories["facts"][story], stories["proof"][story], query, target)
         if content["tests"][stories["test"][story]]["name"] != "1.3":
             assert (steps is not None) == (prediction == target)
             assert model["proofProbability"][story] in (None, 100)
         if steps is not None:
-            check_steps(model["extracted"][story], 5, steps, query, prediction)
+            check_steps(model["extracted"][story], steps, query, prediction)
     assert sum(steps is not None for steps in model["proofs"]) > len(model["proofs"]) / 2
 
 

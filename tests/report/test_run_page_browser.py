@@ -192,6 +192,9 @@ def test_the_table_of_wordings_is_sorted_by_a_column(page) -> None:
         assert values == sorted(values, reverse=True)
         orders.add(str(table(page, "#wordings-body")))
         page.find_element(By.CSS_SELECTOR, header).click()
+        rising = [line[column] for line in table(page, "#wordings-body")]
+        assert rising == cells[::-1]
+        page.find_element(By.CSS_SELECTOR, header).click()
         assert table(page, "#wordings-body") == lines
     assert len(orders | {str(lines)}) > 1
 
@@ -252,7 +255,7 @@ def test_groups_have_the_accuracy_of_their_stories(page, run_folder, test_record
         assert (int(stories), gat) == (members.sum(), format_fraction(correct[members].mean()))
     find(page, "#groups-body .sort")[0].click()
     names = [int(line[0]) for line in table(page, "#groups-body")]
-    assert names == sorted(names)
+    assert names == sorted(names, reverse=True)
 
 
 def test_the_accuracy_table_is_sorted_by_a_column(page) -> None:
@@ -269,5 +272,6 @@ def test_the_accuracy_table_is_sorted_by_a_column(page) -> None:
         if following[0].startswith(" "):
             assert follower[row[0]] == following
     assert after[-2:] == before[-2:]
+    page.find_element(By.CSS_SELECTOR, header).click()
     page.find_element(By.CSS_SELECTOR, header).click()
     assert table(page, "#table-body") == before

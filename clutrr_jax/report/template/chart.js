@@ -14,6 +14,10 @@ const seriesStyle = (i) =>
 const plainKey = (label, i, on) =>
   ({ label, style: "plain", path: `line thin dash${i % 4}`, shape: null, on });
 
+const pointWithoutBand = (value, details) => ({ value, low: null, high: null, details });
+const ceilingPoint = (ceiling) =>
+  pointWithoutBand(ceiling, [`${fraction(ceiling)}: best achievable accuracy`]);
+
 function marker({ shape, hollow }, x, y) {
   const s = 4.5;
   const paths = {

@@ -41,31 +41,41 @@ function makeTable(columns, rows, attributes) {
     el("tbody", {}, ...rows));
 }
 
-// Fills an element with a table. The header of a column sorts by it, and restores the order when
-// selected again.
+// Fills an element with a table. The header of a column sorts by it, the other way around when
+// selected again, and then restores the order.
 //   groups: lists of lines that stay together; a line is a list of texts
 //   row(line, before, isSorted): row of a line that follows the line `before`
 //   last: groups that stay last
 function sortableTable(place, columns, groups, row, last = []) {
-  let sortBy = null;
+  let [sortBy, sign, most] = [null, -1, 500]; // rows that are shown at first
 
   function header(column, i) {
-    if (!i || groups.every(([line]) => !line[i])) return column;
+    if (groups.every(([line]) => !line[i])) return column;
+    const sorted = sortBy === i;
     const onclick = () => {
-      sortBy = sortBy === i ? null : i;
+      if (!sorted) [sortBy, sign] = [i, -1];
+      else if (sign < 0) sign = 1;
+      else sortBy = null;
       draw();
       place.querySelectorAll("th")[i].querySelector("button").focus();
     };
-    const sorted = sortBy === i;
-    return el("th", { scope: "col", "aria-sort": sorted ? "descending" : null },
-      el("button", { type: "button", class: "sort", onclick }, column + (sorted ? " ↓" : "")));
+    const [order, arrow] = !sorted ? [null, ""] : sign < 0 ? ["descending", " ↓"] : ["ascending", " ↑"];
+    return el("th", { scope: "col", "aria-sort": order },
+      el("button", { type: "button", class: "sort", onclick }, column + arrow));
   }
 
   function draw() {
-    const order = ([a], [b]) => b[sortBy].localeCompare(a[sortBy], "en", { numeric: true });
-    const shown = [...(sortBy ? [...groups].sort(order) : groups), ...last].flat();
-    const rows = shown.map((line, i) => row(line, shown[i - 1], sortBy !== null));
-    place.replaceChildren(makeTable(columns.map(header), rows));
+    const order = ([a], [b]) =>
+      sign * a[sortBy].localeCompare(b[sortBy], "en", { numeric: true });
+    const shown = [...(sortBy === null ? groups : [...groups].sort(order)), ...last].flat();
+    const rows = shown.slice(0, most).map((line, i) => row(line, shown[i - 1], sortBy !== null));
+    const onclick = () => {
+      most = Infinity;
+      draw();
+    };
+    const more = shown.length > most
+      ? el("button", { type: "button", onclick }, `Show all ${shown.length}`) : "";
+    place.replaceChildren(makeTable(columns.map(header), rows), more);
   }
   draw();
 }

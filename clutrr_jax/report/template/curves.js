@@ -12,11 +12,6 @@ function pointOf(row) {
   };
 }
 
-function ceilingPoint({ ceiling }) {
-  return { value: ceiling, low: null, high: null,
-    details: [`${fraction(ceiling)}: best achievable accuracy`] };
-}
-
 function curveLines() {
   const rowsOf = (name) => DATA.rows.filter((row) => row.model === name);
   const others = unique(DATA.rows.map((row) => row.model)).filter((name) => !MODELS.includes(name));
@@ -27,7 +22,8 @@ function curveLines() {
       ({ key: { label, ...seriesStyle(i), on: true }, points: rowsOf(label).map(pointOf) })),
     ...others.map((label, i) =>
       ({ key: plainKey(label, i, initiallyShown(label)), points: rowsOf(label).map(pointOf) })),
-    { key: plainKey("ceiling", others.length, true), points: rowsOf(others[0]).map(ceilingPoint) },
+    { key: plainKey("ceiling", others.length, true),
+      points: rowsOf(others[0]).map((row) => ceilingPoint(row.ceiling)) },
   ];
 }
 

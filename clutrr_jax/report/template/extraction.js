@@ -8,24 +8,15 @@ const EXTRACTED_LEGEND = "Second graph: facts that the model extracts from the t
   + "probability above .5. ✓: stated. ∴, thin: not stated, but implied by the stated facts. ✗, bold: "
   + "wrong. Missing, dashed: stated, but not extracted.";
 
-// The numbers of a story are five per fact: x, relation, y, kind, probability in percent.
-function extractedFacts(model, story) {
-  const flat = DATA.models[model].extracted[story];
-  return range(flat.length / 5).map((i) => {
-    const [x, relation, y, kind, percent] = flat.slice(5 * i, 5 * i + 5);
+const extractedFacts = (model, story) =>
+  DATA.models[model].extracted[story].map(([x, relation, y, kind, percent]) => {
     const name = DATA.factKinds[kind];
     return { x, relation, y, percent, name, kind: `extracted-${name}`, prefix: PREFIXES[name] };
   });
-}
 
-// The numbers of a story are six per fact: word, x, relation, y, kind, probability in percent.
-function wordFacts(model, story) {
-  const flat = DATA.models[model].wordFacts[story];
-  return range(flat.length / 6).map((i) => {
-    const [word, x, relation, y, kind, percent] = flat.slice(6 * i, 6 * i + 6);
-    return { word, x, relation, y, percent, name: DATA.factKinds[kind] };
-  });
-}
+const wordFacts = (model, story) =>
+  DATA.models[model].wordFacts[story].map(([word, x, relation, y, kind, percent]) =>
+    ({ word, x, relation, y, percent, name: DATA.factKinds[kind] }));
 
 const factBadge = (fact) => el("span", { class: "badge" },
   PREFIXES[fact.name].trim().replace(":", "") || "not judged");

@@ -37,7 +37,6 @@ const pointOf = (row) => row?.measured && {
   value: row.measured.mean, low: row.measured.low ?? null, high: row.measured.high ?? null,
   details: details(row),
 };
-const pointWithoutBand = (value, lines) => ({ value, low: null, high: null, details: lines });
 
 // Style of the reference with the given index: that of its model, if the model was run.
 function referenceKey({ name, series, shown }, i) {
@@ -66,8 +65,7 @@ function showCurves() {
   const points = {
     ceiling: (panel, x) => {
       const measured = NAMES.map((name) => rowOf(panel, x, name)?.measured).find(Boolean);
-      return measured?.ceiling && pointWithoutBand(measured.ceiling,
-        [`${fraction(measured.ceiling)}: best achievable accuracy`]);
+      return measured?.ceiling && ceilingPoint(measured.ceiling);
     },
   };
   for (const name of NAMES) {

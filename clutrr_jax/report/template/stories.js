@@ -3,12 +3,8 @@
 const factName = (fact) => (fact.relation === UNSTATED ? "not stated" : relationName(fact.relation));
 
 // Facts after the first k, which are the clause, are noise.
-function statedFacts(story) {
-  const flat = STORIES.facts[story];
-  return range(flat.length / 3).map((i) => (
-    { x: flat[3 * i], relation: flat[3 * i + 1], y: flat[3 * i + 2], noise: i >= testOf(story).k }
-  ));
-}
+const statedFacts = (story) => STORIES.facts[story].map(([x, relation, y], i) =>
+  ({ x, relation, y, noise: i >= testOf(story).k }));
 
 function person(story, index) {
   const inQuery = STORIES.query[story].includes(index) ? " query" : "";

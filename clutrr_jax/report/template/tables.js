@@ -64,75 +64,30 @@ function showConfusion(browse) {
   draw();
 }
 
-// The header of a column sorts by it, and reverses the order when selected again.
 function showGroups(browse) {
-  const PAGE = 25;
   const KEYS = {
     clause: (story) => STORIES.clause[story],
     people: peopleCount,
     label: (story) => relationName(target(story)),
   };
-  let [sortBy, descending, shown] = ["stories", true, PAGE];
   fillSelect($("group-test"), TEST_OPTIONS);
 
-  function collect() {
-    const groups = new Map();
-    const key = KEYS[$("group-by").value];
-    for (const story of storiesIn($("group-test").value)) {
-      if (!groups.has(key(story))) groups.set(key(story), []);
-      groups.get(key(story)).push(story);
-    }
-    return [...groups].map(([name, stories]) => {
-      const row = { name, stories: stories.length };
-      for (const model of MODELS) {
-        const all = summaries(model);
-        row[model] = sum(stories.map((s) => all[s].correct / all[s].replicas)) / stories.length;
-      }
-      return row;
-    });
-  }
-
-  function header(column, i) {
-    const sorted = column === sortBy ? (descending ? "descending" : "ascending") : null;
-    const arrow = { descending: " ↓", ascending: " ↑" }[sorted] ?? "";
-    const name = column === "name" ? $("group-by").selectedOptions[0].text : column;
-    const onclick = () => {
-      [sortBy, descending] = [column, column === sortBy ? !descending : column !== "name"];
-      draw();
-      $("groups-body").querySelectorAll(".sort")[i].focus();
-    };
-    return el("th", { scope: "col", "aria-sort": sorted },
-      el("button", { type: "button", class: "sort", onclick }, name + arrow));
-  }
-
   function draw() {
-    const rows = collect().sort((a, b) => {
-      const [x, y] = [a[sortBy], b[sortBy]];
-      const order = typeof x === "number" ? x - y : x.localeCompare(y);
-      return (descending ? -order : order) || b.stories - a.stories;
-    });
-    const label = (name) => {
-      if ($("group-by").value !== "clause") return String(name);
-      const onclick = () => browse({ search: name, test: $("group-test").value });
-      return el("button", { type: "button", class: "link", onclick }, name);
-    };
-    const body = rows.slice(0, shown).map((row) =>
-      el("tr", {}, el("th", { scope: "row", class: "wrap" }, label(row.name)),
-        el("td", {}, String(row.stories)),
-        ...MODELS.map((model) => heatCell(row[model], fraction(row[model])))));
-    const showMore = () => {
-      shown += 4 * PAGE;
-      draw();
-    };
-    const more = rows.length > shown ? el("p", {}, el("button", { type: "button", onclick: showMore },
-      `Show more of ${rows.length.toLocaleString("en")}`)) : "";
-    $("groups-body").replaceChildren(makeTable(["name", "stories", ...MODELS].map(header), body), more);
+    const [by, test] = [$("group-by").value, $("group-test").value];
+    const accuracy = (model, stories) => sum(stories.map((story) => {
+      const { correct, replicas } = summaries(model)[story];
+      return correct / replicas;
+    })) / stories.length;
+    const lines = [...Map.groupBy(storiesIn(test), KEYS[by])].map(([name, stories]) =>
+      [String(name), String(stories.length), ...MODELS.map((m) => fraction(accuracy(m, stories)))]);
+    lines.sort((a, b) => b[1] - a[1]);
+    const label = (name) => (by !== "clause" ? name : el("button",
+      { type: "button", class: "link", onclick: () => browse({ search: name, test }) }, name));
+    const columns = [$("group-by").selectedOptions[0].text, "stories", ...MODELS];
+    sortableTable($("groups-body"), columns, lines.map((line) => [line]), ([name, count, ...cells]) =>
+      el("tr", {}, el("th", { scope: "row", class: "wrap" }, label(name)), el("td", {}, count),
+        ...cells.map((cell) => heatCell(Number(cell), cell))));
   }
-  for (const id of ["group-by", "group-test"]) {
-    $(id).addEventListener("change", () => {
-      shown = PAGE;
-      draw();
-    });
-  }
+  for (const id of ["group-by", "group-test"]) $(id).addEventListener("change", draw);
   draw();
 }
