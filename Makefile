@@ -17,12 +17,12 @@ lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-.venv/runtime: requirements.txt
+.venv/runtime: requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --requirement requirements.txt
+	$(BIN)/pip install --quiet --editable .
 	touch $@
 
-.venv/dev: .venv/runtime pyproject.toml
+.venv/dev: .venv/runtime
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@
 

@@ -286,7 +286,6 @@ def train(
     if not names:
         raise InputError("models: none, expected names of models")
     config = default_settings("train", ",".join(names))
-    config.lock()  # no new settings
     given = {"seed": seed, "train.replicas": replicas, "train.epochs": epochs}
     for name, value in (given | dict(settings or {})).items():
         try:
@@ -327,9 +326,9 @@ def evaluate(
     """Scores predictions next to the baselines, with paired tests between them.
 
     Args:
-      predictions: files of predictions as for `python -m clutrr_jax.score`; or for each name the
-        predictions in the order of `dataset.test`: relation names or ids, or free text of a
-        language model, [S] or [replicas, S]; or the `Predictions` of a run. A data frame has one
+      predictions: files of predictions as for `python -m clutrr_jax.score`; or for each name such a
+        file, the `Predictions` of a run, or predictions in the order of `dataset.test`: relation
+        names or ids, or free text of a language model, [S] or [replicas, S]. A data frame has one
         column for each name.
       dataset: with test stories, or its path.
     Raises:
@@ -349,13 +348,17 @@ def evaluate(
             for name, values in predictions.items()
         ]
     else:
-        files = [predictions] if isinstance(predictions, str | Path) else predictions
+        files = [predictions] if isinstance(predictions, str | Path) else list(predictions)
+        if not all(isinstance(file, str | Path) for file in files):
+            raise InputError("predictions: no files, expected names for them, as in {name: list}")
         submissions = read_submissions(files, test)
     return Evaluation(scoring.collect(dataset, submissions))
 
 
 def _predictions(name: str, values: Any, test: Records) -> Predictions:
     """Converts the predictions of one model, see `evaluate`."""
+    if isinstance(values, str | Path):
+        return read_submissions([values], test)[0].predictions
     given = values.best if isinstance(values, Predictions) else values
     items = np.atleast_2d(np.asarray(given, dtype=object))
     if items.ndim != 2 or items.shape[1] != len(test) or not len(items):

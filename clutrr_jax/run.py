@@ -8,6 +8,7 @@ A run folder holds `config.json` (the settings), `data.json` (the fingerprint of
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -90,7 +91,7 @@ def train_and_report(
             _train_and_test(config, models, workdir, prepare(Path(folder)))
         return None
     with folder_lock(workdir):
-        check_or_write_config(workdir / "config.json", identity(config))
+        claim_folder(workdir, identity(config))
         data = prepare(workdir / "data")
         _train_and_test(config, models, workdir, data)
         return write_report(models, config.to_dict(), data, workdir, device_name())
@@ -170,6 +171,33 @@ def identity(config: Any) -> dict[str, Any]:
     settings = flatten_dict(config.to_dict(), sep=".")
     del settings["tensorboard"]
     return settings
+
+
+def claim_folder(workdir: Path, settings: dict[str, Any]) -> None:
+    """Writes the settings of a run into its folder, or checks that they are those of the run in it.
+
+    A run that ended before its first epoch, for example because of a wrong setting, leaves nothing
+    to resume: its settings are replaced, and the stories that it generated are removed.
+
+    Raises:
+      InputError: the folder holds another run, or the report of a grid.
+    """
+    path = workdir / "config.json"
+    if not path.exists() and (workdir / "results.json").exists():
+        raise InputError(f"{at(workdir)}: holds the report of a grid, expected another folder")
+    if path.exists() and not has_begun(workdir):
+        before = read_json(path)
+        if before != json.loads(json.dumps(settings)):
+            path.unlink()
+            (workdir / "data.json").unlink(missing_ok=True)
+            if generates(before.get("data", "")):
+                shutil.rmtree(workdir / "data", ignore_errors=True)
+    check_or_write_config(path, settings)
+
+
+def has_begun(workdir: Path) -> bool:
+    """Returns whether a model of the run in this folder has finished an epoch."""
+    return any(workdir.glob("*/metrics.jsonl"))
 
 
 def check_or_write_config(path: Path, settings: dict[str, Any]) -> None:

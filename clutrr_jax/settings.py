@@ -15,7 +15,10 @@ _LAST_SEED = 2_000_000_000  # of the first replica; seeds are int32
 
 
 def default_settings(name: str, models: str) -> ConfigDict:
-    """Returns the settings of a run with the given name and comma-separated models."""
+    """Returns the settings of a run with the given name and comma-separated models.
+
+    They are locked: an assignment to a setting that does not exist is an error.
+    """
     config = ConfigDict()
     config.name = name
     config.models = models
@@ -54,7 +57,7 @@ def default_settings(name: str, models: str) -> ConfigDict:
             name: config_dict.placeholder(config.train.get_type(name)) for name in config.train
         })  # fmt: skip
         config[model].train.update(own)
-    return config
+    return config.lock()
 
 
 def train_settings(config: Any, model: str) -> Any:

@@ -157,7 +157,7 @@ def parse_rows(file: str, table: Iterable[Sequence[str]]) -> Iterator[Row]:
     for column in REQUIRED:
         if column not in header:
             raise InputError(
-                f'{at(file)}: no column "{column}" of text, numbers or lists; expected '
+                f'{at(file)}: no column "{column}"; expected '
                 f"{', '.join(REQUIRED)}; found {', '.join(header)}"
             )
     stated, folder = _splits_in(Path(file).name), Path(file).parent.name

@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from generator.benchmark.release import VERSIONS, write_benchmark
-from generator.config import PARSE, Config
+from generator.config import PARSE, TASKS, Config
 from generator.errors import InputError, Parser, check_range
 from generator.write import FORMATS, write_dataset
 
@@ -16,8 +16,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="python -m generator",
         description="Generates a CLUTRR data set: a train file, a test file per task, config.json. "
-        "In a task T.K, K facts lead to the answer, and T is the noise: 1 none, 2 supporting, "
-        "3 irrelevant, 4 disconnected, 5 all three; 6 states the answer, and 7 mixes 1 and 6.",
+        "In a task T.K, K facts lead to the answer, and T is the kind of noise facts: "
+        f"{', '.join(f'{noise} {name}' for noise, name in TASKS.items())}. Memory: the answer is "
+        "stated.",
         epilog="Other commands: audit, stats, import-paraphrases, workshop "
         "(python -m generator COMMAND --help).",
         allow_abbrev=False,

@@ -201,6 +201,8 @@ def test_tables_as_text_and_as_html(trained) -> None:
         ({"given rules": ["aunt"] * 80}, "two rows named 'given rules'"),
         ({"a": Predictions(*[np.zeros((1, 3), int)] * 3)}, r"shape \(1, 3\)"),
         ("nothing.csv", "nothing.csv"),
+        ({"a": "nothing.csv"}, "nothing.csv"),
+        ([["aunt"] * 80], "expected names for them"),
     ],
 )
 def test_wrong_predictions_are_one_line(predictions, problem, dataset) -> None:

@@ -86,6 +86,20 @@ def test_other_configuration_is_refused(finished, data) -> None:
     assert (workdir / "results.json").read_bytes() == before
 
 
+def test_settings_of_a_failed_start_are_replaced(tmp_path) -> None:
+    for name in ("first", "second"):
+        error = error_of(launch(f"--config.data={name}.csv", f"--workdir={tmp_path}"))
+        assert f"{name}.csv: no such file" in error
+    assert "second" in (tmp_path / "config.json").read_text()
+
+
+def test_runs_and_grids_do_not_share_a_folder(finished, tmp_path) -> None:
+    grid = launch(f"--workdir={finished[0]}", "--config.only=none", config="figure5")
+    assert "holds a single run, expected another folder" in error_of(grid)
+    (tmp_path / "results.json").write_text("{}")
+    assert "holds the report of a grid" in error_of(launch(f"--workdir={tmp_path}"))
+
+
 def test_locked_folder_is_refused(data, tmp_path) -> None:
     with folder_lock(tmp_path):
         done = launch(*PROVER, data, f"--workdir={tmp_path}")

@@ -54,7 +54,8 @@ def lm_eval_answers(folder: Path) -> Iterator[Answer]:
     files = sorted(folder.glob("samples_*.jsonl"))
     if not files:
         raise InputError(
-            f"{at(folder)}: no samples_*.jsonl, expected a log folder of lm-eval (--log_samples)"
+            f"{at(folder)}: no samples_*.jsonl, expected a log folder of lm-eval (--log_samples); "
+            "predictions of a run are RUN/MODEL/predictions.csv"
         )
     for place, sample in (line for file in files for line in json_objects(file)):
         _check_sample(place, sample, _LM_EVAL_SAMPLE)

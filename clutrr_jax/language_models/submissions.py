@@ -145,7 +145,7 @@ def _csv_answers(path: Path, header: list[str], rows: list[list[str]]) -> Iterat
     for column in ("id", "prediction"):
         if header.count(column) != 1:
             raise InputError(
-                f'{at(path)}: {header.count(column)} columns "{column}", expected {EXPECTED}'
+                f'{at(path)}: expected one column "{column}"; the columns are {EXPECTED}'
             )
     for number, cells in enumerate(rows, start=1):
         place = at(path, number)

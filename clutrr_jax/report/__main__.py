@@ -30,6 +30,11 @@ def main(arguments: list[str]) -> None:
                         "any form that clutrr_jax.score reads; may be repeated")  # fmt: skip
     options = parser.parse_args(arguments)
     folder = options.folder
+    if not (folder / "config.json").exists():
+        raise InputError(
+            f"{at(folder)}: no run in this folder, expected one that launch.py has finished; "
+            "--config.only=none of its command rebuilds the report of a grid"
+        )
     results = read_json(folder / "results.json", RESULTS)
     config = results["config"]
     data = prepare_run(config["data"], config["generate"], folder / "data")

@@ -117,7 +117,10 @@ class Grid:
         keys = {key for training in self.trainings for key in training.tests_by_cell}
         named = {key[:2] for key in self.published}
         named.update(*(average.cells for average in self.averages.values()))
+        known = set(flatten_dict(default_settings("", "").to_dict(), sep="."))
+        known |= {f"generate.{name}" for name in self.generate}
         unknown: dict[str, set[Any]] = {
+            "setting": {name for t in self.trainings for name in t.settings} - known,
             "model": {*self.models, *self.laptop} - set(MODELS),
             "form of key, expected three parts with MODEL": {
                 key for key in keys if len(key) != 3 or key.count(MODEL) != 1
@@ -155,12 +158,13 @@ class Cell:
 def grid_config(name: str, grid: Grid) -> ConfigDict:
     """Returns the settings of a grid. Settings that the scale decides are unset."""
     config = default_settings(name, "")  # no models: those of the scale
-    config.grid = grid
-    config.scale = "laptop"
-    config.only = "*"  # names of cells, comma-separated, with wildcards; none: only the report
-    config.generate = ConfigDict(grid.generate)
-    del config.train.replicas
-    config.train.replicas = config_dict.placeholder(int)
+    with config.unlocked():
+        config.grid = grid
+        config.scale = "laptop"
+        config.only = "*"  # names of cells, comma-separated, with wildcards; none: only the report
+        config.generate = ConfigDict(grid.generate)
+        del config.train.replicas
+        config.train.replicas = config_dict.placeholder(int)
     return config
 
 

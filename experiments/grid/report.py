@@ -26,7 +26,7 @@ from generator.audit import plain_text
 from generator.files import atomic_write, read_json, write_text
 
 MARK = "*"  # marks a difference whose two intervals do not overlap
-ERROR = "error.txt"  # in the folder of a failed cell: the reason
+ERROR = "error.txt"  # in the folder of a failed cell: the reason and, of a fault, the traceback
 SMOKE = "Smoke scale: the figures only show that everything runs, and no claims are judged."
 
 
@@ -124,12 +124,16 @@ def _amounts(cells: list[Cell]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def failure(folder: Path) -> str:
+    """Returns why the cell in this folder failed, one line; empty if it did not."""
+    error = folder / ERROR
+    return error.read_text(errors="replace").partition("\n")[0] if error.exists() else ""
+
+
 def _state(workdir: Path, name: str, finished: bool) -> dict[str, str]:
-    error = workdir / name / ERROR
     if finished:
         return {"name": name, "state": "finished"}
-    if error.exists():
-        reason = error.read_text(errors="replace").strip()
+    if reason := failure(workdir / name):
         return {"name": name, "state": "failed", "error": reason}
     return {"name": name, "state": "not run"}
 

@@ -2,16 +2,18 @@
 
 import sys
 from pathlib import Path
+from traceback import format_exc
 
 from ml_collections import ConfigDict
 
 from clutrr_jax.command import FolderLocked
-from clutrr_jax.run import WriteStories, check_or_write_config, identity, run
+from clutrr_jax.run import WriteStories, check_or_write_config, has_begun, identity, run
 from clutrr_jax.settings import check
 from experiments.grid import definition, report, slurm
 from experiments.grid.measured import is_finished
 from experiments.loader import one_line
 from generator.audit import plain_text
+from generator.errors import InputError, at
 from generator.files import write_text
 
 
@@ -38,9 +40,11 @@ def run_grid(
         check(cell.config, [cell.model])
     if launcher == "job":
         return 1 if run_here(selected, workdir, config.grid.write_stories) else 0
+    if (workdir / "config.json").exists():
+        raise InputError(f"{at(workdir)}: holds a single run, expected another folder")
     for cell in cells:
-        path = workdir / cell.name / "config.json"
-        if path.exists():
+        if has_begun(workdir / cell.name):
+            path = workdir / cell.name / "config.json"
             check_or_write_config(path, identity(cell.config))
     unfinished = [cell.name for cell in selected if not is_finished(workdir / cell.name)]
     if launcher == "slurm" and unfinished:
@@ -75,7 +79,10 @@ def run_here(
         except BrokenPipeError:  # of stdout
             raise
         except Exception as error:  # the other cells run, whatever the error
-            failed[cell.name] = one_line(error)
-            write_text(folder / report.ERROR, failed[cell.name] + "\n")
+            failed[cell.name], trace = one_line(error), ""
+            if not isinstance(error, InputError):
+                failed[cell.name] += f" (traceback in {folder / report.ERROR})"
+                trace = format_exc()
+            write_text(folder / report.ERROR, f"{failed[cell.name]}\n{trace}")
             print(f"failed: {failed[cell.name]}", file=sys.stderr, flush=True)
     return failed

@@ -23,7 +23,7 @@ from pathlib import Path
 from ml_collections import ConfigDict, config_dict
 
 from experiments.grid.measured import is_finished
-from experiments.grid.report import ERROR
+from experiments.grid.report import ERROR, failure
 from experiments.grid.slurm_job import Job
 from generator.errors import InputError
 from generator.files import write_text
@@ -202,12 +202,11 @@ class Jobs:
     def _is_lost(self, name: str, job: _Waiting, state: str) -> bool:
         """Handles an ended job. Returns whether it left no result and has to be resubmitted."""
         job.polls += 1
-        error = self.workdir / name / ERROR
         if is_finished(self.workdir / name):
             del self.waiting[name]
             _print(name, "finished")
-        elif error.exists():
-            self._fail(name, error.read_text(errors="replace").strip())
+        elif reason := failure(self.workdir / name):
+            self._fail(name, reason)
         elif job.polls < POLLS:
             pass
         elif state == "CANCELLED":
@@ -234,7 +233,8 @@ class Jobs:
             _print(name, f"{'resubmitted' if lost else 'submitted'} as job {job}")
 
     def _fail(self, name: str, reason: str) -> None:
-        write_text(self.workdir / name / ERROR, reason + "\n")
+        if not failure(self.workdir / name):  # the job wrote no reason
+            write_text(self.workdir / name / ERROR, reason + "\n")
         del self.waiting[name]
         self.failed[name] = reason
         _print(name, f"failed: {reason}")

@@ -146,6 +146,7 @@ def test_wrong_setting_is_an_error(name: str, changes: dict, expected: str) -> N
         ({"references": [Reference("b", PEOPLE)]}, "panel in references: b"),
         ({"trainings": [Training("a", {}, {("a", 2, MODEL): ("2.2",)})]}, "test in a: 2.2"),
         ({"generate": {"test": "1.3"}}, "unknown test in a: 1.2"),
+        ({"trainings": [Training("a", {"generate.tset": "1.2"}, {})]}, "setting: generate.tset"),
     ],
 )
 def test_grid_that_names_something_unknown_is_an_error(change: dict, expected: str) -> None:

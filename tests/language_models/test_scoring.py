@@ -304,7 +304,7 @@ def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:
         ("a.jsonl", lambda lines: ['{"id": "1.2/1", "prediction": 4}'], '"prediction" is missing'),
         ("a.jsonl", lambda lines: [lines[0].replace("{", '{"replica": -1, ')], "replica '-1'"),
         ("a.jsonl", lambda lines: [*lines, lines[0].replace("{", '{"replica": 1, ')], "replica 1"),
-        ("a.csv", lambda lines: ["id,answer"], '0 columns "prediction"'),
+        ("a.csv", lambda lines: ["id,answer"], 'expected one column "prediction"'),
         ("a.csv", lambda lines: ["id,prediction"], "no predictions"),
         ("a.csv", lambda lines: ["id,prediction", "1.2/1"], "row 1: 1 cells, expected 2"),
         ("a.csv", lambda lines: ["id,prediction", '"1.2/1'], "not a CSV row"),
