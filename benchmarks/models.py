@@ -119,7 +119,7 @@ def new_trainer(
     """Returns a trainer of all train stories, with the default settings of training."""
     train = default_settings("benchmarks", "").train
     train.update(batch=batch, dev_fraction=0.0)
-    return Trainer(spec, settings, train, data.sizes, data.train_stories, Replicas(replicas))
+    return Trainer(spec, settings, train, data, Replicas(replicas))
 
 
 def _positive_ints(text: str) -> list[int]:

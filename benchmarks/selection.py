@@ -114,8 +114,7 @@ def train(model: str, data: Prepared, steps: int, count: int) -> list[dict[str, 
     config = default_settings("selection", model)
     settings = train_settings(config, model)
     settings.steps, settings.patience = steps, 0
-    stories, replicas = data.train_stories, Replicas(count)
-    trainer = Trainer(MODELS[model], config[model], settings, data.sizes, stories, replicas)
+    trainer = Trainer(MODELS[model], config[model], settings, data, Replicas(count))
     state = trainer.init()
     histories: list[dict[str, Any]] = [defaultdict(list) for _ in range(count)]
     for epoch in range(1, trainer.epochs + 1):

@@ -44,7 +44,6 @@ def default_settings(name: str, models: str) -> ConfigDict:
         "grad_clip_norm": 5.0,
         "ema_decay": 0.999,  # per step, of the averaged parameters that are evaluated
         "shuffle_sentences": 0.5,  # fraction of stories whose sentences are shuffled each epoch
-        "curriculum": 0,  # first epochs that train on the shortest clauses only
         "dev_fraction": 0.2,  # of the train stories, to select the epoch that is tested
         "checkpoint_minutes": 1.0,  # between checkpoints; one is always written at the end
     })  # fmt: skip
@@ -86,7 +85,7 @@ def _check_train(train: Any) -> None:
     for name in ("replicas", "epochs", "steps", "batch"):
         if train[name] is not None:
             check_range(f"train.{name}", train[name], 1)
-    for name in ("patience", "curriculum", "checkpoint_minutes"):
+    for name in ("patience", "checkpoint_minutes"):
         check_range(f"train.{name}", train[name], 0)
     check_range("train.shuffle_sentences", train.shuffle_sentences, 0, 1)
     for name in ("learning_rate", "grad_clip_norm"):

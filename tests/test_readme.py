@@ -51,14 +51,7 @@ def test_example_model(small_words, monkeypatch) -> None:
 
     train = default_settings("readme", "").train
     train.batch = 32
-    trainer = Trainer(
-        spec,
-        ConfigDict(spec.config),
-        train,
-        small_words.sizes,
-        small_words.train_stories,
-        Replicas(2),
-    )
+    trainer = Trainer(spec, ConfigDict(spec.config), train, small_words, Replicas(2))
     state = trainer.init()
     losses = []
     for epoch in (1, 2, 3):

@@ -24,7 +24,6 @@ from clutrr_jax.models import (
     gat,
     gcn,
     gnn_2018,
-    lstm_last,
     mac,
     ncrl,
     prover,
@@ -67,8 +66,8 @@ MODELS: dict[str, Spec] = {
     "bilstm_attention": Spec(
         bilstm.BiLSTMAttention, "tokens", bilstm.CONFIG | {"pooling": "attention"}
     ),
-    "bilstm_last": Spec(lstm_last.BiLSTMLast, "tokens", lstm_last.CONFIG),
-    "bilstm_2018": Spec(lstm_last.BiLSTMLast, "tokens", lstm_last.CONFIG_2018),
+    "bilstm_last": Spec(bilstm.BiLSTMModel, "tokens", bilstm.CONFIG | {"pooling": "last"}),
+    "bilstm_2018": Spec(bilstm.BiLSTMModel, "tokens", bilstm.CONFIG_2018 | {"pooling": "last"}),
     "rn": Spec(relation_network.RelationNetwork, "tokens", relation_network.CONFIG),
     "mac": Spec(mac.MAC, "tokens", mac.CONFIG),
     "rmc": Spec(rmc.RMC, "tokens", rmc.CONFIG),

@@ -1,4 +1,4 @@
-"""BiLSTMs that pool over all tokens of a story.
+"""BiLSTMs over the tokens of a story, which differ in their pooling.
 
 Shapes: B stories, T tokens, H hidden dimension.
 """
@@ -14,14 +14,19 @@ from clutrr_jax.models.common import MatmulLinear, Readout
 from generator.errors import one_of
 
 CONFIG = reader.CONFIG | {"readout": 200}  # Sinha et al. 2019, appendix 2.2
+CONFIG_2018 = CONFIG | {"hidden": 50}  # Sinha et al. 2018, section 4
 
 
 class BiLSTMModel(nnx.Module):
-    """Bidirectional LSTM over the story with pooling over its tokens (Sinha et al. 2019, appendix
-    1.1): the mean state, or an attention-weighted mean that depends on the query pair."""
+    """Bidirectional LSTM over the story (Sinha et al. 2018, section 3.2, and 2019, appendix 1.1).
+
+    The story vector is the mean state, an attention-weighted mean that depends on the query pair,
+    or the last state of each direction. The vector of a person is the mean of the states at their
+    mentions.
+    """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.pooling = one_of(config, "pooling", "mean", "attention")
+        self.pooling = one_of(config, "pooling", "mean", "attention", "last")
         self.reader = reader.Reader(config, sizes, rngs=rngs)
         width = self.reader.width
         if self.pooling == "attention":
@@ -32,21 +37,29 @@ class BiLSTMModel(nnx.Module):
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""
-        weight, x, first, second = self._read(batch)
-        return self.readout(jnp.einsum("tb,tbh->bh", weight, x), first, second)
-
-    def _read(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-        """Weights [T, B] and states [T, B, 2H] of the tokens, states of the query pair [B, 2H]."""
-        mask = batch.mask.T  # [T, B]
-        x = self.reader(batch.tokens, batch.mask)  # [T, B, 2H]
-        first, second = reader.query_states(batch, x)
-        if self.pooling == "attention":
-            query = self.query(jnp.concatenate([first, second], axis=-1))  # [B, H]
-            score = self.score(jnp.tanh(self.key(x) + query))[..., 0]  # [T, B]
-            weight = nnx.softmax(jnp.where(mask, score, -1e9), axis=0) * mask
+        x, people = self._read(batch)
+        if self.pooling == "last":
+            hidden = self.reader.width // 2
+            last = jnp.maximum(batch.mask.sum(axis=1) - 1, 0)  # [B] last token before padding
+            forward, backward = x[last, jnp.arange(len(last)), :hidden], x[0, :, hidden:]
+            story = jnp.concatenate([forward, backward], axis=-1)
         else:
-            weight = mask / jnp.maximum(mask.sum(axis=0), 1)
-        return weight, x, first, second
+            story = jnp.einsum("tb,tbh->bh", self._weights(batch, x, people), x)
+        return self.readout(story, *people)
+
+    def _read(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array]:
+        """States of the tokens [T, B, 2H] and of the query pair [2, B, 2H]."""
+        x = self.reader(batch.tokens, batch.mask)
+        return x, reader.query_states(batch, x)
+
+    def _weights(self, batch: TokenBatch, x: jax.Array, people: jax.Array) -> jax.Array:
+        """Weights of the tokens [T, B], given the states that `_read` returns."""
+        mask = batch.mask.T
+        if self.pooling != "attention":
+            return mask / jnp.maximum(mask.sum(axis=0), 1)
+        query = self.query(jnp.concatenate([*people], axis=-1))  # [B, H]
+        score = self.score(jnp.tanh(self.key(x) + query))[..., 0]  # [T, B]
+        return nnx.softmax(jnp.where(mask, score, -1e9), axis=0) * mask
 
 
 class BiLSTMAttention(BiLSTMModel):
@@ -54,4 +67,4 @@ class BiLSTMAttention(BiLSTMModel):
 
     def attention(self, batch: TokenBatch) -> jax.Array:
         """Attention weight of each token, [B, T]."""
-        return self._read(batch)[0].T
+        return self._weights(batch, *self._read(batch)).T

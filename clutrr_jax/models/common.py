@@ -21,12 +21,8 @@ def check_heads(config, name: str) -> None:
         raise InputError(f"{name} {config[name]}: expected a multiple of heads {config.heads}")
 
 
-class Buffer(nnx.Variable):
-    """A value that is initialized once and never trained: the optimizer sees `nnx.Param` only."""
-
-
-class EntityVectors(Buffer):
-    """Entity embeddings, which `train.entities=learned` trains."""
+class EntityVectors(nnx.Variable):
+    """Entity embeddings, which are trained with `train.entities=learned` only."""
 
 
 class EntityEmbedding(nnx.Module):

@@ -8,8 +8,6 @@ Shapes: B stories, F facts of a story, T = 3 F symbols, D symbol dimension, H hi
 V distinct symbols.
 """
 
-from collections.abc import Callable
-
 import jax
 import jax.numpy as jnp
 import jraph
@@ -23,8 +21,6 @@ from clutrr_jax.models.lstm import initial_weight, lstm
 CONFIG = {"embedding": 100, "hidden": 100, "readout": 200, "dropout": 0.0}
 CNN_CONFIG = CONFIG | {"widths": (1, 2, 3, 4, 5)}  # filter widths; `hidden` filters of each
 ATTENTION_CONFIG = CONFIG | {"heads": 4}  # the authors' 3 does not divide 100
-
-GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 
 
 def rnn(inputs: jax.Array, weight: jax.Array, mask: jax.Array) -> jax.Array:
@@ -56,12 +52,15 @@ def gru(inputs: jax.Array, weight: jax.Array, mask: jax.Array) -> jax.Array:
     return jax.lax.scan(step, jnp.zeros_like(inputs[0, ..., :size]), (inputs, mask))[1]
 
 
+CELLS = {"rnn": (rnn, 1), "gru": (gru, 3), "lstm": (lstm, 4)}  # recurrence, number of gates
+
+
 class Recurrent(nnx.Module):
     """Bidirectional recurrent layer that encodes a story as the last state of each direction."""
 
     def __init__(self, cell: str, dim: int, hidden: int, *, rngs: nnx.Rngs):
         self.cell = cell
-        gates = GATES[cell]
+        _, gates = CELLS[cell]
         self.inputs = nnx.Linear(dim, 2 * gates * hidden, rngs=rngs)
         self.weight = nnx.Param(jnp.stack([initial_weight(hidden, rngs, gates) for _ in range(2)]))
 
@@ -78,8 +77,7 @@ class Recurrent(nnx.Module):
         forward, backward = jnp.split(gates, 2, axis=-1)
         both = jnp.stack([forward, backward[::-1]], axis=1)
         masks = jnp.stack([mask, mask[::-1]], axis=1).astype(gates.dtype)
-        recurrences: dict[str, Callable[..., jax.Array]] = {"rnn": rnn, "gru": gru, "lstm": lstm}
-        hidden = recurrences[self.cell](both, self.weight[...], masks)  # [T, 2, B, H]
+        hidden = CELLS[self.cell][0](both, self.weight[...], masks)  # [T, 2, B, H]
         last = mask.sum(axis=0) - 1  # [B] last symbol before padding
         stories = jnp.arange(mask.shape[1])
         return jnp.concatenate([hidden[last, 0, stories], hidden[-1, 1]], axis=-1)

@@ -26,7 +26,6 @@ CONFIG = {
     "own_position": 5,  # dimension of the fixed random vector of each person
     "shared_position": 10,  # dimension of the learned vector that all people share
     "rounds": 6,
-    "pooling": "max",  # over the words of an edge: max or attention
     "aggregation": "mean",  # of the messages to a node: mean or attention
     "readout": 200,
     "dropout": 0.3,
@@ -103,41 +102,20 @@ def maximum(words: jax.Array, gaps: Gaps) -> jax.Array:
     return running[jnp.maximum(gaps.end - 1, 0), rows] * gaps.mask[..., None]
 
 
-class AttentionPooling(nnx.Module):
-    """Attention-weighted mean of the words of a gap."""
-
-    def __init__(self, dim: int, *, rngs: nnx.Rngs):
-        self.hidden = nnx.Linear(dim, dim, rngs=rngs)
-        self.score = nnx.Linear(dim, 1, use_bias=False, rngs=rngs)
-
-    def __call__(self, words: jax.Array, gaps: Gaps) -> jax.Array:
-        """Words [B, T, D] -> edges [B, E, D]."""
-        score = self.score(jnp.tanh(self.hidden(words)))[:, None, :, 0]  # [B, 1, T]
-        position = jnp.arange(words.shape[1])
-        inside = (position >= gaps.start[..., None]) & (position < gaps.end[..., None])  # [B, E, T]
-        inside &= gaps.mask[..., None]
-        weight = nnx.softmax(jnp.where(inside, score, -1e9)) * inside
-        return jnp.einsum("bet,btd->bed", weight, words)
-
-
 class GNN2018(nnx.Module):
     """Graph network of Sinha et al. 2018, section 3.3.
 
     The words between two mentions in a sentence form an edge between the two people, with messages
-    in both directions. A learned vector per direction is added to the edge; without it, the order
-    of the two people would make no difference. The message of equation 1 is the same in every
-    round; its attention weight and the state of the receiving LSTM change.
+    in both directions. The edge is the maximum of their embeddings plus a learned vector per
+    direction; without it, the order of the two people would make no difference. The message of
+    equation 1 is the same in every round; its attention weight and the state of the receiving LSTM
+    change.
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.sizes = sizes
         self.rounds, self.node = config.rounds, config.node
         self.embed = TokenEmbedding(sizes, config.embedding, config.word_dropout, rngs=rngs)
-        self.pool = (
-            AttentionPooling(config.embedding, rngs=rngs)
-            if one_of(config, "pooling", "max", "attention") == "attention"
-            else maximum
-        )
         normal = nnx.initializers.normal(config.embedding**-0.5)
         self.direction = nnx.Param(normal(rngs.params(), (2, config.embedding)))
         self.own_position = EntityEmbedding(sizes.entities, config.own_position, rngs=rngs)
@@ -158,7 +136,7 @@ class GNN2018(nnx.Module):
         """Relation logits [B, relations]."""
         rows, people = len(batch.tokens), self.sizes.entities
         gaps = find_gaps(batch, self.sizes)
-        edge = self.pool(self.dropout(self.embed(batch.tokens)), gaps)  # [B, E, D]
+        edge = maximum(self.dropout(self.embed(batch.tokens)), gaps)  # [B, E, D]
 
         # All stories form one graph of B P nodes; padding edges connect one additional node.
         def node(person: jax.Array) -> jax.Array:

@@ -6,10 +6,11 @@ of the model, `attention.npz` and `extracted.npz` for models that have them, and
 """
 
 import json
+import math
 import platform
 import sys
 import time
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ import numpy as np
 from tqdm import tqdm
 
 from clutrr_jax.data.prepare import Prepared
-from clutrr_jax.data.streaming import ResampledStories
 from clutrr_jax.evaluation.attention import write_attention
 from clutrr_jax.evaluation.extraction import write_extracted
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, write_predictions
@@ -29,9 +29,9 @@ from clutrr_jax.settings import train_settings
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.state import TrainState, parameter_count, replica_model
+from clutrr_jax.training.state import TrainState, replica_model
 from clutrr_jax.training.tensorboard import Scalars
-from clutrr_jax.training.trainer import Metrics, Trainer, microbatch_size
+from clutrr_jax.training.trainer import Metrics, Trainer
 from generator.errors import InputError, at
 from generator.files import write_text
 
@@ -73,22 +73,13 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
     if distributed.is_primary():
         folder.mkdir(parents=True, exist_ok=True)
     replicas = Replicas(train.replicas, config.seed, train.microbatches)
-    with ExitStack() as stack:
-        resampled = None
-        if data.resample:
-            size = microbatch_size(train, len(data.train))
-            resampled = ResampledStories(
-                spec.kind, data.resample, data.train_stories, data.sizes.entities, size
-            )
-            stack.enter_context(closing(resampled))
-        try:
-            trainer = Trainer(
-                spec, config[name], train, data.sizes, data.train_stories, replicas, resampled
-            )
-        except InputError as error:  # of a setting of the model
-            raise InputError(f"{name}: {error}") from None
-        dev_fraction = 0 if resampled else train.dev_fraction
-        stories_per_epoch = int(len(data.train) * (1 - dev_fraction)) * train.replicas
+    try:
+        trainer = Trainer(spec, config[name], train, data, replicas)
+    except InputError as error:  # of a train setting, which may be that of this model
+        raise InputError(f"{name}: {error}") from None
+    dev_fraction = 0 if data.resample else train.dev_fraction
+    stories_per_epoch = int(len(data.train) * (1 - dev_fraction)) * train.replicas
+    with closing(trainer):
         state, history = train_model(name, trainer, stories_per_epoch, folder, config.tensorboard)
     _evaluate(trainer, state, data, folder)
     best_epochs, diverged_epochs = (
@@ -96,7 +87,15 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
         for epochs in (state.best_epoch, state.diverged_epoch)
     )
     if distributed.is_primary():
-        summary = _summary(trainer, state, history, stories_per_epoch) | {
+        seconds = [line["seconds"] for line in history]
+        summary = {
+            "parameters": sum(math.prod(p.shape[1:]) for p in jax.tree.leaves(state.params)),
+            "epochs": len(history),
+            "replicas": train.replicas,
+            "seconds": round(sum(seconds), 2),
+            # The median epoch, since the first one is mostly compilation.
+            "stories_per_second": round(stories_per_epoch / float(np.median(seconds))),
+            "device": device_name(),
             "best_epochs": best_epochs,
             "diverged_epochs": diverged_epochs,
             "dev_accuracy": [
@@ -122,7 +121,6 @@ def train_model(
     Returns:
       The state after the last epoch, and the lines of `metrics.jsonl`.
     """
-    train, resampled = trainer.train, trainer.resampled
     checkpoints = Checkpoints(folder / "checkpoints")
     state = trainer.init()
     start, state = checkpoints.restore(state) or (0, state)
@@ -144,8 +142,8 @@ def train_model(
         began = time.perf_counter()
         state, metrics = trainer.epoch(state, epoch)
         line = _metrics_line(epoch, metrics, time.perf_counter() - began)
-        if resampled:
-            line["waited"] = round(resampled.waited, 4)  # seconds, for the stories
+        if trainer.resampled:
+            line["waited"] = round(trainer.resampled.waited, 4)  # seconds, for the stories
         history.append(line)
         speed = stories_per_epoch / line["seconds"]
         diverged = trainer.replicas.gather(state.diverged_epoch)
@@ -155,8 +153,8 @@ def train_model(
             _report(name, bar, line, speed, diverged)
         bar.update()
         if scalars:
-            scalars.write(line, train.learning_rate, speed)
-        due = time.monotonic() - saved_at > 60 * train.checkpoint_minutes
+            scalars.write(line, trainer.train.learning_rate, speed)
+        due = time.monotonic() - saved_at > 60 * trainer.train.checkpoint_minutes
         stop = distributed.any_host(preemption.requested())
         ended = trainer.has_stopped(state, epoch)
         if ended or stop or distributed.any_host(due and is_writer):
@@ -241,19 +239,3 @@ def _evaluate(trainer: Trainer, state: TrainState, data: Prepared, folder: Path)
         first = replica_model(model, state)
         write_attention(folder, first, model.spec.kind, test)
         write_extracted(folder, first, model.spec.kind, data)
-
-
-def _summary(
-    trainer: Trainer, state: TrainState, history: list[dict[str, Any]], stories_per_epoch: int
-) -> dict[str, Any]:
-    """Contents of `model.json`."""
-    seconds = [line["seconds"] for line in history]
-    return {
-        "parameters": parameter_count(state.params),
-        "epochs": len(history),
-        "replicas": trainer.train.replicas,
-        "seconds": round(sum(seconds), 2),
-        # The median epoch, since the first one is mostly compilation.
-        "stories_per_second": round(stories_per_epoch / float(np.median(seconds))),
-        "device": device_name(),
-    }

@@ -3,8 +3,6 @@
 Drawn on the host, from the replica's seed and the epoch.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from clutrr_jax.data.batching import chunk
@@ -12,22 +10,21 @@ from clutrr_jax.data.batching import chunk
 _SHARED = 2**32 - 1  # seed of what all replicas share; no replica has it
 
 
-class Split(NamedTuple):
-    """Train and dev rows of each replica; for each bucket an array [R, rows]."""
+def split_rows(
+    buckets: list[np.ndarray], seeds: np.ndarray, dev_fraction: float
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Splits every bucket at random, for each replica in its own way but into equal sizes.
 
-    train: list[np.ndarray]
-    dev: list[np.ndarray]
-
-
-def split_rows(buckets: list[np.ndarray], seeds: np.ndarray, dev_fraction: float) -> Split:
-    """Splits every bucket at random, for each replica in its own way but into equal sizes."""
+    Returns:
+      Train and dev rows; for each bucket an array [R, rows].
+    """
     train, dev = [], []
     for b, rows in enumerate(buckets):
         orders = np.stack([np.random.default_rng([seed, 0, b]).permutation(rows) for seed in seeds])
         held = int(len(rows) * dev_fraction)
         train.append(orders[:, held:])
         dev.append(np.sort(orders[:, :held], axis=1))
-    return Split(train, dev)
+    return train, dev
 
 
 def epoch_batches(

@@ -9,7 +9,6 @@ import numpy as np
 import optax
 
 from clutrr_jax.models.functional import ModelDef
-from clutrr_jax.models.pretrained import trained
 from clutrr_jax.training.replicas import Replicas
 
 
@@ -43,8 +42,9 @@ def create_optimizer(
         names = tuple(key.key for key in path if isinstance(key, jax.tree_util.DictKey))
         if names[0] != "encoder":
             return update
-        rate = trained.learning_rate(config, encoder.num_hidden_layers, names[1:])
-        return update * (rate / train.learning_rate)
+        layer = int(names[2]) if names[1] == "layers" else -1  # -1 for the embeddings
+        decay = config.encoder_layer_decay ** (encoder.num_hidden_layers - 1 - layer)
+        return update * (config.encoder_learning_rate * decay / train.learning_rate)
 
     steps = [optax.clip_by_global_norm(train.grad_clip_norm), optax.adam(train.learning_rate)]
     if encoder:
@@ -110,8 +110,3 @@ def replica_model(model: ModelDef, state: TrainState) -> Any:
     found = model.merge(params, buffers, jax.random.key(0))
     found.eval()
     return found
-
-
-def parameter_count(params: Any) -> int:
-    """Number of trained parameters of one replica."""
-    return sum(int(np.prod(p.shape[1:])) for p in jax.tree.leaves(params))

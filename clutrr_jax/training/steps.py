@@ -103,28 +103,25 @@ def train_step(
       bucket: index of its shape.
 
     Returns:
-      The new state, and the sum of the losses and the number of stories of the batch. A batch
-      without stories, which a curriculum may leave, is no step.
+      The new state, and the sum of the losses and the number of stories of the batch.
     """
     branches = [partial(gradient, shape, program) for shape in program.shapes]
     loss, grads = jax.lax.switch(
         bucket, branches, stories, rows, state, jax.random.fold_in(key, state.step)
     )
     count = jax.lax.psum((rows >= 0).sum(), "data")
-    grads = jax.tree.map(lambda g: g / jnp.maximum(count, 1), grads)
+    grads = jax.tree.map(lambda g: g / count, grads)
     updates, opt_state = program.optimizer.update(grads, state.opt_state, state.params)
     params = optax.apply_updates(state.params, updates)
     # Early on the average covers the last tenth of the steps, so that it forgets the start.
     step_size = jnp.maximum(1 - program.train.ema_decay, 10 / (10 + state.step))
-    new = state._replace(
+    state = state._replace(
         params=params,
         opt_state=opt_state,
         ema_params=optax.incremental_update(params, state.ema_params, step_size),
         step=state.step + 1,
     )
-    if program.train.curriculum:
-        new = jax.tree.map(partial(jnp.where, count > 0), new, state)
-    return new, (loss, count)
+    return state, (loss, count)
 
 
 def train_epoch(
@@ -165,7 +162,7 @@ def train_epoch(
         return train_step(program, stories, step_key, state, *batch)
 
     new, (losses, counts) = jax.lax.scan(step, state, (rows, buckets))
-    loss = losses.sum() / jnp.maximum(counts.sum(), 1)
+    loss = losses.sum() / counts.sum()
     finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves((loss, new.params))]
     healthy = jnp.stack(finite).all() & (state.diverged_epoch == 0)
     is_trained = healthy & ~has_stopped(state.best_epoch, epoch - 1, program.patience)

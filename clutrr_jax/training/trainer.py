@@ -11,8 +11,9 @@ import jax
 import numpy as np
 from jax.sharding import PartitionSpec
 
-from clutrr_jax.data.arrays import Sizes, StoryArrays
+from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.batching import chunk, plan_shapes
+from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.streaming import ResampledStories
 from clutrr_jax.evaluation.predict import Output, by_story, classify, grade, test_batches
 from clutrr_jax.models import Spec
@@ -47,21 +48,6 @@ class Metrics(NamedTuple):
     dev_loss: np.ndarray  # mean cross-entropy over the dev stories
 
 
-def microbatch_size(train: Any, count: int) -> int:
-    """Stories of a microbatch, for `count` train stories.
-
-    Raises:
-      InputError: train.batch is not a multiple of train.microbatches.
-    """
-    if train.microbatches < 1 or train.batch % train.microbatches:
-        raise InputError(
-            f"train.microbatches {train.microbatches}: expected a divisor of train.batch, "
-            f"{train.batch}"
-        )
-    # A small data set is one batch, rounded up to a multiple of the microbatches.
-    return min(train.batch, count + -count % train.microbatches) // train.microbatches
-
-
 class Trainer:
     """Trains and evaluates the replicas of one model.
 
@@ -69,50 +55,49 @@ class Trainer:
       spec: entry of the model in the registry.
       config: settings of the model.
       train: train settings, see clutrr_jax/settings.py.
-      sizes: sizes of the data.
-      stories: train stories.
+      data: train stories. If they are resampled, another process samples new ones for every epoch,
+        until `close`, and the dev rows are those of the first stories.
       replicas: their number and placement.
-      resampled: source of new train stories for every epoch, if they are resampled. The dev rows
-        are then taken from `stories`.
+    Raises:
+      InputError: a wrong train setting.
     """
 
-    def __init__(
-        self,
-        spec: Spec,
-        config: Any,
-        train: Any,
-        sizes: Sizes,
-        stories: StoryArrays,
-        replicas: Replicas,
-        resampled: ResampledStories | None = None,
-    ):
+    def __init__(self, spec: Spec, config: Any, train: Any, data: Prepared, replicas: Replicas):
         entities = one_of(train, "entities", *ENTITY_POLICIES, of="train.")
         one_of(train, "selection", *SELECTIONS, of="train.")
-        size = microbatch_size(train, len(stories.target))
-        if resampled:
-            shapes, buckets = resampled.shapes, resampled.first_rows
+        if train.microbatches < 1 or train.batch % train.microbatches:
+            raise InputError(
+                f"train.microbatches {train.microbatches}: expected a divisor of train.batch, "
+                f"{train.batch}"
+            )
+        stories, sizes, count = data.train_stories, data.sizes, len(data.train)
+        # A small data set is one batch, rounded up to a multiple of the microbatches.
+        size = min(train.batch, count + -count % train.microbatches) // train.microbatches
+        self.train, self.replicas, self.resampled = train, replicas, None
+        if data.resample:
+            self.resampled = ResampledStories(
+                spec.kind, data.resample, stories, sizes.entities, size
+            )
+            shapes, buckets = self.resampled.shapes, self.resampled.first_rows
         else:
             shapes, buckets = plan_shapes(spec.kind, stories, size)
-        split = split_rows(buckets, replicas.seeds, train.dev_fraction)
-        if resampled:  # all new stories are trained on; the dev rows are of the first stories
-            rows = [np.tile(bucket, (len(replicas.seeds), 1)) for bucket in resampled.rows]
-            split = split._replace(train=rows)
-        self.train, self.replicas, self.resampled = train, replicas, resampled
+        self._train_rows, dev_rows = split_rows(buckets, replicas.seeds, train.dev_fraction)
+        if self.resampled:  # all new stories are trained on
+            groups = self.resampled.rows
+            self._train_rows = [np.tile(rows, (len(replicas.seeds), 1)) for rows in groups]
         self.model = ModelDef(spec, config, sizes, learn_entities=entities == "learned")
         self.optimizer = create_optimizer(train, config, sizes.encoder)
         self._batch_size = size * train.microbatches
-        self._train_rows = split.train
-        steps = sum(-(-rows.shape[1] // self._batch_size) for rows in split.train)  # of an epoch
-        # A run of a given number of epochs is never stopped early.
+        steps = sum(-(-rows.shape[1] // self._batch_size) for rows in self._train_rows)
+        # `steps` are those of an epoch. A run of a given number of epochs is never stopped early.
         self.epochs = train.epochs or math.ceil(train.steps / steps)
         patience = 0 if train.epochs else math.ceil(train.patience / steps)
         self.program = Program(self.model, self.optimizer, tuple(shapes), train, patience)
         self._dev_rows = [
             np.stack([chunk(own, size, replicas.devices_per_group) for own in bucket])
-            for bucket in split.dev
+            for bucket in dev_rows
         ]
         self._dev_batches = replicas.place(self._dev_rows, _BATCHES)
-        self._shortest = int(np.asarray(stories.clause_length).min())
         self._stories = replicas.place(stories, REPLICATED)
         self._seeds = replicas.place(replicas.seeds)
         self._train_epoch = replicas.map(
@@ -123,6 +108,11 @@ class Trainer:
         )
         self._select = jax.jit(select_best, donate_argnums=0)
         self._predictors: dict[Any, Any] = {}
+
+    def close(self) -> None:
+        """Ends the process that samples stories. Predictions are still possible."""
+        if self.resampled:
+            self.resampled.close()
 
     def init(self) -> TrainState:
         """Initial state of all replicas."""
@@ -136,9 +126,6 @@ class Trainer:
         rows, buckets = epoch_batches(
             epoch, self.replicas.seeds, self._train_rows, self._batch_size
         )
-        if epoch <= self.train.curriculum:
-            longer = np.asarray(stories.clause_length)[rows] > self._shortest
-            rows = np.where(longer, -1, rows)
         rows = rows.reshape(*rows.shape[:2], self.train.microbatches, -1)
         state, loss = self._train_epoch(
             stories,
@@ -191,30 +178,16 @@ class Trainer:
     def _dev_metrics(self, state: TrainState) -> tuple[np.ndarray, np.ndarray]:
         """Dev accuracy and mean loss of the averaged parameters, float32 [R] each, additional
         replicas included."""
-        outputs = self._predict(
-            grade,
-            self.model,
-            self.program.shapes,
-            self._stories,
-            state.ema_params,
-            state.buffers,
-            self._dev_batches,
-        )
+        arrays = self._stories, state.ema_params, state.buffers, self._dev_batches
+        outputs = self._predict(grade, self.model, self.program.shapes, *arrays)
         stories = max(sum(int((rows[0] >= 0).sum()) for rows in self._dev_rows), 1)
         correct, loss = (sum(out[i].sum(axis=(1, 2)) for out in outputs) for i in (0, 1))
         return (correct / stories).astype(np.float32), (loss / stories).astype(np.float32)
 
     def _predict(
-        self,
-        output: Output,
-        model: ModelDef,
-        shapes: Any,
-        stories: StoryArrays,
-        params: Any,
-        buffers: Any,
-        batches: list[jax.Array],
+        self, output: Output, model: ModelDef, shapes: Any, *arrays: Any
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Outputs [R, C, B] of batches of stories, for each shape."""
+        """Outputs [R, C, B] for each shape. `arrays` are stories, parameters, buffers, batches."""
         key = output, model.spec.model, shapes
         if key not in self._predictors:
             self._predictors[key] = self.replicas.map(
@@ -222,5 +195,4 @@ class Trainer:
                 (REPLICATED, REPLICA, REPLICA, _BATCHES),
                 _BATCHES,
             )
-        outputs = self._predictors[key](stories, params, buffers, batches)
-        return jax.tree.map(distributed.gather, outputs)
+        return jax.tree.map(distributed.gather, self._predictors[key](*arrays))

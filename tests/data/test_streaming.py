@@ -173,10 +173,7 @@ def test_resuming_equals_no_interruption(name: str, data, tmp_path) -> None:
 
     def train(first: int) -> tuple[list[np.ndarray], list]:
         """Returns the state after epoch 3 and the metrics of the epochs."""
-        with closing(resample(spec.kind, data)) as stories_of:
-            trainer = Trainer(
-                spec, config, settings, data.sizes, data.train_stories, Replicas(2), stories_of
-            )
+        with closing(Trainer(spec, config, settings, data, Replicas(2))) as trainer:
             state, history = trainer.init(), []
             if first > 1:
                 epoch, state = checkpoints.restore(state)

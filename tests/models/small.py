@@ -7,6 +7,8 @@ import numpy as np
 from flax import nnx
 from ml_collections import ConfigDict
 
+from clutrr_jax.data.batching import GRAPHS, Shape, count_names
+from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.models import MODELS
 
 # Settings of any model that has them. Logits are compared closely, hence float32.
@@ -36,6 +38,19 @@ class Stories:
         self.names = [name for of_story in names for name in of_story]
         self.node_start = np.cumsum([0, *map(len, names)])
         self.entities = np.concatenate([np.arange(len(of_story)) for of_story in names])
+
+
+def shape_for(kind: str, data: Prepared, rows: list[int], extra: int = 0) -> Shape:
+    """Smallest shape that fits the rows, plus `extra` in every size but the stories."""
+    stories = data.train_stories
+    n_node, n_edge = np.asarray(stories.n_node)[rows], np.asarray(stories.n_edge)[rows]
+    people, facts = int(n_node.max()) + extra, int(n_edge.max()) + extra
+    if kind in GRAPHS:
+        nodes, edges = int(n_node.sum()) + 1 + extra, int(n_edge.sum()) + extra
+        return Shape(len(rows), nodes=nodes, edges=edges, people=people, facts=facts)
+    tokens = int(np.asarray(stories.n_token)[rows].max()) + extra
+    names = int(count_names(stories)[rows].max()) + extra
+    return Shape(len(rows), tokens=tokens, people=people, facts=facts, names=names)
 
 
 @nnx.jit

@@ -13,7 +13,7 @@ import pytest
 from flax import nnx
 from ml_collections import ConfigDict
 
-from clutrr_jax.data.batching import Shape, count_names, pack, targets
+from clutrr_jax.data.batching import pack, targets
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.models.pretrained.load import load_parameters
@@ -21,7 +21,7 @@ from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.state import create_optimizer
 from clutrr_jax.training.trainer import Trainer
-from tests.models.small import small_config
+from tests.models.small import shape_for, small_config
 from tests.tiny_bert import DEBERTA, write_encoder
 from tests.training.small import TRAIN, leaves
 
@@ -78,13 +78,8 @@ def fine_tuned(small_for):
 
 def batch_of(data, rows: list[int] = ROWS, extra: int = 0):
     """Batch of these train stories, with a shape that fits `ROWS` and `extra` more of all sizes."""
-    stories = data.train_stories
-    n_token, n_node, n_edge, names = (
-        int(np.asarray(count)[ROWS].max()) + extra
-        for count in (stories.n_token, stories.n_node, stories.n_edge, count_names(stories))
-    )
-    shape = Shape(len(rows), tokens=n_token, people=n_node, facts=n_edge, names=names)
-    return jax.jit(pack, static_argnums=2)(stories, jnp.array(rows), shape)
+    shape = shape_for("states", data, ROWS, extra)
+    return jax.jit(pack, static_argnums=2)(data.train_stories, jnp.array(rows), shape)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -177,7 +172,7 @@ def test_resumed_run_equals_uninterrupted_run(small_for, tiny_bert, tmp_path) ->
     data = small_for("bert", folder=str(tiny_bert), train_encoder=True)
     config = small_config("bert", folder=str(tiny_bert), train_encoder=True)
     train = ConfigDict(TRAIN | {"batch": 64, "epochs": 2})
-    trainer = Trainer(MODELS["bert"], config, train, data.sizes, data.train_stories, Replicas(2))
+    trainer = Trainer(MODELS["bert"], config, train, data, Replicas(2))
     state, pretrained = trainer.init(), leaves(load_parameters(tiny_bert))
     for found, expected in zip(leaves(state.params["encoder"]), pretrained, strict=True):
         np.testing.assert_array_equal(found, np.stack([expected, expected]))

@@ -11,12 +11,12 @@ import pytest
 from flax import nnx
 
 from clutrr_jax.data.arrays import redraw_entities
-from clutrr_jax.data.batching import GRAPHS, Shape, count_names, pack, targets
+from clutrr_jax.data.batching import GRAPHS, pack, targets
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.common import Buffer, EntityVectors
+from clutrr_jax.models.common import EntityVectors
 from clutrr_jax.models.functional import ModelDef
-from tests.models.small import small_config
+from tests.models.small import shape_for, small_config
 
 GRAPH_MODELS = [name for name, spec in MODELS.items() if spec.kind in GRAPHS]
 ROWS = [3, 70, 20, 110, 0]  # of the train stories; k = 2 and 3
@@ -71,19 +71,6 @@ def make(name: str, data: Prepared) -> Small:
     if name not in _models:
         _models[name] = Small(name, data)
     return _models[name]
-
-
-def shape_for(kind: str, data: Prepared, rows: list[int], extra: int = 0) -> Shape:
-    """Smallest shape that fits the rows, plus `extra` in every size but the stories."""
-    stories = data.train_stories
-    n_node, n_edge = np.asarray(stories.n_node)[rows], np.asarray(stories.n_edge)[rows]
-    people, facts = int(n_node.max()) + extra, int(n_edge.max()) + extra
-    if kind in GRAPHS:
-        nodes, edges = int(n_node.sum()) + 1 + extra, int(n_edge.sum()) + extra
-        return Shape(len(rows), nodes=nodes, edges=edges, people=people, facts=facts)
-    tokens = int(np.asarray(stories.n_token)[rows].max()) + extra
-    names = int(count_names(stories)[rows].max()) + extra
-    return Shape(len(rows), tokens=tokens, people=people, facts=facts, names=names)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -209,4 +196,4 @@ def test_buffers_are_not_trained(name: str, small) -> None:
     params, buffers = jax.eval_shape(definition.init, KEY)
     leaves = partial(jax.tree.leaves, is_leaf=lambda x: isinstance(x, nnx.Variable))
     assert leaves(params) and all(isinstance(x, nnx.Param) for x in leaves(params))
-    assert all(isinstance(x, Buffer) for x in leaves(buffers))
+    assert all(isinstance(x, EntityVectors) for x in leaves(buffers))

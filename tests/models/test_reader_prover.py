@@ -23,12 +23,17 @@ _answer = nnx.jit(lambda model, batch, graph: model.answer(batch, graph))
 _pairs = nnx.jit(lambda reader, *arguments: reader._pairs(*arguments))
 
 
-def make(small, **changes) -> reader_prover.ReaderProver:
-    """Model with parameters changed at random, as an initial prover knows no rules."""
+def untrained(small, **changes) -> reader_prover.ReaderProver:
+    """Model with its initial parameters."""
     config = small_config("reader_prover", **changes)
     model = reader_prover.ReaderProver(config, small.sizes, rngs=nnx.Rngs(0))
     model.eval()
-    rng = np.random.default_rng(1)
+    return model
+
+
+def make(small, **changes) -> reader_prover.ReaderProver:
+    """Model with parameters changed at random, as an initial prover knows no rules."""
+    model, rng = untrained(small, **changes), np.random.default_rng(1)
     params = nnx.state(model, nnx.Param)
     nnx.update(model, jax.tree.map(lambda p: p + 0.2 * rng.normal(size=p.shape), params))
     return model
@@ -44,21 +49,16 @@ def token_batch(stories, rows) -> TokenBatch:
     return jax.jit(pack, static_argnums=2)(stories, rows, Shape(len(rows), **longest))
 
 
-def gold(batch: TokenBatch, relations: int) -> jax.Array:
+def gold(model: reader_prover.ReaderProver, batch: TokenBatch) -> jax.Array:
     """Graph of the stated facts, [B, P, P, R]."""
-    first, second, relation = np.moveaxis(np.asarray(batch.facts), -1, 0)
-    size = batch.people.shape[1]
-    graph = np.zeros((len(first), size, size, relations), np.float32)
-    for row, fact in np.argwhere((relation >= 0) & (relation < relations)):
-        graph[row, first[row, fact], second[row, fact], relation[row, fact]] = 1
-    return jnp.asarray(graph / np.maximum(graph.sum(-1, keepdims=True), 1))
+    return reader_prover.GoldGraph.read(model, batch)
 
 
 @pytest.mark.parametrize("reasoner", ["prover", "epignn", "edge_transformer"])
 def test_gold_graph_gives_the_answer_of_the_reasoner_on_the_graph_batch(small, reasoner) -> None:
     model, stories = make(small, reasoner=reasoner), small.train_stories
     batch = token_batch(stories, ROWS)
-    text = _answer(model, batch, gold(batch, small.sizes.relations))
+    text = _answer(model, batch, gold(model, batch))
     shapes, _ = plan_shapes("graph", stories, len(ROWS))
     graph = jax.jit(model.reasoner)(pack(stories, ROWS, shapes[0]))
     real = np.asarray(ROWS) >= 0
@@ -69,7 +69,7 @@ def test_gold_graph_gives_the_answer_of_the_reasoner_on_the_graph_batch(small, r
 def test_gold_graph_and_given_rules_equal_the_symbolic_baseline(small) -> None:
     model = make(small, reasoner="rules")
     batch = token_batch(small.test_stories, jnp.arange(len(small.test)))
-    answer = _answer(model, batch, gold(batch, small.sizes.relations)).argmax(-1)
+    answer = _answer(model, batch, gold(model, batch)).argmax(-1)
     given = predict_with_rules(small.test, given_rules()).best[0]
     assert (np.asarray(answer) == given).mean() == 1.0
     assert (given == small.test.target).mean() > 0.95
@@ -143,7 +143,7 @@ def test_setting_gold_trains_the_reader_on_stated_facts(small) -> None:
     """A few steps increase the extracted probability of the stated facts."""
     model = make(small, gold=1.0)
     batch = token_batch(small.train_stories, jnp.arange(16))
-    stated = gold(batch, small.sizes.relations)
+    stated = gold(model, batch)
 
     optimizer = nnx.Optimizer(model, optax.adam(1e-2), wrt=nnx.Param)
 
@@ -174,14 +174,6 @@ def of_tokens(small, *tokens: int) -> TokenBatch:
 
 def word(small, relation: str) -> int:
     return build_vocabulary(small.train, small.sizes.entities).token_ids()[relation]
-
-
-def untrained(small, **changes) -> reader_prover.ReaderProver:
-    """Model with its initial parameters."""
-    config = small_config("reader_prover", **changes)
-    model = reader_prover.ReaderProver(config, small.sizes, rngs=nnx.Rngs(0))
-    model.eval()
-    return model
 
 
 def test_a_relation_word_initially_states_its_relation_in_either_direction(small) -> None:

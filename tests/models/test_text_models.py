@@ -13,16 +13,15 @@ from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.vocabulary import FIRST_ENTITY
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.bilstm import BiLSTMModel
-from clutrr_jax.models.gnn_2018 import AttentionPooling, find_gaps, maximum
+from clutrr_jax.models.gnn_2018 import find_gaps, maximum
 from clutrr_jax.models.mac import MAC
 from clutrr_jax.models.relation_network import sentence_ends
-from tests.models.small import small_config
+from tests.models.small import call, small_config
 
 PEOPLE, END, WORDS = 4, FIRST_ENTITY + 4, 6  # ids: people, then a sentence end, then words
 SIZES = Sizes(entities=PEOPLE, tokens=END + WORDS, sentence_ends=(END,))
 WORD = END + 1
 STORIES = st.lists(st.integers(1, END + WORDS - 1), min_size=1, max_size=14)
-_call = nnx.jit(lambda model, batch: model(batch))
 
 
 def batch_of(stories: list[list[int]], steps: int = 14) -> TokenBatch:
@@ -72,7 +71,7 @@ def test_relation_network_reads_each_sentence_separately() -> None:
     model = make("rn")
     one = [FIRST_ENTITY, WORD, WORD + 1, WORD + 2, END]
     two = [FIRST_ENTITY + 1, WORD + 3, FIRST_ENTITY + 2, WORD, END]
-    out = _call(model, batch_of([one + two, two + one, one + one, one]))
+    out = call(model, batch_of([one + two, two + one, one + one, one]))
     np.testing.assert_allclose(out[0], out[1], atol=1e-6)
     assert np.abs(out[0] - out[2]).max() > 1e-4 and np.abs(out[2] - out[3]).max() > 1e-4
 
@@ -81,9 +80,9 @@ def test_relation_network_reads_each_sentence_separately() -> None:
 def test_last_word_matters_and_padding_does_not(name: str) -> None:
     model, story = make(name), [FIRST_ENTITY, WORD, FIRST_ENTITY + 1, WORD + 1]
     stories = [story, [*story[:-1], WORD + 2]]
-    out = _call(model, batch_of(stories))
+    out = call(model, batch_of(stories))
     assert np.abs(out[0] - out[1]).max() > 1e-4
-    np.testing.assert_allclose(out, _call(model, batch_of(stories, 5)), atol=1e-6)
+    np.testing.assert_allclose(out, call(model, batch_of(stories, 5)), atol=1e-6)
 
 
 def test_backward_lstm_starts_at_the_last_word() -> None:
@@ -113,41 +112,35 @@ def gaps_of(story: list[int]) -> list[tuple[int, int, list[int]]]:
 
 
 WORD_VECTORS = np.random.default_rng(0).normal(size=(3, 14, 3)).astype("f4")
-POOL = AttentionPooling(3, rngs=nnx.Rngs(0))
 
 
 @jax.jit
 def _pool_gaps(batch: TokenBatch) -> tuple:
-    """Gaps, their words pooled by maximum and by attention, and the score of each word."""
-    gaps, x = find_gaps(batch, SIZES), jnp.asarray(WORD_VECTORS)
-    score = POOL.score(jnp.tanh(POOL.hidden(x)))[..., 0]
-    return gaps, maximum(x, gaps), POOL(x, gaps), score
+    """Gaps, and the maximum of their words."""
+    gaps = find_gaps(batch, SIZES)
+    return gaps, maximum(jnp.asarray(WORD_VECTORS), gaps)
 
 
 @settings(max_examples=30)
 @given(st.lists(STORIES, min_size=3, max_size=3))
 def test_gaps_are_the_words_between_two_people_in_a_sentence(stories) -> None:
-    gaps, largest, mean, score = jax.tree.map(np.asarray, _pool_gaps(batch_of(stories)))
-    x = WORD_VECTORS
+    gaps, largest = jax.tree.map(np.asarray, _pool_gaps(batch_of(stories)))
     for b, story in enumerate(stories):
         expected = gaps_of(story)
         assert int(gaps.mask[b].sum()) == len(expected)
         for e, (first, second, positions) in enumerate(expected):
             assert (int(gaps.first[b, e]), int(gaps.second[b, e])) == (first, second)
-            words = x[b, positions]
+            words = WORD_VECTORS[b, positions]
             np.testing.assert_array_equal(largest[b, e], words.max(axis=0))
-            weight = np.exp(score[b, positions])
-            np.testing.assert_allclose(mean[b, e], weight @ words / weight.sum(), atol=1e-5)
-        assert not largest[b, len(expected) :].any() and not mean[b, len(expected) :].any()
+        assert not largest[b, len(expected) :].any()
 
 
 @pytest.mark.parametrize("aggregation", ["mean", "attention"])
-@pytest.mark.parametrize("pooling", ["max", "attention"])
-def test_gnn_2018_sees_the_words_between_two_people(aggregation: str, pooling: str) -> None:
+def test_gnn_2018_sees_the_words_between_two_people(aggregation: str) -> None:
     """The words and the order of the people matter, words after the last mention do not."""
-    model = make("gnn_2018_mean", aggregation=aggregation, pooling=pooling)
+    model = make("gnn_2018_mean", aggregation=aggregation)
     a, b = FIRST_ENTITY, FIRST_ENTITY + 1
-    out = _call(model, batch_of([[a, WORD, b], [a, WORD + 1, b], [b, WORD, a], [a, WORD, b, WORD]]))
+    out = call(model, batch_of([[a, WORD, b], [a, WORD + 1, b], [b, WORD, a], [a, WORD, b, WORD]]))
     assert np.abs(out[0] - out[1]).max() > 1e-5 and np.abs(out[0] - out[2]).max() > 1e-5
     np.testing.assert_allclose(out[0], out[3], atol=1e-6)
 

@@ -19,7 +19,7 @@ NAMES = ("gat", pytest.param("bilstm_mean", marks=pytest.mark.slow))  # of graph
 def make_trainer(name: str, data, replicas: Replicas, **settings) -> Trainer:
     """Trainer of a small model of the registry."""
     config, settings = small_config(name), ConfigDict(TRAIN | settings)
-    return Trainer(MODELS[name], config, settings, data.sizes, data.train_stories, replicas)
+    return Trainer(MODELS[name], config, settings, data, replicas)
 
 
 def train(name: str, data, replicas: Replicas, epochs: int) -> tuple[Trainer, TrainState]:

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from clutrr_jax.data import batching
 from clutrr_jax.models import MODELS
 from clutrr_jax.ops import matmul
 from clutrr_jax.training.replicas import Replicas
@@ -62,8 +61,7 @@ def plain_matmul(monkeypatch) -> None:
     "name",
     [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in MODELS],
 )
-def test_programs_lower_for_accelerators(name: str, small_for, plain_matmul, monkeypatch) -> None:
-    monkeypatch.setattr(batching, "MAX_BUCKETS", 2)
+def test_programs_lower_for_accelerators(name: str, small_for, plain_matmul) -> None:
     data = small_for(name)
     trainer = make_trainer(name, data, LoweringReplicas(REPLICAS))
     state = abstract_state(trainer)

@@ -11,13 +11,13 @@ SEEDS = st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=3, unique=True)
 
 def test_every_replica_splits_all_rows_in_its_own_way() -> None:
     buckets = [np.arange(50), np.arange(50, 83)]
-    split = split_rows(buckets, np.array([0, 1]), dev_fraction=0.2)
+    train, dev = split_rows(buckets, np.array([0, 1]), dev_fraction=0.2)
     for b, rows in enumerate(buckets):
         for r in range(2):
-            both = np.concatenate([split.train[b][r], split.dev[b][r]])
+            both = np.concatenate([train[b][r], dev[b][r]])
             assert sorted(both.tolist()) == rows.tolist()
-        assert split.dev[b].shape == (2, int(len(rows) * 0.2))
-        assert set(split.dev[b][0]) != set(split.dev[b][1])
+        assert dev[b].shape == (2, int(len(rows) * 0.2))
+        assert set(dev[b][0]) != set(dev[b][1])
 
 
 @given(st.integers(1, 10_000), SEEDS, st.lists(st.integers(1, 40), min_size=1), st.integers(1, 16))

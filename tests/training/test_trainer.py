@@ -1,6 +1,4 @@
-"""Laws of training: replicas, resumption, model selection, divergence, curriculum."""
-
-from dataclasses import replace
+"""Laws of training: replicas, resumption, model selection, divergence."""
 
 import jax
 import jax.numpy as jnp
@@ -183,32 +181,3 @@ def test_prediction_does_not_depend_on_the_other_stories(small) -> None:
     some = StoryArrays(*(x[rows] if f in per_story else x for f, x in test._asdict().items()))
     part, _ = trainer.predict(state.params, state.buffers, some)
     np.testing.assert_array_equal(everything[0, rows], part[0])
-
-
-def test_curriculum_starts_with_the_shortest_clauses(small) -> None:
-    """The labels of longer stories matter after the first epoch, and not before."""
-    stories = small.train_stories
-    long = np.asarray(stories.clause_length) > 2
-    assert long.any() and not long.all()
-    wrong = stories._replace(target=(stories.target + long) % small.sizes.relations)
-    first, second = [], []
-    for given in (stories, wrong):
-        data = replace(small, train_stories=given)
-        trainer = make_trainer("gat", data, Replicas(1), curriculum=1)
-        initial = leaves(trainer.init().params)
-        state, _ = trainer.epoch(trainer.init(), 1)
-        first.append(leaves(state.params))
-        second.append(leaves(trainer.epoch(state, 2)[0].params))
-    for a, b in zip(*first, strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert any((a != b).any() for a, b in zip(*second, strict=True))
-    assert any((a != b).any() for a, b in zip(first[0], initial, strict=True))
-
-
-def test_batch_emptied_by_a_curriculum_is_no_step(small) -> None:
-    """With one story per batch there are as many steps as short stories."""
-    short = np.asarray(small.train_stories.clause_length) == 2
-    trainer = make_trainer("gat", small, Replicas(1), curriculum=1, batch=1, dev_fraction=0.0)
-    state, _ = trainer.epoch(trainer.init(), 1)
-    assert 0 < short.sum() < len(short)
-    assert int(state.step[0]) == short.sum()

@@ -7,18 +7,14 @@ Shapes: B stories, T tokens, H hidden dimension, K heads, D = 2T - 1 distances f
 key to a query, T - 1 to 1 - T.
 """
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from clutrr_jax.models.pretrained.encoder import (
-    EMBEDDING_NAMES,
-    LAYER_NAMES,
-    Block,
-    Dense,
-    layer_norm,
-)
+from clutrr_jax.models.pretrained.encoder import Block, Dense, Encoder, layer_norm
 from clutrr_jax.models.pretrained.folder import DebertaConfig
 
 
@@ -55,49 +51,33 @@ class DebertaLayer(Block):
         return self.transform(x, attended)
 
 
-class Deberta(nnx.Module):
+class Deberta(Encoder):
     """Token ids -> states of the last layer. It has no dropout."""
 
-    embedding_names = EMBEDDING_NAMES | {
+    embedding_names: ClassVar = Encoder.embedding_names | {
         "distances": "encoder.rel_embeddings",
         "distance_norm": "encoder.LayerNorm",
     }
-    layer_names = LAYER_NAMES | {
+    layer_names: ClassVar = Encoder.layer_names | {
         "query": "attention.self.query_proj",
         "key": "attention.self.key_proj",
         "value": "attention.self.value_proj",
         "distance_query": "attention.self.pos_query_proj",
         "distance_key": "attention.self.pos_key_proj",
     }
+    layer = DebertaLayer
 
     def __init__(self, config: DebertaConfig, dtype: str, *, rngs: nnx.Rngs):
-        self.config = config
-        hidden = config.hidden_size
-        self.tokens = nnx.Embed(config.vocab_size, hidden, rngs=rngs)
-        if config.position_biased_input:
-            self.positions = nnx.Embed(config.max_position_embeddings, hidden, rngs=rngs)
-        if config.type_vocab_size:
-            self.types = nnx.Embed(config.type_vocab_size, hidden, rngs=rngs)
-        self.norm = layer_norm(config, rngs)
-        self.distances = nnx.Embed(2 * config.span, hidden, rngs=rngs)
+        super().__init__(config, dtype, rngs=rngs)
+        self.distances = nnx.Embed(2 * config.span, config.hidden_size, rngs=rngs)
         if config.norm_rel_ebd == "layer_norm":
             self.distance_norm = layer_norm(config, rngs)
-        self.layers = nnx.List(
-            DebertaLayer(config, dtype, rngs=rngs) for _ in range(config.num_hidden_layers)
-        )
 
     def __call__(self, ids: jax.Array, mask: jax.Array) -> jax.Array:
         """Token ids and mask [B, T], T at most `config.max_tokens` -> states [B, T, H]."""
-        config, steps = self.config, ids.shape[1]
-        x = self.tokens(ids)
-        if config.position_biased_input:
-            # Batches may be padded beyond the last position.
-            x += self.positions(jnp.minimum(jnp.arange(steps), config.max_position_embeddings - 1))
-        if config.type_vocab_size:
-            x += self.types.embedding[...][0]
-        x = self.norm(x)
-        distances = self.distances(jnp.asarray(distance_ids(config, steps)))
-        if config.norm_rel_ebd == "layer_norm":
+        x = self.embed(ids)
+        distances = self.distances(jnp.asarray(distance_ids(self.config, ids.shape[1])))
+        if self.config.norm_rel_ebd == "layer_norm":
             distances = self.distance_norm(distances)
         for layer in self.layers:
             x = layer(x, mask, distances)

@@ -5,6 +5,7 @@ Shapes: B stories, T tokens, H hidden dimension, K heads.
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -17,25 +18,6 @@ _ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
     "gelu": partial(nnx.gelu, approximate=False),
     "gelu_new": nnx.gelu,
     "relu": nnx.relu,
-}
-
-
-# Names of modules in a Hugging Face file.
-EMBEDDING_NAMES = {
-    "tokens": "embeddings.word_embeddings",
-    "positions": "embeddings.position_embeddings",
-    "types": "embeddings.token_type_embeddings",
-    "norm": "embeddings.LayerNorm",
-}
-LAYER_NAMES = {
-    "query": "attention.self.query",
-    "key": "attention.self.key",
-    "value": "attention.self.value",
-    "attention_out": "attention.output.dense",
-    "attention_norm": "attention.output.LayerNorm",
-    "up": "intermediate.dense",
-    "down": "output.dense",
-    "norm": "output.LayerNorm",
 }
 
 
@@ -91,17 +73,36 @@ class Layer(Block):
 class Encoder(nnx.Module):
     """Token ids -> states of the last layer. It has no dropout."""
 
-    embedding_names, layer_names = EMBEDDING_NAMES, LAYER_NAMES
+    # Names of modules in a Hugging Face file.
+    embedding_names: ClassVar = {
+        "tokens": "embeddings.word_embeddings",
+        "positions": "embeddings.position_embeddings",
+        "types": "embeddings.token_type_embeddings",
+        "norm": "embeddings.LayerNorm",
+    }
+    layer_names: ClassVar = {
+        "query": "attention.self.query",
+        "key": "attention.self.key",
+        "value": "attention.self.value",
+        "attention_out": "attention.output.dense",
+        "attention_norm": "attention.output.LayerNorm",
+        "up": "intermediate.dense",
+        "down": "output.dense",
+        "norm": "output.LayerNorm",
+    }
+    layer: type[Block] = Layer
 
     def __init__(self, config: EncoderConfig, dtype: str, *, rngs: nnx.Rngs):
-        self.config = config
+        self.config: Any = config
         hidden = config.hidden_size
         self.tokens = nnx.Embed(config.vocab_size, hidden, rngs=rngs)
-        self.positions = nnx.Embed(config.max_position_embeddings, hidden, rngs=rngs)
-        self.types = nnx.Embed(config.type_vocab_size, hidden, rngs=rngs)
+        if config.position_biased_input:
+            self.positions = nnx.Embed(config.max_position_embeddings, hidden, rngs=rngs)
+        if config.type_vocab_size:
+            self.types = nnx.Embed(config.type_vocab_size, hidden, rngs=rngs)
         self.norm = layer_norm(config, rngs)
-        self.layers = nnx.List(
-            Layer(config, dtype, rngs=rngs) for _ in range(config.num_hidden_layers)
+        self.layers: Any = nnx.List(
+            self.layer(config, dtype, rngs=rngs) for _ in range(config.num_hidden_layers)
         )
 
     def __call__(self, ids: jax.Array, mask: jax.Array) -> jax.Array:
@@ -109,13 +110,21 @@ class Encoder(nnx.Module):
 
         Padding is on the right. All tokens have type 0, since a story is one segment.
         """
-        positions = self.config.first_position + jnp.arange(ids.shape[1])
-        # Batches may be padded beyond the last position.
-        positions = jnp.minimum(positions, self.config.max_position_embeddings - 1)
-        x = self.norm(self.tokens(ids) + self.positions(positions) + self.types.embedding[...][0])
+        x = self.embed(ids)
         for layer in self.layers:
             x = layer(x, mask)
         return x
+
+    def embed(self, ids: jax.Array) -> jax.Array:
+        """Inputs of the first layer, [B, T] -> [B, T, H]."""
+        config, x = self.config, self.tokens(ids)
+        if config.position_biased_input:
+            positions = config.first_position + jnp.arange(ids.shape[1])
+            # Batches may be padded beyond the last position.
+            x += self.positions(jnp.minimum(positions, config.max_position_embeddings - 1))
+        if config.type_vocab_size:
+            x += self.types.embedding[...][0]
+        return self.norm(x)
 
 
 def layer_norm(config: EncoderConfig, rngs: nnx.Rngs) -> nnx.LayerNorm:

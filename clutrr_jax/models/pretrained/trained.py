@@ -23,15 +23,3 @@ def encode(batch: TokenBatch, encoder: Any) -> TokenBatch:
         return batch
     states = encoder(batch.pieces, batch.mask)
     return batch._replace(states=jnp.where(batch.mask[..., None], states, 0))
-
-
-def learning_rate(config: Any, layers: int, path: tuple) -> float:
-    """Learning rate of a parameter of the encoder. The embeddings count as layer -1.
-
-    Args:
-      config: settings of the model.
-      layers: of the encoder.
-      path: of the parameter within the encoder.
-    """
-    layer = int(path[1]) if path[0] == "layers" else -1
-    return config.encoder_learning_rate * config.encoder_layer_decay ** (layers - 1 - layer)
