@@ -75,12 +75,15 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
     replicas = Replicas(train.replicas, config.seed, train.microbatches)
     try:
         trainer = Trainer(spec, config[name], train, data, replicas)
-    except InputError as error:  # of a train setting, which may be that of this model
+        state = trainer.init()
+    except InputError as error:  # of a setting of the model, or a train setting
         raise InputError(f"{name}: {error}") from None
     dev_fraction = 0 if data.resample else train.dev_fraction
     stories_per_epoch = int(len(data.train) * (1 - dev_fraction)) * train.replicas
     with closing(trainer):
-        state, history = train_model(name, trainer, stories_per_epoch, folder, config.tensorboard)
+        state, history = train_model(
+            name, trainer, state, stories_per_epoch, folder, config.tensorboard
+        )
     _evaluate(trainer, state, data, folder)
     best_epochs, diverged_epochs = (
         trainer.replicas.gather(epochs).tolist()
@@ -107,13 +110,19 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
 
 
 def train_model(
-    name: str, trainer: Trainer, stories_per_epoch: int, folder: Path, tensorboard: bool
+    name: str,
+    trainer: Trainer,
+    state: TrainState,
+    stories_per_epoch: int,
+    folder: Path,
+    tensorboard: bool,
 ) -> tuple[TrainState, list[dict[str, Any]]]:
     """Trains until the last epoch, or until no replica improves any more.
 
     Args:
       name: of the model, for the progress bar.
       trainer: model, data and replicas.
+      state: before the first epoch. That of the last checkpoint replaces it.
       stories_per_epoch: of all replicas together.
       folder: of the model.
       tensorboard: whether to write TensorBoard events.
@@ -122,7 +131,6 @@ def train_model(
       The state after the last epoch, and the lines of `metrics.jsonl`.
     """
     checkpoints = Checkpoints(folder / "checkpoints")
-    state = trainer.init()
     start, state = checkpoints.restore(state) or (0, state)
     is_writer = distributed.is_primary()
     metrics_file = folder / "metrics.jsonl"

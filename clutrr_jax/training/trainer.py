@@ -55,8 +55,8 @@ class Trainer:
       spec: entry of the model in the registry.
       config: settings of the model.
       train: train settings, see clutrr_jax/settings.py.
-      data: train stories. If they are resampled, another process samples new ones for every epoch,
-        until `close`, and the dev rows are those of the first stories.
+      data: train stories. If they are resampled, a thread samples new ones for every epoch, until
+        `close`, and the dev rows are those of the first stories.
       replicas: their number and placement.
     Raises:
       InputError: a wrong train setting.
@@ -110,7 +110,7 @@ class Trainer:
         self._predictors: dict[Any, Any] = {}
 
     def close(self) -> None:
-        """Ends the process that samples stories. Predictions are still possible."""
+        """Ends the thread that samples stories. Predictions are still possible."""
         if self.resampled:
             self.resampled.close()
 
