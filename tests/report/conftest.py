@@ -87,6 +87,7 @@ def run_folder(small_folder, tmp_path_factory) -> Path:
     write_graphs(folder / "bilstm_mean", test)
     config = {"name": "<b>test</b>", "data": "", "generate": {}}
     write_report(list(MODELS), config, data, folder, "2 cores", {"jax": "0.1"})
+    (folder / "config.json").write_text("{}")
     return folder
 
 
