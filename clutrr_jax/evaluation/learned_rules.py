@@ -54,9 +54,8 @@ def read_learned(run: Path, model: str = "prover") -> np.ndarray:
         ) from None
     reasoner = settings.get(f"{model}.reasoner", "prover")
     if reasoner != "prover":
-        reason = "uses the 16 given rules" if reasoner == "rules" else "has no rules"
         raise InputError(
-            f'{at(folder)}: the reasoner "{reasoner}" {reason}, expected the reasoner "prover"'
+            f'{at(folder)}: the reasoner "{reasoner}" learns no rules, expected "prover"'
         )
     path = "" if model == "prover" else "['reasoner']"
     newest = Checkpoints(folder / "checkpoints").newest()

@@ -56,27 +56,10 @@ class EdgeTransformer(nnx.Module):
         stories, size = batch.globals["people"][:-1].shape
         relation = jnp.full((stories, size, size), len(self.table[...]) - 1)
         relation = relation.at[pair_index(batch)].set(batch.edges["relation"], mode="drop")
-        states = self.table[...][relation]
-        return self._attend(states, batch.n_node[:-1], *query_positions(batch))
-
-    def reason(
-        self, facts: jax.Array, people: jax.Array, first: jax.Array, second: jax.Array
-    ) -> jax.Array:
-        """Relation logits [B, R] from probabilistic facts; arguments as in `Prover.reason`.
-
-        The state of a pair starts from the mean embedding under its distribution over relations.
-        """
-        relations = facts.shape[-1]
-        nothing = 1 - facts.sum(axis=-1, keepdims=True)
-        states = facts @ self.table[:relations] + nothing * self.table[-1]
-        return self._attend(states, people, first, second)
-
-    def _attend(
-        self, states: jax.Array, people: jax.Array, first: jax.Array, second: jax.Array
-    ) -> jax.Array:
-        """Relation logits [B, R] from the initial states of all pairs, [B, P, P, D]."""
-        stories, size, _, dim = states.shape
-        is_person = jnp.arange(size) < people[:, None]  # [B, P]
+        states = self.table[...][relation]  # [B, P, P, D]
+        first, second = query_positions(batch)
+        is_person = jnp.arange(size) < batch.n_node[:-1, None]  # [B, P]
+        dim = states.shape[-1]
         widths = (dim, self.layer.wide.shape[1], dim)
         masks = [self.dropout(jnp.ones((stories, 1, 1, width))) for width in widths]
         for _ in range(self.layers - 2):

@@ -78,34 +78,6 @@ class EpiGNN(nnx.Module):
         answer = _segment_combine(composed, reached & reaches, story, stories)[:-1]
         return jnp.einsum("bfk,rfk->br", answer, jnp.log(relation[: self.relations] + TINY))
 
-    def reason(
-        self, facts: jax.Array, people: jax.Array, first: jax.Array, second: jax.Array
-    ) -> jax.Array:
-        """Relation logits [B, R] from probabilistic facts; arguments as in `Prover.reason`.
-
-        The less probable a fact, the fewer values its message excludes.
-        """
-        relation = nnx.softmax(self.relation[...])  # [edge types, F, W]
-        table, stated = self.composition(), relation[: self.relations]
-        mass = facts.sum(axis=-1)  # [B, P, P]
-        then = jnp.einsum("bxyr,rfj,fijk->bxyfik", facts, stated, table)
-        before = jnp.einsum("byxr,rfi,fijk->bxyfjk", facts, stated, table)
-        forward, reached = self._propagate_dense(then, mass, people, first)
-        backward, reaches = self._propagate_dense(before, mass.swapaxes(1, 2), people, second)
-        composed = jnp.einsum("bpfi,fijk,bpfj->bpfk", forward, table, backward)
-        both = (reached * reaches)[..., None, None]
-        answer = _normalize((both * composed + (1 - both)).min(axis=1))
-        return jnp.einsum("bfk,rfk->br", answer, jnp.log(stated + TINY))
-
-    def _initial(self, is_start: jax.Array) -> jax.Array:
-        """Initial states [..., F, W]: value 0 for a start person, else uniform."""
-        facets, width = self.relation.shape[1:]
-        state = jnp.where(is_start[..., None, None], jnp.arange(width) == 0, 1 / width)
-        return jnp.broadcast_to(state, (*is_start.shape, facets, width))
-
-    # Two versions of one algorithm: over the E facts of a graph batch, and over all pairs of people
-    # for probabilistic facts, which would take P^2 / E times as many messages for a graph batch.
-
     def _propagate(
         self,
         batch: jraph.GraphsTuple,
@@ -127,6 +99,10 @@ class EpiGNN(nnx.Module):
         """
         people = len(batch.nodes["entity"])
         is_start = jnp.zeros(people, bool).at[start].set(True)
+        facets, width = self.relation.shape[1:]
+        # Value 0 for a start person, uniform for the others.
+        initial = jnp.where(is_start[:, None], jnp.arange(width) == 0, 1 / width)  # [N, W]
+        initial = jnp.broadcast_to(initial[:, None], (people, facets, width))
         # The number of rounds depends on the size of the story alone, not on the padding.
         rounds = (batch.n_node - 1)[batch.nodes["story"]]
 
@@ -140,45 +116,7 @@ class EpiGNN(nnx.Module):
             return (jnp.where(received[:, None, None], new, state), reached | received), None
 
         needed = min(self.rounds, batch.globals["people"].shape[1] - 1)
-        return jax.lax.scan(round_, (self._initial(is_start), is_start), jnp.arange(needed))[0]
-
-    def _propagate_dense(
-        self, steps: jax.Array, mass: jax.Array, people: jax.Array, start: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        """Propagates states between all pairs of people.
-
-        Args:
-          steps: [B, P, P, F, W, W] composition of each value of the sender with the facts of a
-            pair, times their probability.
-          mass: [B, P, P] probability that there is a fact.
-          people: [B] number of people of each story.
-          start: [B] start person of each story.
-
-        Returns:
-          Final states [B, P, F, W], and the probability that a person was reached, [B, P].
-        """
-        size = mass.shape[1]
-        is_start = jnp.arange(size) == start[:, None]  # [B, P]
-
-        def round_(carry, index):
-            state, reached = carry
-            is_sent = reached[:, :, None] * mass  # [B, P, P] probability
-            message = jnp.einsum("bxfi,bxyfik->bxyfk", state, steps)
-            message = reached[:, :, None, None, None] * message + (1 - is_sent)[..., None, None]
-            received = 1 - (1 - is_sent).prod(axis=1)
-            active = ~is_start & (index < people[:, None] - 1)
-            new = _normalize(message.min(axis=1))
-            state = jnp.where(active[..., None, None], new, state)
-            return (state, jnp.where(active, received, reached)), None
-
-        initial = (self._initial(is_start), is_start.astype(mass.dtype))
-        return jax.lax.scan(round_, initial, jnp.arange(min(self.rounds, size - 1)))[0]
-
-
-def _normalize(minimum: jax.Array) -> jax.Array:
-    """Minimum of several distributions [..., W], rescaled to a sum of 1."""
-    minimum = jnp.minimum(minimum, 1.0) + TINY
-    return minimum / minimum.sum(axis=-1, keepdims=True)
+        return jax.lax.scan(round_, (initial, is_start), jnp.arange(needed))[0]
 
 
 def _segment_combine(
@@ -189,4 +127,5 @@ def _segment_combine(
     States that the mask [M] excludes are ignored. A segment without states is uniform.
     """
     states = jnp.where(mask[:, None, None], states, 1.0)
-    return _normalize(jax.ops.segment_min(states, segment, count))
+    minimum = jnp.minimum(jax.ops.segment_min(states, segment, count), 1.0) + TINY
+    return minimum / minimum.sum(axis=-1, keepdims=True)

@@ -3,39 +3,26 @@
 Shapes: B stories, P people of the largest story, R relations, F facts.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
-from clutrr_jax.models import edge_transformer, epignn, fact_reader, prover
+from clutrr_jax.models import fact_reader, prover
 from clutrr_jax.models.pretrained import trained
 from clutrr_jax.models.pretrained.load import new_encoder
 from generator.errors import one_of
 from generator.kinship import NUM_PREDICATES, RULE_TABLE
 
-
-def _without_train(config: dict) -> dict:
-    return {name: value for name, value in config.items() if name != "train"}
-
-
-# Extracted facts are uncertain, so the predictions are less certain too: a higher floor. A larger
-# scale compensates for the reader's learning rate, which is lower than that of a prover alone.
-_PROVER = _without_train(prover.CONFIG) | {"floor": 0.02, "scale": 45.0}
 CONFIG = fact_reader.CONFIG | {
-    # prover, rules (the 16 given rules), epignn or edge_transformer. The Edge Transformer does not
-    # learn with the learning rate below; it needs its own, 5e-4, with gradients clipped to norm 1.
-    "reasoner": "prover",
+    "reasoner": "prover",  # prover, or rules: the 16 given rules
     "gold": 0.0,  # weight of an additional loss on the stated facts
-    "prover": _PROVER,
-    "rules": _PROVER,
-    "epignn": _without_train(epignn.CONFIG),
-    "edge_transformer": _without_train(edge_transformer.CONFIG),
+    # Extracted facts are uncertain, so the predictions are less certain too: a higher floor. A
+    # larger scale compensates for the learning rate, which is lower than that of a prover alone.
+    "prover": {n: v for n, v in prover.CONFIG.items() if n != "train"}
+    | {"floor": 0.02, "scale": 45.0},
     "train": {"learning_rate": 2e-3, "steps": 2000, "patience": 500},
 }
 BERT_CONFIG = CONFIG | trained.CONFIG
@@ -56,12 +43,7 @@ class GivenRules(prover.Prover):
         return jnp.asarray(table)
 
 
-REASONERS = {
-    "prover": prover.Prover,
-    "rules": GivenRules,
-    "epignn": epignn.EpiGNN,
-    "edge_transformer": edge_transformer.EdgeTransformer,
-}
+REASONERS = {"prover": prover.Prover, "rules": GivenRules}
 
 
 class ReaderProver(nnx.Module):
@@ -76,8 +58,8 @@ class ReaderProver(nnx.Module):
         self.gold, self.word_penalty = config.gold, config.relation_word_penalty
         self.encoder = new_encoder(sizes.encoder, config.matmul_dtype, rngs=rngs)
         self.reader = fact_reader.FactReader(config, sizes, rngs=rngs)
-        reasoner: Any = REASONERS[one_of(config, "reasoner", *REASONERS)]
-        self.reasoner = reasoner(config[config.reasoner], sizes, rngs=rngs)
+        reasoner = REASONERS[one_of(config, "reasoner", *REASONERS)]
+        self.reasoner = reasoner(config.prover, sizes, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, R]."""
@@ -95,11 +77,7 @@ class ReaderProver(nnx.Module):
     def loss(self, batch: TokenBatch) -> jax.Array:
         """Training loss of each story, [B]."""
         graph, departure = self.reader.extract(trained.encode(batch, self.encoder))
-        logits = self.answer(batch, graph)
-        if isinstance(self.reasoner, prover.Prover):
-            losses = self.reasoner.penalized(logits, batch.target)
-        else:
-            losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch.target)
+        losses = self.reasoner.penalized(self.answer(batch, graph), batch.target)
         losses += self.word_penalty * departure
         if self.gold:
             losses += self.gold * fact_loss(batch, graph)
@@ -139,7 +117,7 @@ class RuleReasoning(ReaderProver):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         super().__init__(config, sizes, rngs=rngs)
-        self.given = GivenRules(config.rules, sizes, rngs=rngs)
+        self.given = GivenRules(config.prover, sizes, rngs=rngs)
 
     def reason(self, *arguments: jax.Array) -> jax.Array:
         """Relation logits [B, R]; arguments as in `Prover.reason`."""
