@@ -39,7 +39,8 @@ def column_names(rows: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def results_table(results: dict[str, Any]) -> list[list[str]]:
-    """Accuracy of each model and baseline on each test, with standard errors and ceilings."""
+    """Accuracy of each model and baseline on each test, with standard errors and ceilings. The last
+    epoch of a model has a row if its accuracies are others than those of the selected epoch."""
     rows = results["rows"]
     columns = column_names(rows)
     row_of = {(row["model"], row["task"]): row for row in rows}
@@ -54,8 +55,9 @@ def results_table(results: dict[str, Any]) -> list[list[str]]:
         return [label, *cells]
 
     for model, summary in results["models"].items():
-        table.append(line(f"{model} ({count_replicas(summary['replicas'])})", model))
-        table.append(line("  last epoch", model, "accuracy_last", "stderr_last"))
+        selected = line(f"{model} ({count_replicas(summary['replicas'])})", model)
+        last = line("  last epoch", model, "accuracy_last", "stderr_last")
+        table += [selected] + ([last] if last[1:] != selected[1:] else [])
         for name in dict.fromkeys(row["model"] for row in rows):
             if name.startswith(f"{model}: "):
                 table.append(line(f"  {name.removeprefix(f'{model}: ')}", name))
