@@ -42,6 +42,7 @@ clutrr_jax/settings.py and the top of each file in clutrr_jax/models/ list all s
 interrupted run.
 """
 
+import re
 import sys
 from pathlib import Path
 from textwrap import fill
@@ -140,6 +141,8 @@ def parse_flags(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDi
         unknown = settings(rest)[1:]
     except (flags.Error, ValueError, TypeError) as error:
         reason = (str(error).splitlines() or [""])[0]
+        reason = re.sub("invalid literal for int.*", "expected an integer", reason)
+        reason = re.sub("could not convert string to float.*", "expected a number", reason)
         raise InputError(f"command line: {reason}; see --help") from None
     if unknown:
         raise InputError(f'command line: "{unknown[0]}": expected --NAME=VALUE, with the "="')

@@ -68,12 +68,12 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
     if distributed.any_host(preemption.requested()):
         preemption.exit_resumable()
     spec, train = MODELS[name], train_settings(config, name)
-    if spec.kind == "states":
-        data = with_states(data, config[name])
     if distributed.is_primary():
         folder.mkdir(parents=True, exist_ok=True)
     replicas = Replicas(train.replicas, config.seed, train.microbatches)
     try:
+        if spec.kind == "states":
+            data = with_states(data, config[name])
         trainer = Trainer(spec, config[name], train, data, replicas)
         state = trainer.init()
     except InputError as error:  # of a setting of the model, or a train setting
