@@ -47,7 +47,6 @@ class StoryArrays(NamedTuple):
     tokens: jax.Array  # [M]
     query: jax.Array  # [S, 2] position of the people within the story
     target: jax.Array  # [S]
-    clause_length: jax.Array  # [S]
     # For a model over a pretrained encoder: [M, D] float16 states if it is frozen, or [M] the
     # encoder's token ids if it is trained.
     states: jax.Array | None = None
@@ -65,7 +64,7 @@ def build_arrays(records: Records, vocabulary: Vocabulary, seed: int) -> StoryAr
         arrays[f"{kind}_start"] = start[:-1].astype(np.int32)
         arrays[f"n_{kind}"] = np.diff(start).astype(np.int32)
     arrays |= {"entity": entities, "relation": records.relations, "tokens": tokens}
-    for name in ("senders", "receivers", "query", "target", "clause_length"):
+    for name in ("senders", "receivers", "query", "target"):
         arrays[name] = getattr(records, name)
     return StoryArrays(**jax.device_put(arrays))
 

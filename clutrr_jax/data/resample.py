@@ -128,7 +128,6 @@ class EpochSampler:
         for name, values in (
             ("query", [b.query() for b in blocks]),
             ("target", [b.target for b in blocks]),
-            ("clause_length", [np.full(len(b), b.task.k) for b in blocks]),
         ):
             arrays[name] = np.concatenate([np.concatenate(values)[order], 0 * values[0][:1]])
         found: dict[str, Any] = {name: array.astype(np.int32) for name, array in arrays.items()}
