@@ -8,7 +8,6 @@ A run folder holds `config.json` (the settings), `data.json` (the fingerprint of
 
 import json
 import os
-import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -167,31 +166,32 @@ def _print(text: str) -> None:
 
 
 def identity(config: Any) -> dict[str, Any]:
-    """Returns the settings that determine a run's results, by dotted name."""
+    """Returns the settings that determine a run's results, by dotted name: not those of models that
+    it does not train."""
+    others = MODELS.keys() - model_names(config.models) | {"tensorboard"}
     settings = flatten_dict(config.to_dict(), sep=".")
-    del settings["tensorboard"]
-    return settings
+    return {name: value for name, value in settings.items() if name.split(".")[0] not in others}
 
 
 def claim_folder(workdir: Path, settings: dict[str, Any]) -> None:
     """Writes the settings of a run into its folder, or checks that they are those of the run in it.
 
     A run that ended before its first epoch, for example because of a wrong setting, leaves nothing
-    to resume: its settings are replaced, and the stories that it generated are removed.
+    to resume: its settings are replaced.
 
     Raises:
-      InputError: the folder holds another run, or the report of a grid.
+      InputError: the folder holds another run, other data, or the report of a grid.
     """
     path = workdir / "config.json"
     if not path.exists() and (workdir / "results.json").exists():
         raise InputError(f"{at(workdir)}: holds the report of a grid, expected another folder")
-    if path.exists() and not has_begun(workdir):
-        before = read_json(path)
-        if before != json.loads(json.dumps(settings)):
-            path.unlink()
-            (workdir / "data.json").unlink(missing_ok=True)
-            if generates(before.get("data", "")):
-                shutil.rmtree(workdir / "data", ignore_errors=True)
+    if (
+        path.exists()
+        and not has_begun(workdir)
+        and {"models", "train.batch"} <= set(read_json(path))
+    ):
+        path.unlink()
+        (workdir / "data.json").unlink(missing_ok=True)
     check_or_write_config(path, settings)
 
 

@@ -35,4 +35,6 @@ def one_line(error: Exception) -> str:
     """Returns an error as one line of text."""
     if isinstance(error, InputError):
         return str(error)
-    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+    # A locked ConfigDict adds all of its settings to the message.
+    line = (str(error).splitlines() or [""])[0].partition(" Other fields present")[0]
+    return f"{type(error).__name__}: {line}"

@@ -173,33 +173,36 @@ def _member_rows(path: Path, member: zipfile.ZipInfo) -> Iterator[list[str]]:
 
 def _rows(name: str, file: BinaryIO, size: int) -> Iterator[list[str]]:
     if name.endswith(".parquet"):
-        return _limited(name, text_rows(name, _parquet(name, file, size)), size)
+        limit = unpacked_limit(size)
+        return _limited(name, text_rows(name, _parquet(name, file, limit)), limit)
     if name.endswith(".jsonl"):
         return text_rows(name, _json_lines(name, file))
     if name.endswith(".gz"):
         unpacked: Any = gzip.GzipFile(fileobj=file)
-        return _limited(name, _csv(name, unpacked), size)
-    return _csv(name, file)
+        return _csv(name, unpacked, unpacked_limit(size))
+    return _csv(name, file, size)
 
 
-def _limited(name: str, rows: Iterator[list[str]], size: int) -> Iterator[list[str]]:
-    """Yields the rows of a file of `size` bytes. Raises InputError if it unpacks to too much."""
+def _limited(name: str, rows: Iterator[list[str]], limit: int) -> Iterator[list[str]]:
+    """Yields rows of at most `limit` characters in all."""
     total = 0
     for cells in rows:
         total += sum(map(len, cells))
-        check_size(name, total, unpacked_limit(size))
+        check_size(name, total, limit)
         yield cells
 
 
-def _csv(name: str, file: BinaryIO) -> Iterator[list[str]]:
-    """Yields the rows of a CSV file, without empty lines."""
-    in_row = 0
+def _csv(name: str, file: BinaryIO, limit: int) -> Iterator[list[str]]:
+    """Yields the rows of a CSV file of at most `limit` characters, without empty lines."""
+    total = in_row = 0
 
     def lines() -> Iterator[str]:
-        nonlocal in_row
+        nonlocal total, in_row
         with io.TextIOWrapper(file, "utf-8-sig", newline="") as text:
             while line := text.readline(MAX_ROW):
+                total += len(line)
                 in_row += len(line)
+                check_size(name, total, limit)
                 if in_row >= MAX_ROW:
                     raise csv.Error(f"over {MAX_ROW:,} characters")
                 yield line
@@ -236,19 +239,21 @@ def _json_lines(name: str, file: BinaryIO) -> Iterator[Any]:
             raise InputError(f"{at(name, index)}: not a line of JSON ({error})") from None
 
 
-def _parquet(name: str, file: BinaryIO, size: int) -> Iterator[dict[str, Any]]:
-    """Yields the rows of a Parquet file."""
+def _parquet(name: str, file: BinaryIO, limit: int) -> Iterator[dict[str, Any]]:
+    """Yields the rows of a Parquet file that unpacks to at most `limit` bytes."""
     import pyarrow as pa  # only this format needs it
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(io.BytesIO(file.read())) as parquet:
             groups = [parquet.metadata.row_group(i) for i in range(parquet.num_row_groups)]
-            total = sum(group.total_byte_size for group in groups)
-            check_size(name, total, unpacked_limit(size))
+            check_size(name, sum(group.total_byte_size for group in groups), limit)
+            columns = parquet.schema_arrow.names
+            if len(set(columns)) < len(columns):
+                raise ValueError("two columns of the same name")
             for batch in parquet.iter_batches(_BATCH):
                 yield from batch.to_pylist()
-    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         raise InputError(f"{at(name)}: damaged, not a readable Parquet file ({error})") from None
 
 

@@ -100,6 +100,7 @@ TABLES: list[tuple[str, bytes | Callable[[], bytes], str]] = [
     ("a.csv.gz", lambda: gzip.compress(b"," * (1 << 20)) * 1100, "not a CSV row"),
     ("a.csv.gz", lambda: gzip.compress(b'"\n",' * (1 << 18)) * 1100, "not a CSV row"),
     ("a.csv.gz", gzipped_rows, "bytes or more, expected at most"),
+    ("a.csv.gz", lambda: gzip.compress(b"\n" * (3 << 20)), "bytes or more, expected at most"),
     ("a.jsonl", b"", "no rows"),
     ("a.jsonl", LINE + b"\n{", "row 2: not a line of JSON"),
     ("a.jsonl", LINE + b"\n" + b"[" * 100_000, "row 2: not a line of JSON"),

@@ -93,6 +93,17 @@ def test_settings_of_a_failed_start_are_replaced(tmp_path) -> None:
     assert "second" in (tmp_path / "config.json").read_text()
 
 
+def test_files_that_are_not_those_of_a_run_are_kept(tmp_path) -> None:
+    (tmp_path / "data").mkdir()
+    files = {tmp_path / "config.json": '{"model_type": "bert"}', tmp_path / "data/a.csv": "mine"}
+    for path, text in files.items():
+        path.write_text(text)
+    for settings in (), ("--config.data=nothing.csv",), ("--config.generate.train_rows=7",):
+        error = error_of(launch(*settings, f"--workdir={tmp_path}"))
+        assert "config.json: belongs to a run with another configuration" in error
+    assert {path: path.read_text() for path in files} == files
+
+
 def test_runs_and_grids_do_not_share_a_folder(finished, tmp_path) -> None:
     grid = launch(f"--workdir={finished[0]}", "--config.only=none", config="figure5")
     assert "holds a single run, expected another folder" in error_of(grid)
@@ -232,7 +243,7 @@ def test_new_stories_in_every_epoch(tmp_path) -> None:
     )  # fmt: skip
     assert done.code == 0, done.err
     lines = read_lines(tmp_path / "prover" / "metrics.jsonl")
-    assert len(lines) == 2 and all("waited" in line for line in lines)
+    assert len(lines) == 2 and all(0 <= line["waited"] <= line["seconds"] for line in lines)
     assert "60 train and 20 test stories" in (tmp_path / "results.md").read_text()
     page = tmp_path / "report.html"
     before = page.read_bytes()

@@ -93,6 +93,7 @@ def test_train_settings_of_a_model_override_those_of_the_run() -> None:
         ("edge_transformer", {"heads": 3}, "dim 200: expected a multiple of heads 3"),
         ("edge_transformer", {"layers": 1}, "layers 1: expected 2 or more"),
         ("bilstm_mean", {"pooling": "max"}, 'pooling "max": expected one of mean, attention'),
+        ("bilstm_attention", {"pooling": "last"}, 'pooling "last": expected one of attention'),
         ("gnn_2018_mean", {"aggregation": "sum"}, 'aggregation "sum": expected one of mean'),
         ("reader_prover", {"reasoner": "gat"}, 'reasoner "gat": expected one of prover, rules'),
     ],

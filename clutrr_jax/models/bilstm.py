@@ -65,6 +65,10 @@ class BiLSTMModel(nnx.Module):
 class BiLSTMAttention(BiLSTMModel):
     """BiLSTM with attention pooling, whose attention weights can be inspected."""
 
+    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        one_of(config, "pooling", "attention")
+        super().__init__(config, sizes, rngs=rngs)
+
     def attention(self, batch: TokenBatch) -> jax.Array:
         """Attention weight of each token, [B, T]."""
         return self._weights(batch, *self._read(batch)).T

@@ -92,7 +92,7 @@ class Grid:
       published: published accuracies by key.
       averages: means over cells by (panel, x).
       references: published accuracies of other work, for figures.
-      generate: settings `generate.*` and their defaults.
+      generate: all settings `generate.*` and their defaults.
       write_stories: writes the data set for these settings into a folder.
       variants: whether the variants of a model are series of the table too.
       note: a remark on how to read the table.
@@ -276,6 +276,8 @@ def _trainings_with_data(data: str, trainings: tuple[Training, ...]) -> list[tup
         return [(training, data) for training in trainings]
     path = Path(data)
     own = [training for training in trainings if training.release == path.name.removesuffix(".zip")]
+    if own and path.exists():
+        return [(training, data) for training in own]
     folder = path.parent if own else path
     return [(training, _released(folder, training)) for training in own or trainings]
 

@@ -43,8 +43,8 @@ def run_grid(
     if (workdir / "config.json").exists():
         raise InputError(f"{at(workdir)}: holds a single run, expected another folder")
     for cell in cells:
-        if has_begun(workdir / cell.name):
-            path = workdir / cell.name / "config.json"
+        path = workdir / cell.name / "config.json"
+        if has_begun(path.parent) or ((path.parent / slurm.JOB_ID).exists() and path.exists()):
             check_or_write_config(path, identity(cell.config))
     unfinished = [cell.name for cell in selected if not is_finished(workdir / cell.name)]
     if launcher == "slurm" and unfinished:
