@@ -93,6 +93,11 @@ def test_settings_of_a_failed_start_are_replaced(tmp_path) -> None:
     assert "second" in (tmp_path / "config.json").read_text()
 
 
+def test_a_wrong_setting_of_a_model_names_the_model(data, tmp_path) -> None:
+    done = launch(data, "--config.models=gat", "--config.gat.heads=7", f"--workdir={tmp_path}")
+    assert error_of(done) == "error: gat: node 100: expected a multiple of heads 7"
+
+
 def test_files_that_are_not_those_of_a_run_are_kept(tmp_path) -> None:
     (tmp_path / "data").mkdir()
     files = {tmp_path / "config.json": '{"model_type": "bert"}', tmp_path / "data/a.csv": "mine"}
