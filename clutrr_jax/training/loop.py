@@ -68,8 +68,6 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
     if distributed.any_host(preemption.requested()):
         preemption.exit_resumable()
     spec, train = MODELS[name], train_settings(config, name)
-    if distributed.is_primary():
-        folder.mkdir(parents=True, exist_ok=True)
     replicas = Replicas(train.replicas, config.seed, train.microbatches)
     try:
         if spec.kind == "states":
@@ -78,6 +76,8 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
         state = trainer.init()
     except InputError as error:  # of a setting of the model, or a train setting
         raise InputError(f"{name}: {error}") from None
+    if distributed.is_primary():
+        folder.mkdir(parents=True, exist_ok=True)
     dev_fraction = 0 if data.resample else train.dev_fraction
     stories_per_epoch = int(len(data.train) * (1 - dev_fraction)) * train.replicas
     with closing(trainer):

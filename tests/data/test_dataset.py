@@ -242,7 +242,7 @@ def test_datasets_of_the_conversion_equal_the_files(
     assert same(load(whole), expected)
     labels = datasets.ClassLabel(names=list(RELATION_ID))
     assert same(load(data.cast_column("target", labels)), expected)
-    with pytest.raises(InputError, match='data set/train: no column "story" of text'):
+    with pytest.raises(InputError, match='data set/train: no column "story"'):
         load(data.remove_columns("story"))
 
 
