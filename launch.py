@@ -5,7 +5,7 @@
 
 --config is an experiment file. Any of its settings can be changed on the command line:
 
-  --config.data=FILE         a CLUTRR data set: .zip, folder, .csv, .parquet or .jsonl
+  --config.data=FILE         a CLUTRR data set: .zip, folder, .csv, .csv.gz, .parquet or .jsonl
                              (empty: generate stories with the settings --config.generate.*;
                              generate: the same, with new train stories in every epoch;
                              FILE,generate: also train on stories that are generated once)
@@ -23,7 +23,7 @@ Settings of a grid:
   --config.scale=S           paper, laptop or smoke
   --config.data=DIR          folder with the released data sets data_*.zip, or one of them
                              (empty: generate stories, with another seed for each replica)
-  --config.only=A,B          run only these runs; names may contain wildcards, such as */gat.
+  --config.only=A,B          run only these runs; names may contain wildcards, such as */gat*.
                              none: only write the report
   --launcher=slurm           submit the runs as Slurm jobs and wait for them (needs submitit)
   --slurm.partition=P        an sbatch option of the jobs, see the list below
@@ -35,7 +35,8 @@ Settings of a run on several hosts; start the same command on each of them:
   --host_count=N             the number of hosts and
   --host_number=I            the index of this host, from 0
 
-clutrr_jax/settings.py and the top of each file in clutrr_jax/models/ list all settings.
+clutrr_jax/settings.py, generator/config.py (generate.*) and the CONFIG of each file in
+clutrr_jax/models/ list all settings.
 
 --workdir receives report.html, results.md, results.json and curve.png, and one folder per model
 (or per run of a grid) with checkpoints, metrics and predictions. The same command resumes an

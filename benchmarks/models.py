@@ -1,6 +1,6 @@
 """Training and test speed of models, next to the machine's matmul rate measured in the same run.
 
-    python -m benchmarks models
+    python -m benchmarks models --models gat,bilstm_attention
     python -m benchmarks models --cores 1 --data path/to/data_089907f8.zip --json before.json
     python -m benchmarks models --cores 1 --data path/to/data_089907f8.zip --compare before.json
 
@@ -75,7 +75,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     """Parses the command line; raises InputError."""
     options = training_parser("models", __doc__)
     options.add_argument("--models", type=model_names, default=list(MODELS), metavar="A,B,...",
-                         help="names [all]")  # fmt: skip
+                         help="names [all; models over an encoder need its weights]")  # fmt: skip
     options.add_argument(
         "--replicas", type=_positive_ints, default="1", metavar="N,N,...",
         help="number of replicas trained together, or several to compare [1]",

@@ -23,7 +23,7 @@ class CommandParser(Parser):
             allow_abbrev=False,
         )
         self.add_argument("--data", required=True, metavar="DATA",
-                          help="a data set: .zip, folder, .csv, .parquet or .jsonl")  # fmt: skip
+                          help="a .zip, folder, .csv, .csv.gz, .parquet or .jsonl")  # fmt: skip
 
 
 def cache_folder() -> Path:

@@ -1,6 +1,7 @@
 """Prints the rules that a run has learned: `python -m clutrr_jax.rules RUN`.
 
-RUN is a folder written by launch.py with `prover` or `reader_prover` among its models.
+RUN is a folder written by launch.py with `prover`, `reader_prover` or `reader_prover_bert` among
+its models.
 """
 
 from pathlib import Path

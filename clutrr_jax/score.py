@@ -31,7 +31,8 @@ def main(arguments: list[str]) -> None:
     """Prints the scores of files of predictions, and writes them to a folder."""
     parser = CommandParser("score", __doc__)
     parser.add_argument("--predictions", required=True, nargs="+", metavar="[NAME=]FILE",
-                        help="files of predictions or logs of harnesses")  # fmt: skip
+                        help="files of predictions or logs of harnesses; NAME replaces the "
+                        "name in the table")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="folder for scores.txt, scores.json and scores.png")  # fmt: skip
     options = parser.parse_args(arguments)

@@ -25,7 +25,7 @@ def default_settings(name: str, models: str) -> ConfigDict:
     config.tensorboard = False  # also write TensorBoard event files
     config.seed = 0  # of the first replica; replica i has seed + i
 
-    # A data set: .zip, folder, .csv, .parquet or .jsonl. Empty: generate stories with the settings
+    # A .zip, folder, .csv, .csv.gz, .parquet or .jsonl. Empty: generate stories with the settings
     # `generate`. "generate": the same, with new train stories in every epoch. Several joined by
     # commas, such as "FILE,generate": the train rows of all, the test rows of the first.
     config.data = ""

@@ -4,9 +4,9 @@
     python -m clutrr_jax.report runs/leaderboard --add "my model=answers.jsonl"
 
 The second command adds predictions of any other model. The stories are those that
-`python -m generator --benchmark v1` writes: 10,000 train stories of k = 2, 3, and 1,000 tests of
-each k = 2..10. Three replicas are trained until the dev loss no longer improves. The default models
-finish within two hours on two cores; `--config.models=A,B` trains others.
+`python -m generator --benchmark v1` writes: 10,000 train stories of k = 2, 3, and 1,000 test
+stories of each k = 2..10. Each model has three replicas. The default models finish within two hours
+on two cores; `--config.models=A,B`, with a `--workdir` of its own, trains others.
 """
 
 from ml_collections import ConfigDict

@@ -7,8 +7,8 @@ table 3 all training on noise. The averages are over the rows of each table.
     python launch.py --config=experiments/table2.py --workdir=runs/table2 \\
         --config.scale=laptop --config.data=path/to/releases
 
-`--config.data` is the folder with data_7c5b0e70.zip and the other three data sets below; for the
-kinds of noise that they do not train on they test only k = 3. Without it the stories are generated
+`--config.data` is the folder with data_7c5b0e70.zip and the other three data sets below; with
+noise that they do not train on they test k = 3 only. Without it the stories are generated
 for each replica.
 
 Hardware: the laptop scale takes two hours on two cores, and about twice that on generated stories

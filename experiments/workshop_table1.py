@@ -9,8 +9,8 @@ and 1,000 test stories per length.
 
 Hardware: the laptop scale takes several hours on two cores (estimate).
 
-Expected result: the LSTM is best on the length that it was trained on, the graph networks on other
-lengths. The paper gives neither errors nor epochs nor runs.
+Expected result: in the paper the LSTM is best on the length that it was trained on, the graph
+networks on other lengths. The paper gives neither errors nor epochs nor runs.
 """
 
 from pathlib import Path

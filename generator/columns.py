@@ -1,6 +1,7 @@
 """The published columns of a story: formats and parses one row.
 
-The columns are those of the data sets that Sinha et al. (2019) released; the README describes them.
+The columns are those of the data sets that Sinha et al. (2019) released, see
+docs/generator.md.
 """
 
 import re

@@ -15,7 +15,8 @@ from generator.write import FORMATS, write_dataset
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="python -m generator",
-        description="Generates a CLUTRR data set: a train file, a test file per task, config.json. "
+        description="Generates a CLUTRR data set: a train file, a dev file if --dev-rows is "
+        "given, a test file per task, config.json. "
         "In a task T.K, K facts lead to the answer, and T is the kind of noise facts: "
         f"{', '.join(f'{noise} {name}' for noise, name in TASKS.items())}. Memory: the answer is "
         "stated.",

@@ -87,7 +87,8 @@ class Config:
     dev_rows: int | tuple[int, ...] = _setting(
         0,
         "0; 20 % of the train stories are split off instead",
-        "dev stories per task, from the same distribution as the train stories",
+        "dev stories per task, distributed as the train stories; launch.py reads them as train "
+        "stories and splits off its own",
     )
     seed: int = _setting(
         0, "unknown", "random seed; the same seed and settings give the same files"

@@ -70,7 +70,8 @@ def load(source: str | Path | Mapping[str, Iterable[Any]] | Iterable[Any]) -> Da
 
     The name of a file or split states what its rows are: `test` for test rows, `train`, `valid` or
     `dev` for train rows (each replica draws its own dev split). Otherwise the column `task_split`
-    decides for each row, and without that column all rows are train rows.
+    decides for each row, then a folder named `train`, `validation` or `test`; without any of these
+    all rows are train rows.
 
     Args:
       source: the path of a .zip, a folder, or a .csv, .csv.gz, .parquet or .jsonl file; or what

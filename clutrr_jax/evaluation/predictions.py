@@ -17,7 +17,7 @@ _HEADER = ("replica", "task", "row", "target", "prediction", "probability", "las
 class Predictions(NamedTuple):
     """Predictions of R replicas on S test stories, as relation ids."""
 
-    best: np.ndarray  # [R, S] with the parameters of the epoch with the best dev accuracy
+    best: np.ndarray  # [R, S] with the parameters of the selected epoch
     last: np.ndarray  # [R, S] with those of the last epoch
     probability: np.ndarray  # [R, S] probability of `best`
 

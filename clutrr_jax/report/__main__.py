@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", type=Path, metavar="RUN", help="a folder written by launch.py")
-    parser.add_argument("--add", action="append", default=[], metavar="NAME=FILE",
+    parser.add_argument("--add", action="append", default=[], metavar="[NAME=]FILE",
                         help="also show predictions of another model on these test stories, in "
                         "any form that clutrr_jax.score reads; may be repeated")  # fmt: skip
     options = parser.parse_args(arguments)
