@@ -85,7 +85,10 @@ def main(argv: list[str]) -> int:
         )
     except (Exception, KeyboardInterrupt) as error:
         distributed.abort(error)
-        raise
+        if not isinstance(error, KeyboardInterrupt):
+            raise
+        print("interrupted; the same command resumes", file=sys.stderr)
+        return 130
 
 
 def help_text() -> str:
@@ -174,7 +177,7 @@ def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list
             "run it as a Slurm job, pass this command to sbatch"
         )
     host_flags = (options.host_count, options.host_number)
-    if host_flags != (None, None) and not options.hosts:
+    if host_flags != (None, None) and options.hosts in (None, "auto"):
         raise InputError("--host_count, --host_number: expected --hosts=HOST:PORT as well")
     names = [argument.lstrip("-").partition("=")[0] for argument in rest]
     for name in names:

@@ -44,10 +44,10 @@ def patience(steps: int) -> Rule:
     def choose(history: dict[str, np.ndarray]) -> int:
         best = 0
         for epoch, loss in enumerate(history["dev_loss"]):
-            if has_stopped(history["step"][best], history["step"][epoch], steps):
-                break
             if loss <= history["dev_loss"][best]:
                 best = epoch
+            if has_stopped(history["step"][best], history["step"][epoch], steps):
+                break
         return best
 
     return choose

@@ -33,7 +33,7 @@ from clutrr_jax.language_models.submissions import (
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.report.plots import Figure, plot_curve
 from clutrr_jax.report.tables import html_table, results_table
-from clutrr_jax.run import configure_jax, train_and_report
+from clutrr_jax.run import configure_jax, has_begun, train_and_report
 from clutrr_jax.settings import default_settings
 from generator.audit import plain_text
 from generator.config import Config
@@ -76,7 +76,7 @@ def generate(
     """
     settings |= {"train": train, "test": test, "train_rows": train_rows, "test_rows": test_rows}
     values = {
-        name: value if isinstance(value, str | int | float) else ",".join(map(str, value))
+        name: ",".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in settings.items()
     }
     config = Config.from_json({**values, "seed": seed})
@@ -301,7 +301,7 @@ def train(
 
     def prepare_stories(stories: Path) -> Prepared:
         data = prepare(dataset)
-        if not stories.exists():  # for `python -m clutrr_jax.report`
+        if not has_begun(folder):  # for `python -m clutrr_jax.report`
             dataset.to_parquet(stories)
         return data
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from clutrr_jax.command import run
 from clutrr_jax.evaluation.learned_rules import PROVERS, describe, read_learned
-from generator.errors import Parser
+from generator.errors import InputError, Parser
 
 
 def main(arguments: list[str]) -> None:
@@ -20,7 +20,12 @@ def main(arguments: list[str]) -> None:
     for model in models:
         if len(models) > 1:
             print(f"{model}:")
-        print(describe(read_learned(folder, model)))
+        try:
+            print(describe(read_learned(folder, model)))
+        except InputError as error:  # one of several models learns no rules
+            if len(models) == 1:
+                raise
+            print(error)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ A run folder holds `config.json` (the settings), `data.json` (the fingerprint of
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -177,20 +178,22 @@ def claim_folder(workdir: Path, settings: dict[str, Any]) -> None:
     """Writes the settings of a run into its folder, or checks that they are those of the run in it.
 
     A run that ended before its first epoch, for example because of a wrong setting, leaves nothing
-    to resume: its settings are replaced.
+    to resume: its settings and the stories that it generated are replaced.
 
     Raises:
       InputError: the folder holds another run, other data, or the report of a grid.
     """
-    path = workdir / "config.json"
-    if not path.exists() and (workdir / "results.json").exists():
-        raise InputError(f"{at(workdir)}: holds the report of a grid, expected another folder")
-    if (
-        path.exists()
-        and not has_begun(workdir)
-        and {"models", "train.batch"} <= set(read_json(path))
-    ):
-        path.unlink()
+    path, stories = workdir / "config.json", workdir / "data"
+    if not path.exists():
+        if (workdir / "results.json").exists():
+            raise InputError(f"{at(workdir)}: holds the report of a grid, expected another folder")
+        if generates(settings["data"]) and any(stories.glob("*")):
+            raise InputError(f"{at(stories)}: holds other files, expected a new --workdir")
+    elif not has_begun(workdir) and {"models", "train.batch"} <= set(before := read_json(path)):
+        if before != as_json(settings):
+            path.unlink()
+            if generates(before["data"]):
+                shutil.rmtree(stories, ignore_errors=True)
         (workdir / "data.json").unlink(missing_ok=True)
     check_or_write_config(path, settings)
 
@@ -200,13 +203,18 @@ def has_begun(workdir: Path) -> bool:
     return any(workdir.glob("*/metrics.jsonl"))
 
 
+def as_json(settings: dict[str, Any]) -> dict[str, Any]:
+    """Returns settings as a JSON file has them: with lists instead of tuples."""
+    return json.loads(json.dumps(settings))
+
+
 def check_or_write_config(path: Path, settings: dict[str, Any]) -> None:
     """Writes the settings as JSON, or checks that the existing file holds the same settings.
 
     Raises:
       InputError: the file holds other settings, is damaged, or cannot be written.
     """
-    settings = json.loads(json.dumps(settings))  # tuples become lists, as in the file
+    settings = as_json(settings)
     if not path.exists():
         write_text(path, json.dumps(settings, indent=1) + "\n")
         return

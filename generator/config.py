@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from generator.errors import InputError, check_range, one_of
 from generator.family import FamilyShape
+from generator.names import NAMES_PER_GENDER
 
 # The noise type T of a task T.K.
 CLEAN, SUPPORTING, IRRELEVANT, DISCONNECTED, ALL_NOISE, MEMORY, MIXED = range(1, 8)
@@ -184,14 +185,12 @@ class Config:
         for name, value in values.items():
             if name not in known:
                 raise InputError(f'unknown setting "{name}"; expected {", ".join(sorted(known))}')
-            parse: Callable[[Any], Any] = PARSE.get(name, type(known[name].default))
-            if not isinstance(value, int | float | str):
-                raise InputError(f'setting "{name}": "{value}", expected a number or text')
+            kind = type(known[name].default)
+            parse = PARSE.get(name) or _PARSE_KIND[kind]
             try:
-                plain = str(value) if name in PARSE else value
-                parsed[name] = value if isinstance(value, bool) else parse(plain)
-            except (ValueError, OverflowError):
-                expected = "an integer" if parse is int else "a number"
+                parsed[name] = parse(str(value))
+            except (ValueError, KeyError):
+                expected = {int: "an integer", bool: "True or False"}.get(kind, "a number")
                 raise InputError(f'setting "{name}": "{value}", expected {expected}') from None
         return cls(**parsed)
 
@@ -213,6 +212,12 @@ class Config:
                 raise InputError(
                     f"--{split}-rows {','.join(map(str, counts))}: expected one number, or one "
                     f"for each of the {len(tasks)} tasks, each at least 0"
+                )
+        for task in (*self.train, *self.test):
+            if (people := self.max_size(task)[0]) > NAMES_PER_GENDER:
+                raise InputError(
+                    f'task "{task}": stories of up to {people} people with these lengths of noise, '
+                    f"expected at most {NAMES_PER_GENDER}"
                 )
         if self.shape.max_people() > 20_000:
             raise InputError(
@@ -237,6 +242,13 @@ def parse_rows(text: str | int) -> int | tuple[int, ...]:
     return tuple(map(int, counts)) if len(counts) > 1 else int(counts[0])
 
 
+# Parsers of the settings by their type; true and false are in any case.
+_PARSE_KIND: dict[type, Callable[[str], Any]] = {
+    str: str,
+    int: int,
+    float: float,
+    bool: lambda text: {"true": True, "false": False}[text.lower()],
+}
 PARSE: dict[str, Callable[[str], Any]] = {
     "train": parse_tasks,
     "test": parse_tasks,

@@ -31,6 +31,7 @@ Yvonne
 """
 # Names by gender, [2][150].
 NAMES = (tuple(_MALE.split()), tuple(_FEMALE.split()))
+NAMES_PER_GENDER = len(NAMES[0])
 
 
 def names_of(gender: np.ndarray, name: np.ndarray) -> list[list[str]]:

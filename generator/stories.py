@@ -23,11 +23,9 @@ from generator.config import (
     Task,
 )
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF
-from generator.names import NAMES
+from generator.names import NAMES_PER_GENDER
 from generator.noise import NoiseSampler
 from generator.prover import derivable
-
-_NUM_NAMES = len(NAMES[0])
 
 
 @dataclass(frozen=True)
@@ -218,7 +216,7 @@ def _names(present: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     b, people = present.shape
     name = np.empty((b, people), np.int64)
     for i in range(people):
-        pick = rng.integers(0, _NUM_NAMES - i, b)  # index among the unused names
+        pick = rng.integers(0, NAMES_PER_GENDER - i, b)  # index among the unused names
         for used in np.sort(name[:, :i], axis=1).T:
             pick += pick >= used
         name[:, i] = pick

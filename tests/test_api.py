@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -287,6 +288,21 @@ def test_a_folder_with_other_files_is_not_overwritten(dataset, tmp_path) -> None
     with pytest.raises(clutrr_jax.InputError, match="holds other files"):
         clutrr_jax.train("gat", dataset, replicas=1, epochs=1, folder=tmp_path)
     assert (tmp_path / "results.md").read_text() == "mine"
+
+
+def test_stories_of_a_failed_start_are_replaced(dataset, tmp_path) -> None:
+    few = replace(dataset, train=dataset.train.select(np.arange(9)))
+    for stories in (dataset, few):
+        with pytest.raises(clutrr_jax.InputError, match="expected a multiple of heads 7"):
+            clutrr_jax.train("gat", stories, settings={"gat.heads": 7}, folder=tmp_path)
+        assert len(clutrr_jax.load(tmp_path / "data").train) == len(stories.train)
+
+
+def test_generator_settings_may_be_paths_and_numbers_of_numpy() -> None:
+    made = clutrr_jax.generate(train_rows=np.int64(3), test_rows=(2, 1), test=["1.2", "1.3"])
+    assert (len(made.train), len(made.test)) == (6, 3)
+    with pytest.raises(clutrr_jax.InputError, match=r"nowhere\.json"):
+        clutrr_jax.generate(bank=Path("nowhere.json"))
 
 
 def test_exported_prompts_are_in_the_order_of_evaluate(dataset, tmp_path) -> None:

@@ -93,6 +93,21 @@ def test_settings_of_a_failed_start_are_replaced(tmp_path) -> None:
     assert "second" in (tmp_path / "config.json").read_text()
 
 
+def test_stories_of_a_failed_start_are_replaced(tmp_path) -> None:
+    wrong = ("--config.models=gat", "--config.gat.heads=7", f"--workdir={tmp_path}")
+    for rows in (10, 12):
+        done = launch(*wrong, f"--config.generate.train_rows={rows}", "--config.generate.test=1.2")
+        assert "expected a multiple of heads 7" in error_of(done)
+        assert len((tmp_path / "data/1.2,1.3_train.csv").read_text().splitlines()) == 1 + 2 * rows
+
+
+def test_other_files_in_the_folder_of_the_stories_are_kept(tmp_path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/mine.csv").write_text("mine")
+    assert "data: holds other files" in error_of(launch(f"--workdir={tmp_path}"))
+    assert [path.name for path in tmp_path.rglob("*.csv")] == ["mine.csv"]
+
+
 def test_a_wrong_setting_of_a_model_names_the_model(data, tmp_path) -> None:
     done = launch(data, "--config.models=gat", "--config.gat.heads=7", f"--workdir={tmp_path}")
     assert error_of(done) == "error: gat: node 100: expected a multiple of heads 7"
@@ -112,6 +127,11 @@ def test_files_that_are_not_those_of_a_run_are_kept(tmp_path) -> None:
 def test_runs_and_grids_do_not_share_a_folder(finished, tmp_path) -> None:
     grid = launch(f"--workdir={finished[0]}", "--config.only=none", config="figure5")
     assert "holds a single run, expected another folder" in error_of(grid)
+    counts = launch(f"--workdir={finished[0]}", config="table1")
+    assert "holds a single run, expected another folder" in error_of(counts)
+    assert launch(f"--workdir={tmp_path}", config="table1").code == 0
+    grid = launch(f"--workdir={tmp_path}", "--config.only=none", config="figure5")
+    assert "holds the report of table1, expected another folder" in error_of(grid)
     (tmp_path / "results.json").write_text("{}")
     assert "holds the report of a grid" in error_of(launch(f"--workdir={tmp_path}"))
 
@@ -216,6 +236,15 @@ def test_wrong_experiment_is_one_line(text, expected: str, tmp_path: Path) -> No
     done = launch(f"--workdir={tmp_path / 'run'}", "--config.gat.node=10", config=str(file))
     assert error_of(done).startswith(f"error: {file}{expected}")
     assert not (tmp_path / "run").exists()
+
+
+def test_ctrl_c_is_one_line(tmp_path, monkeypatch) -> None:
+    def interrupt(*_) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("launch.run", interrupt)
+    done = launch(f"--workdir={tmp_path}")
+    assert (done.code, done.err) == (130, "interrupted; the same command resumes\n")
 
 
 def test_experiment_is_executed_once(tmp_path: Path) -> None:

@@ -48,7 +48,10 @@ def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submiss
     read = []
     for file in files:
         path = str(file)
-        given, _, path = ("", "", path) if Path(path).exists() else path.rpartition("=")
+        given = ""
+        while not Path(path).exists() and "=" in path:  # names and paths may contain "="
+            name, _, path = path.partition("=")
+            given = f"{given}={name}" if given else name
         name, predictions = _read(Path(path), test)
         read.append((path, given, name, predictions))
     short = [name for *_, name, _ in read]

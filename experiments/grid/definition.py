@@ -238,8 +238,11 @@ def _check_decided_settings(config: ConfigDict) -> None:
     """Raises InputError if the user changed a setting that the grid decides for each run."""
     grid: Grid = config.grid
     decided = {name for training in grid.trainings for name in training.settings}
-    decided |= {"generate.seed"} | (set(SMOKE_ROWS) if config.scale == "smoke" else set())
-    decided |= {"train.selection"} if config.scale == "paper" else set()
+    decided |= {"generate.seed"}
+    if config.scale == "smoke":
+        decided |= {*SMOKE_ROWS, "train.steps", "train.patience"}
+    elif config.scale == "paper":
+        decided |= {"train.selection", "train.steps"}
     given, usual = (
         flatten_dict(settings.to_dict(), sep=".")
         for settings in (config, grid_config(config.name, grid))

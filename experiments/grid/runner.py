@@ -13,7 +13,7 @@ from experiments.grid import definition, report, slurm
 from experiments.grid.measured import is_finished
 from experiments.loader import one_line
 from generator.audit import plain_text
-from generator.errors import InputError, at
+from generator.errors import InputError
 from generator.files import write_text
 
 
@@ -40,8 +40,7 @@ def run_grid(
         check(cell.config, [cell.model])
     if launcher == "job":
         return 1 if run_here(selected, workdir, config.grid.write_stories) else 0
-    if (workdir / "config.json").exists():
-        raise InputError(f"{at(workdir)}: holds a single run, expected another folder")
+    report.claim_folder(workdir, config.name)
     for cell in cells:
         path = workdir / cell.name / "config.json"
         if has_begun(path.parent) or ((path.parent / slurm.JOB_ID).exists() and path.exists()):

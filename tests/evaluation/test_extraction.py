@@ -1,6 +1,7 @@
 """Extracted graphs: their file, precision and recall, and proofs from them."""
 
 import json
+import shutil
 from dataclasses import fields
 from itertools import product
 from pathlib import Path
@@ -295,6 +296,12 @@ def test_learned_rules_of_a_reader_prover_are_those_of_its_table(
     (tmp_path / "config.json").write_text(json.dumps(settings))
     with pytest.raises(InputError, match='"rules" learns no rules'):
         rules_main([str(tmp_path)])
+    shutil.copytree(folder, tmp_path / "reader_prover_bert")
+    settings |= {"reader_prover_bert.reasoner": "prover", "reader_prover_bert.prover.scale": 45.0}
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    rules_main([str(tmp_path)])
+    printed = capsys.readouterr().out
+    assert '"rules" learns no rules' in printed and "mean of 2 replicas" in printed
 
 
 def logits(made: nnx.Module, stories) -> np.ndarray:

@@ -126,6 +126,8 @@ def test_given_settings_override_the_scale() -> None:
         ("scaling", {"generate.train_rows": 50}, '"50": expected to be left at "5000"'),
         ("figure5", {"scale": "smoke", "generate.train_rows": 50}, 'to be left at "5000"'),
         ("figure5", {"scale": "paper", "train.selection": "last"}, 'to be left at "dev_loss"'),
+        ("figure5", {"scale": "paper", "train.steps": 500}, 'to be left at "10000"'),
+        ("figure5", {"scale": "smoke", "train.patience": 5}, 'to be left at "1000"'),
     ],
 )
 def test_wrong_setting_is_an_error(name: str, changes: dict, expected: str) -> None:

@@ -36,13 +36,21 @@ def test_rows_of_each_task():
     assert config.rows("dev", config.train[0]) == 3 and config.tasks("dev") == config.train
 
 
+def test_switches_are_read_from_text():
+    assert not Config.from_json({"equal_clauses": "False"}).equal_clauses
+    assert Config.from_json({"equal_clauses": "true"}).equal_clauses
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
         ({"train": "1.x"}, "T.K"),
         ({"trian": "1.2"}, 'unknown setting "trian"'),
         ({"seed": "many"}, '"seed": "many", expected an integer'),
-        ({"seed": None}, "expected a number or text"),
+        ({"seed": None}, '"None", expected an integer'),
+        ({"seed": 1.7}, "expected an integer"),
+        ({"equal_clauses": "no"}, '"no", expected True or False'),
+        ({"test": "3.2", "irrelevant_length": 150}, "stories of up to 153 people"),
         ({"seed": float("inf")}, "expected an integer"),
         ({"seed": 2**63}, "0 to 9223372036854775807"),
         ({"max_levels": 1}, "2 to 15"),
@@ -50,7 +58,8 @@ def test_rows_of_each_task():
         ({"max_levels": 10**9}, "2 to 15"),
         ({"max_child": 10**9}, "families of"),
         ({"p_marry": float("nan")}, "0 to 1"),
-        ({"train_rows": "9" * 5000}, "expected a number"),
+        ({"train_rows": "9" * 5000}, "expected an integer"),
+        ({"train": "1." + "9" * 5000}, "expected a number"),
         ({"ambiguous": "maybe"}, "drop, keep"),
         ({"dev_rows": "-1"}, "expected one number"),
     ],

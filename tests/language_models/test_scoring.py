@@ -269,6 +269,14 @@ def test_a_swapped_comparison_has_the_opposite_sign(data, ids, tmp_path) -> None
     assert {(p["difference"], p["p"], p["p_holm"]) for p in same} == {(0.0, 1.0, 1.0)}
 
 
+def test_names_and_paths_may_contain_an_equals_sign(data, ids, tmp_path) -> None:
+    path = tmp_path / "lr=0.1" / "answers.jsonl"
+    path.parent.mkdir()
+    path.write_text(lines_of(ids, ["aunt" for _ in ids]))
+    for file, name in ((f"mine={path}", "mine"), (f"a=b={path}", "a=b"), (str(path), "answers")):
+        assert [s.name for s in read_submissions([file], data.test)] == [name]
+
+
 def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:
     first, second = tmp_path / "first.jsonl", tmp_path / "second.csv"
     first.write_text(lines_of(ids, ["Answer: " + RELATIONS[t] for t in data.test.target]))

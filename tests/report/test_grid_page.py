@@ -89,6 +89,16 @@ def test_heat_maps_switch_between_measured_published_and_difference(open_page, r
     assert all(cell.text.startswith("-") for cell in negative)
 
 
+def test_a_column_of_differences_is_sorted_by_value(open_page, robustness) -> None:
+    page = open_page(robustness)
+    header = find(page, "#table-body th")
+    column = next(i for i, cell in enumerate(header) if cell.text.startswith("difference"))
+    header[column].find_element(By.TAG_NAME, "button").click()
+    cells = [row[column] for row in table(page, "#table-body")]
+    values = [float(cell.rstrip("*")) for cell in cells if cell]
+    assert values == sorted(values, reverse=True) and values[0] > 0 > values[-1]
+
+
 def test_claims_errors_and_links_to_finished_runs_are_shown(open_page, robustness) -> None:
     page = open_page(robustness)
     check_self_contained(robustness)

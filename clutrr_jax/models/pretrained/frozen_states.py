@@ -52,7 +52,6 @@ def with_states(data: Prepared, config: Any) -> Prepared:
     encoder_config = read_config(folder)
     encoder = None if config.train_encoder else load_encoder(folder)
     tokenizer = load_tokenizer(folder, encoder_config.vocab_size)
-    fingerprint = _fingerprint(folder)
     # Special words keep a token id of their own, if the tokenizer has them as one token. All other
     # words become UNKNOWN: models see them through their states only.
     first_word = FIRST_ENTITY + data.sizes.entities
@@ -80,7 +79,7 @@ def with_states(data: Prepared, config: Any) -> Prepared:
         )
         if encoder is None:
             return stories
-        states = jnp.asarray(cached_states(encoder, fingerprint, stories))
+        states = jnp.asarray(cached_states(encoder, _fingerprint(folder), stories))
         return stories._replace(states=states, pieces=None)
 
     return replace(

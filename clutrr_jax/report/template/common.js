@@ -65,8 +65,11 @@ function sortableTable(place, columns, groups, row, last = []) {
   }
 
   function draw() {
-    const order = ([a], [b]) =>
-      sign * a[sortBy].localeCompare(b[sortBy], "en", { numeric: true });
+    const number = (cell) => parseFloat(cell.replace(/,(?=\d{3})/g, "")); // NaN for words
+    const order = ([a], [b]) => {
+      const difference = number(a[sortBy]) - number(b[sortBy]);
+      return sign * (difference || a[sortBy].localeCompare(b[sortBy], "en", { numeric: true }));
+    };
     const shown = [...(sortBy === null ? groups : [...groups].sort(order)), ...last].flat();
     const rows = shown.slice(0, most).map((line, i) => row(line, shown[i - 1], sortBy !== null));
     const onclick = () => {
