@@ -7,11 +7,7 @@ from generator.errors import Parser
 
 def parser(name: str, description: str | None) -> Parser:
     """Returns the argument parser of a benchmark."""
-    return Parser(
-        prog=f"python -m benchmarks {name}",
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    return Parser(prog=f"python -m benchmarks {name}", description=description)
 
 
 def positive_int(text: str) -> int:

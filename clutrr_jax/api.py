@@ -137,8 +137,6 @@ def register(
     model: Callable[..., Any],
     kind: InputKind = "graph",
     config: Mapping[str, Any] | None = None,
-    *,
-    ordered: bool = False,
 ) -> None:
     """Adds a model to the registry `MODELS`, or replaces one that was registered before.
 
@@ -148,7 +146,6 @@ def register(
         it returns relation logits, float32 [B, relations].
       kind: of the batches it reads, see `batches`.
       config: default settings of the model: numbers, text, or groups of them.
-      ordered: whether the order of the facts of a graph matters to the model.
     Raises:
       InputError: a name that is not an identifier or that a built-in model or a setting has, no
         class, another kind, or settings of another type.
@@ -169,7 +166,7 @@ def register(
         raise InputError(
             f'model "{name}": settings {settings!r} ({error}), expected names with numbers or text'
         ) from None
-    MODELS[name] = Spec(model, kind, settings, ordered)
+    MODELS[name] = Spec(model, kind, settings)
 
 
 _RESERVED = frozenset(default_settings("", ""))  # built-in models and other settings

@@ -1,6 +1,5 @@
 """Shared parts of the commands: arguments, exit codes, the cache folder and folder locks."""
 
-import argparse
 import fcntl
 import os
 import sys
@@ -16,12 +15,8 @@ class CommandParser(Parser):
     """Argument parser of `python -m clutrr_jax.NAME` with the option `--data`."""
 
     def __init__(self, name: str, description: str):
-        super().__init__(
-            prog=f"python -m clutrr_jax.{name}",
-            description=description,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
+        prog = f"python -m clutrr_jax.{name}"
+        super().__init__(prog=prog, description=description, allow_abbrev=False)
         self.add_argument("--data", required=True, metavar="DATA",
                           help="a .zip, folder, .csv, .csv.gz, .parquet or .jsonl")  # fmt: skip
 

@@ -12,6 +12,13 @@ from generator.config import Config
 from generator.errors import InputError, check_range, one_of
 
 _LAST_SEED = 2_000_000_000  # of the first replica; seeds are int32
+# Entities of the people (Sinha et al. 2019, appendix 1.5). fixed: each story keeps the entities
+# drawn for it, with random vectors; learned: the same with trained vectors; redrawn: the entities
+# of each story are drawn again in every epoch.
+ENTITY_POLICIES = ("fixed", "redrawn", "learned")
+# Epoch whose parameters are tested: that with the lowest dev loss, that with the best dev accuracy
+# (Sinha et al. 2019), or the last one.
+SELECTIONS = ("dev_loss", "dev_accuracy", "last")
 
 
 def default_settings(name: str, models: str) -> ConfigDict:
@@ -82,9 +89,16 @@ def check(config: Any, models: list[str]) -> None:
 
 
 def _check_train(train: Any) -> None:
-    for name in ("replicas", "epochs", "steps", "batch"):
+    one_of(train, "entities", *ENTITY_POLICIES, of="train.")
+    one_of(train, "selection", *SELECTIONS, of="train.")
+    for name in ("replicas", "epochs", "steps", "batch", "microbatches"):
         if train[name] is not None:
             check_range(f"train.{name}", train[name], 1)
+    if train.batch % train.microbatches:
+        raise InputError(
+            f"train.microbatches {train.microbatches}: expected a divisor of train.batch, "
+            f"{train.batch}"
+        )
     for name in ("patience", "checkpoint_minutes"):
         check_range(f"train.{name}", train[name], 0)
     check_range("train.shuffle_sentences", train.shuffle_sentences, 0, 1)

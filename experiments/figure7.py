@@ -12,7 +12,7 @@ Expected result: little effect, and none for the GAT. The paper prints only two 
 and does not say which data they show.
 """
 
-from clutrr_jax.training.steps import ENTITY_POLICIES
+from clutrr_jax.settings import ENTITY_POLICIES
 from experiments.figure5 import RELEASES, TESTS
 from experiments.grid import claims
 from experiments.grid.definition import MODEL, Grid, Training, grid_config

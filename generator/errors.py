@@ -60,7 +60,15 @@ def check_range(name: str, value: float, low: float, high: float = math.inf) -> 
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises InputError for bad arguments."""
+    """An argument parser that raises InputError for bad arguments.
+
+    It prints a description of several lines as it is, and wraps one of a single line.
+    """
+
+    def __init__(self, *, prog: str, description: str | None, **settings: Any):
+        raw, wrapped = argparse.RawDescriptionHelpFormatter, argparse.HelpFormatter
+        formatter = raw if "\n" in (description or "") else wrapped
+        super().__init__(prog=prog, description=description, formatter_class=formatter, **settings)
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{self.prog}: {message}; see --help")

@@ -29,6 +29,10 @@ def test_default_settings_are_valid() -> None:
         ("train.batch", -5, "train.batch -5: expected 1 or more"),
         ("train.dev_fraction", 20.0, "train.dev_fraction 20.0: expected at least 0 and below 1"),
         ("train.dev_fraction", -0.1, "train.dev_fraction -0.1: expected at least 0"),
+        ("train.entities", "random", 'train.entities "random": expected one of fixed, redrawn'),
+        ("train.selection", "devloss", 'train.selection "devloss": expected one of dev_loss'),
+        ("train.microbatches", 0, "train.microbatches 0: expected 1 or more"),
+        ("train.microbatches", 7, "train.microbatches 7: expected a divisor of train.batch, 100"),
         ("train.ema_decay", 1.0, "train.ema_decay 1.0: expected at least 0 and below 1"),
         ("train.shuffle_sentences", 1.5, "train.shuffle_sentences 1.5: expected 0 to 1"),
         ("train.learning_rate", float("nan"), "train.learning_rate nan: expected a finite number"),
@@ -53,7 +57,7 @@ def test_default_settings_are_valid() -> None:
         ("reader_prover.prover.rounds", 0, "reader_prover.prover.rounds 0: expected 1 or more"),
     ],
 )
-def test_number_out_of_range_is_refused(setting: str, value: object, expected: str) -> None:
+def test_wrong_value_is_refused(setting: str, value: object, expected: str) -> None:
     config = default_settings("single", "")
     config.update_from_flattened_dict({setting: value})
     with pytest.raises(InputError, match=f"^{re.escape(expected)}"):

@@ -4,12 +4,10 @@ it extracted."""
 import numpy as np
 
 from clutrr_jax.data.records import Records
-from generator.kinship import NUM_PREDICATES, PREDICATE_OF, RULE_TABLE
+from generator.kinship import IS_RULE, PREDICATE_OF
 from generator.prover import Fact, Proof, RuleHeads, Step, prove, rule_heads
 
-_CERTAIN = np.zeros((NUM_PREDICATES,) * 3)
-_CERTAIN[tuple(RULE_TABLE.T)] = 1
-_GIVEN = rule_heads(_CERTAIN)  # the 16 rules over predicates
+_GIVEN = rule_heads(IS_RULE)  # the 16 rules over predicates
 
 
 def facts_of(records: Records, story: int) -> list[Fact]:

@@ -5,7 +5,6 @@ Shapes: B stories, P people of the largest story, R relations, F facts.
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
@@ -14,7 +13,7 @@ from clutrr_jax.models import fact_reader, prover
 from clutrr_jax.models.pretrained import trained
 from clutrr_jax.models.pretrained.load import new_encoder
 from generator.errors import one_of
-from generator.kinship import NUM_PREDICATES, RULE_TABLE
+from generator.kinship import IS_RULE
 
 CONFIG = fact_reader.CONFIG | {
     "reasoner": "prover",  # prover, or rules: the 16 given rules
@@ -38,9 +37,7 @@ class GivenRules(prover.Prover):
 
     def rules(self) -> jax.Array:
         """[Q, Q, Q] 1 for each rule `first, second -> head` between predicates."""
-        table = np.zeros((NUM_PREDICATES,) * 3, np.float32)
-        table[tuple(RULE_TABLE.T)] = 1
-        return jnp.asarray(table)
+        return jnp.asarray(IS_RULE)
 
 
 REASONERS = {"prover": prover.Prover, "rules": GivenRules}

@@ -4,7 +4,6 @@ Reads the results, the data set and the outputs of each model in the run folder,
 results.json, results.md, curve.png and report.html again.
 """
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,11 +18,7 @@ from generator.files import read_json
 
 def main(arguments: list[str]) -> None:
     """Runs the command with the given arguments."""
-    parser = Parser(
-        prog="python -m clutrr_jax.report",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = Parser(prog="python -m clutrr_jax.report", description=__doc__)
     parser.add_argument("folder", type=Path, metavar="RUN", help="a folder written by launch.py")
     parser.add_argument("--add", action="append", default=[], metavar="[NAME=]FILE",
                         help="also show predictions of another model on these test stories, in "

@@ -21,7 +21,7 @@ class TrainState(NamedTuple):
     ema_params: Any  # exponential moving average of the parameters, which is evaluated
     best_params: Any  # `ema_params` after the selected epoch, which has the best score
     step: jax.Array  # [R] optimizer steps taken
-    best_score: jax.Array  # [R] of the selected epoch, see `trainer.SELECTIONS`
+    best_score: jax.Array  # [R] of the selected epoch, see `settings.SELECTIONS`
     best_epoch: jax.Array  # [R] counted from 1; 0 before the first epoch
     diverged_epoch: jax.Array  # [R] epoch with a non-finite loss, after which nothing changes; or 0
 

@@ -21,11 +21,6 @@ from clutrr_jax.evaluation.predict import Output, map_batches, relation_logits
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.training.state import TrainState
 
-# Entities of the people (Sinha et al. 2019, appendix 1.5). fixed: each story keeps the entities
-# drawn for it, with random vectors; learned: the same with trained vectors; redrawn: the entities
-# of each story are drawn again in every epoch.
-ENTITY_POLICIES = ("fixed", "redrawn", "learned")
-
 
 @dataclass(frozen=True)
 class Program:

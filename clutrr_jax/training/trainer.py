@@ -23,21 +23,14 @@ from clutrr_jax.training.order import epoch_batches, split_rows
 from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
 from clutrr_jax.training.state import TrainState, create_optimizer, create_state, select_best
 from clutrr_jax.training.steps import (
-    ENTITY_POLICIES,
     Program,
     has_stopped,
     predict,
     train_epoch,
 )
-from generator.errors import InputError, one_of
 
 _BATCHES = PartitionSpec("replica", "data")  # [R, C, B]: a group shares the batches
 _MICROBATCHES = PartitionSpec("replica", None, "data")  # [R, steps, M, b]
-
-
-# Epoch whose parameters are tested: that with the lowest dev loss, that with the best dev accuracy
-# (Sinha et al. 2019), or the last one.
-SELECTIONS = ("dev_loss", "dev_accuracy", "last")
 
 
 class Metrics(NamedTuple):
@@ -63,13 +56,6 @@ class Trainer:
     """
 
     def __init__(self, spec: Spec, config: Any, train: Any, data: Prepared, replicas: Replicas):
-        entities = one_of(train, "entities", *ENTITY_POLICIES, of="train.")
-        one_of(train, "selection", *SELECTIONS, of="train.")
-        if train.microbatches < 1 or train.batch % train.microbatches:
-            raise InputError(
-                f"train.microbatches {train.microbatches}: expected a divisor of train.batch, "
-                f"{train.batch}"
-            )
         stories, sizes, count = data.train_stories, data.sizes, len(data.train)
         # A small data set is one batch, rounded up to a multiple of the microbatches.
         size = min(train.batch, count + -count % train.microbatches) // train.microbatches
@@ -85,7 +71,7 @@ class Trainer:
         if self.resampled:  # all new stories are trained on
             groups = self.resampled.rows
             self._train_rows = [np.tile(rows, (len(replicas.seeds), 1)) for rows in groups]
-        self.model = ModelDef(spec, config, sizes, learn_entities=entities == "learned")
+        self.model = ModelDef(spec, config, sizes, learn_entities=train.entities == "learned")
         self.optimizer = create_optimizer(train, config, sizes.encoder)
         self._batch_size = size * train.microbatches
         steps = sum(-(-rows.shape[1] // self._batch_size) for rows in self._train_rows)

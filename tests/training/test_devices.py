@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from clutrr_jax.training.replicas import Replicas
-from generator.errors import InputError
 from tests.training.small import leaves, make_trainer
 
 # Model, replicas, microbatches -> groups of devices, devices per group, on four devices.
@@ -42,8 +41,3 @@ def test_one_and_four_devices_train_the_same(case, small, monkeypatch) -> None:
     for a, b in zip(arrays, one_arrays, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-4)
     np.testing.assert_array_equal(predicted, one_predicted)
-
-
-def test_microbatches_that_do_not_divide_the_batch_are_refused(small) -> None:
-    with pytest.raises(InputError, match=r"train.microbatches 5: expected a divisor of train"):
-        make_trainer("gat", small, Replicas(1, microbatches=5), microbatches=5)

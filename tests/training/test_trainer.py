@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from clutrr_jax.data.arrays import StoryArrays
+from clutrr_jax.settings import ENTITY_POLICIES, SELECTIONS
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.loop import train_model
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.state import TrainState, select_best
-from clutrr_jax.training.steps import ENTITY_POLICIES
-from clutrr_jax.training.trainer import SELECTIONS
-from generator.errors import InputError
 from tests.training.small import NAMES, leaves, make_trainer, train
 
 
@@ -64,11 +62,6 @@ def test_entity_vectors_are_trained_only_if_learned(name: str, policy: str, smal
     before = vectors(state)
     state, _ = trainer.epoch(state, 1)
     assert (vectors(state) != before).any() == (policy == "learned")
-
-
-def test_unknown_entity_policy_is_refused(small) -> None:
-    with pytest.raises(InputError, match=r'train.entities "random": expected one of fixed'):
-        make_trainer("gat", small, Replicas(1), entities="random")
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
