@@ -197,6 +197,7 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
         (["--config.data=nowhere.zip"], "nowhere.zip"),
         (["--config.data=tests"], "tests: no data"),
         (["--config.data=generate", "--config.models=gat,bert"], "tokens of a pretrained encoder"),
+        (["--hosts=auto", "--host_count=2"], "--host_count, --host_number: expected --hosts=HOST"),
         (["--config.data=generate", "--config.generate.dev_rows=9"], "dev_rows is 9, expected 0"),
         (["--nonsense"], "nonsense"),
         (["--config.gat.entities", "False"], '"False": expected --NAME=VALUE'),
