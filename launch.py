@@ -83,12 +83,13 @@ def main(argv: list[str]) -> int:
         distributed.exit_with_error(
             f"{where}{error.strerror or error}; then run the same command to resume"
         )
-    except (Exception, KeyboardInterrupt) as error:
+    except KeyboardInterrupt as error:
         distributed.abort(error)
-        if not isinstance(error, KeyboardInterrupt):
-            raise
         print("interrupted; the same command resumes", file=sys.stderr)
         return 130
+    except Exception as error:
+        distributed.abort(error)
+        raise
 
 
 def help_text() -> str:

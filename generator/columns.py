@@ -1,7 +1,6 @@
 """The published columns of a story: formats and parses one row.
 
-The columns are those of the data sets that Sinha et al. (2019) released, see
-docs/generator.md.
+The columns are those of the data sets that Sinha et al. (2019) released (docs/generator.md).
 """
 
 import re

@@ -48,10 +48,9 @@ def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submiss
     read = []
     for file in files:
         path = str(file)
-        given = ""
         while not Path(path).exists() and "=" in path:  # names and paths may contain "="
-            name, _, path = path.partition("=")
-            given = f"{given}={name}" if given else name
+            path = path.partition("=")[2]
+        given = str(file).removesuffix(path).removesuffix("=")
         name, predictions = _read(Path(path), test)
         read.append((path, given, name, predictions))
     short = [name for *_, name, _ in read]

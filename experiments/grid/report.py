@@ -297,7 +297,7 @@ def page_content(config: Any, results: dict[str, Any], table: list[list[str]]) -
     }
 
 
-def claim_folder(workdir: Path, name: str) -> None:
+def check_folder(workdir: Path, name: str) -> None:
     """Raises InputError if a folder holds a single run, or the report of another table."""
     path = workdir / "results.json"
     if (workdir / "config.json").exists():
@@ -311,7 +311,7 @@ def write_counts(name: str, rows: Sequence[tuple[str, float, float]], workdir: P
 
     Returns the table as text.
     """
-    claim_folder(workdir, name)
+    check_folder(workdir, name)
     table = [["", "measured", "paper", "difference"]]
     table += [[label, _count(a), _count(b), _count(a - b)] for label, a, b in rows]
     found = [{"name": label, "measured": a, "published": b} for label, a, b in rows]

@@ -40,7 +40,7 @@ def run_grid(
         check(cell.config, [cell.model])
     if launcher == "job":
         return 1 if run_here(selected, workdir, config.grid.write_stories) else 0
-    report.claim_folder(workdir, config.name)
+    report.check_folder(workdir, config.name)
     for cell in cells:
         path = workdir / cell.name / "config.json"
         if has_begun(path.parent) or ((path.parent / slurm.JOB_ID).exists() and path.exists()):

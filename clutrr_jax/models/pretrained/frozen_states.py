@@ -51,6 +51,7 @@ def with_states(data: Prepared, config: Any) -> Prepared:
     folder = find_folder(config.folder)
     encoder_config = read_config(folder)
     encoder = None if config.train_encoder else load_encoder(folder)
+    fingerprint = _fingerprint(folder) if encoder else b""
     tokenizer = load_tokenizer(folder, encoder_config.vocab_size)
     # Special words keep a token id of their own, if the tokenizer has them as one token. All other
     # words become UNKNOWN: models see them through their states only.
@@ -79,7 +80,7 @@ def with_states(data: Prepared, config: Any) -> Prepared:
         )
         if encoder is None:
             return stories
-        states = jnp.asarray(cached_states(encoder, _fingerprint(folder), stories))
+        states = jnp.asarray(cached_states(encoder, fingerprint, stories))
         return stories._replace(states=states, pieces=None)
 
     return replace(
