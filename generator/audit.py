@@ -10,7 +10,6 @@ imply for its query pair. The label of a row is
 The ceiling of a file is the best achievable accuracy: a row with n implied relations counts 1 / n.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,10 +24,9 @@ from generator.files import SUFFIXES
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF, RELATIONS
 from generator.prover import derivable
 from generator.tables import Table, data_sets
-from generator.text import SENTENCE
+from generator.text import NAME, SENTENCE
 
 _CHUNK = 2048
-_NAME = re.compile(r"\[([^\[\]]+)\]")
 
 
 @dataclass
@@ -146,7 +144,7 @@ def _forms(story: str) -> Iterator[str]:
     """Sentences that name two or more people, with indices in place of the names."""
     for sentence in SENTENCE.split(story):
         index: dict[str, int] = {}
-        text = _NAME.sub(lambda m: f"[{index.setdefault(m[1], len(index))}]", sentence)  # noqa: B023
+        text = NAME.sub(lambda m: f"[{index.setdefault(m[1], len(index))}]", sentence)  # noqa: B023
         if len(index) > 1:
             yield text
 

@@ -180,8 +180,9 @@ def parse_rows(file: str, table: Iterable[Sequence[str]]) -> Iterator[Row]:
 
 
 def _splits_in(text: str) -> set[str]:
-    parts = {"test": "test", "train": "train", r"(?<![a-z])val": "dev", "dev": "dev"}
-    return {split for part, split in parts.items() if re.search(part, text.lower())}
+    # At the start of a word: "latest" states no split.
+    words = re.findall(r"(?<![a-z])(?:test|train|val|dev)", text.lower())
+    return {"dev" if word == "val" else word for word in words}
 
 
 def _parse_row(index: int, cell: Mapping[str, str], stated: set[str], default: str) -> Row:

@@ -8,7 +8,7 @@ import csv
 import gzip
 import io
 import json
-import os
+import secrets
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -305,7 +305,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
     Raises:
       InputError: the file cannot be written.
     """
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+    temporary = path.with_name(f".{secrets.token_hex(4)}.{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary

@@ -26,6 +26,7 @@ MAX_SENTENCES = 30  # per paraphrase; `hold_out` considers all runs of consecuti
 # (gender of the first person, relations along the walk)
 ClauseKey = tuple[int, tuple[int, ...]]
 PERSON = re.compile(r"\{(\d)\}")
+NAME = re.compile(r"\[([^\[\]]*)\]")  # a person in a story
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _TEMPLATE = re.compile(r"(?:[^{}]|\{\d\})*")
 

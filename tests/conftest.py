@@ -53,24 +53,25 @@ def small_folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def small_words(small_folder) -> Prepared:
+def small(small_folder) -> Prepared:
     return prepare(small_folder)
 
 
 @pytest.fixture(scope="session")
-def small(small_words) -> Prepared:
-    return small_words
+def few(small_folder) -> Prepared:
+    """20 test stories: few batch shapes to compile."""
+    return prepare(small_folder, max_stories=20)
 
 
 @pytest.fixture(scope="session")
-def tiny_bert(small_words, tmp_path_factory) -> Path:
+def tiny_bert(small, tmp_path_factory) -> Path:
     """Folder of a random BERT with 2 layers and 32 dimensions, whose vocabulary has all words."""
-    words = build_vocabulary(small_words.train, 0).words
+    words = build_vocabulary(small.train, 0).words
     return write_bert(tmp_path_factory.mktemp("bert"), words)
 
 
 @pytest.fixture(scope="session")
-def small_for(small_words, tiny_bert, tmp_path_factory) -> Callable[..., Prepared]:
+def small_for(small, tiny_bert, tmp_path_factory) -> Callable[..., Prepared]:
     """Function from the name of a model to the small data set as the model reads it: with states
     of `tiny_bert` for a model of input kind "states"; or with its token ids for other `settings`,
     such as `train_encoder=True`."""
@@ -79,11 +80,11 @@ def small_for(small_words, tiny_bert, tmp_path_factory) -> Callable[..., Prepare
     def prepared(name: str, **settings: Any) -> Prepared:
         spec = MODELS[name]
         if spec.kind != "states":
-            return small_words
+            return small
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
             config = spec.config | {"folder": str(tiny_bert)} | settings
-            return with_states(small_words, ConfigDict(config))
+            return with_states(small, ConfigDict(config))
 
     return prepared
 

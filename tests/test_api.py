@@ -18,7 +18,7 @@ from ml_collections import ConfigDict
 import clutrr_jax
 from clutrr_jax import api
 from clutrr_jax.data.dataset import load
-from clutrr_jax.data.vocabulary import FIRST_ENTITY, words_of
+from clutrr_jax.data.vocabulary import FIRST_ENTITY, build_vocabulary, words_of
 from clutrr_jax.evaluation.predictions import Predictions
 from clutrr_jax.language_models.export import export
 from clutrr_jax.report import __main__ as report
@@ -109,6 +109,7 @@ def test_a_story_in_words(dataset) -> None:
             reached |= {y for x, _, y in story.facts if x in reached}
             reached |= {x for x, _, y in story.facts if y in reached}
         assert story.query[1] in reached
+    assert dataset.test.story(-1) == dataset.test.story(len(dataset.test) - 1)
 
 
 def test_train_equals_launch(trained, dataset, small_folder, tmp_path) -> None:
@@ -237,6 +238,9 @@ def test_wrong_generator_settings_and_kinds_are_one_line(dataset) -> None:
         clutrr_jax.batches(dataset.train, batch_size=0)
     with pytest.raises(clutrr_jax.InputError, match="stories: Dataset, expected dataset"):
         clutrr_jax.batches(dataset)
+    few = build_vocabulary(dataset.train, entities=2)
+    with pytest.raises(clutrr_jax.InputError, match="people, expected at most 2, the entities"):
+        clutrr_jax.batches(dataset.train, "tokens", vocabulary=few)
 
 
 def test_a_registered_model_is_checked(registry, dataset, tmp_path) -> None:

@@ -51,8 +51,8 @@ def test_patience_of_a_made_up_history() -> None:
     assert chosen(3, 3, 4, 3, 5, 5, 1) == 3
 
 
-def test_packing_includes_every_story(small_words) -> None:
-    stories = small_words.train_stories
+def test_packing_includes_every_story(small) -> None:
+    stories = small.train_stories
     packed = [program() for program in packing(stories)]
     graphs = sum(int(b.globals["mask"].sum()) for b in packed if hasattr(b, "globals"))
     tokens = sum(int(b.row_mask.sum()) for b in packed if not hasattr(b, "globals"))

@@ -35,7 +35,7 @@ EXAMPLE = "clutrr_jax/models/bag_of_facts.py"  # the file that README.md adds
 PACKAGES = "clutrr_jax|generator|experiments|benchmarks|tests|docs"
 
 
-def test_example_model(small_words, monkeypatch) -> None:
+def test_example_model(small, monkeypatch) -> None:
     text = README.read_text()
     section = text[text.index("## Add a model") :]
     source, line = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[:2]
@@ -46,12 +46,12 @@ def test_example_model(small_words, monkeypatch) -> None:
     name, spec = name.strip('"'), eval(value, {"Spec": Spec, "bag_of_facts": module})
     monkeypatch.setitem(MODELS, name, spec)
 
-    laws.test_padding_never_changes_a_logit(name, small_words)
-    laws.test_order_of_nodes_and_edges_never_matters(name, small_words)
+    laws.test_padding_never_changes_a_logit(name, small)
+    laws.test_order_of_nodes_and_edges_never_matters(name, small)
 
     train = default_settings("readme", "").train
     train.batch = 32
-    trainer = Trainer(spec, ConfigDict(spec.config), train, small_words, Replicas(2))
+    trainer = Trainer(spec, ConfigDict(spec.config), train, small, Replicas(2))
     state = trainer.init()
     losses = []
     for epoch in (1, 2, 3):

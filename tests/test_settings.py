@@ -95,7 +95,7 @@ def test_train_settings_of_a_model_override_those_of_the_run() -> None:
         ("gat", {"heads": 3}, "node 100: expected a multiple of heads 3"),
         ("edge_attention", {"heads": 3}, "embedding 100: expected a multiple of heads 3"),
         ("edge_transformer", {"heads": 3}, "dim 200: expected a multiple of heads 3"),
-        ("edge_transformer", {"layers": 1}, "layers 1: expected 2 or more"),
+        ("edge_transformer", {"layers": 0}, "layers 0: expected 1 or more"),
         ("bilstm_mean", {"pooling": "max"}, 'pooling "max": expected one of mean, attention'),
         ("bilstm_attention", {"pooling": "last"}, 'pooling "last": expected one of attention'),
         ("gnn_2018_mean", {"aggregation": "sum"}, 'aggregation "sum": expected one of mean'),

@@ -58,6 +58,7 @@ class Records:
 
     def story(self, index: int) -> Story:
         """Returns one story in words, with the facts that the data state."""
+        index = range(len(self))[index]  # also counts from the end
         people = self.names[self.node_start[index] : self.node_start[index + 1]]
         edges = slice(self.edge_start[index], self.edge_start[index + 1])
         words = (*RELATIONS, "")  # "" for UNSTATED

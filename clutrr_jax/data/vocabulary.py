@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from clutrr_jax.data.records import Records
+from generator.errors import InputError
 from generator.kinship import GENDER_OF, MALE, PREDICATE_ID, PREDICATE_OF, RELATIONS
 
 PAD, UNKNOWN, FIRST_ENTITY = 0, 1, 2
@@ -160,7 +161,14 @@ def draw_entities(sizes: np.ndarray, pool: int, seed: int | Sequence[int]) -> np
       seed: of the random numbers.
     Returns:
       int32 [N], N people of all stories.
+    Raises:
+      InputError: a story has more people than there are entities.
     """
+    if sizes.max(initial=0) > pool:
+        raise InputError(
+            f"a story of {sizes.max()} people, expected at most {pool}, the entities of the "
+            "vocabulary"
+        )
     order = np.random.default_rng(seed).random((len(sizes), pool)).argsort(axis=1)
     return order[np.arange(pool) < sizes[:, None]].astype(np.int32)
 

@@ -4,7 +4,7 @@ The wording of a fact is the first sentence of its story that names both people,
 replaced by [A], [B], ... in order of first mention.
 """
 
-import re
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,12 @@ import numpy as np
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import sentences
 from clutrr_jax.evaluation.extraction import RIGHT, Extraction, count_facts, judged_facts
+from generator.text import NAME
 
 KNOWN, NEW, NO_SENTENCE = (
     "wording of a training story", "new wording", "no sentence names both people"
 )  # fmt: skip
 WORST = 20  # largest number of single wordings in the table
-_NAME = re.compile(r"\[([^\[\]]*)\]")
 
 
 def sentence_wordings(story: str) -> list[tuple[str, list[str]]]:
@@ -25,9 +25,9 @@ def sentence_wordings(story: str) -> list[tuple[str, list[str]]]:
     found = []
     for tokens in sentences(story):
         text = story[tokens[0][0] : tokens[-1][1]]
-        names = list(dict.fromkeys(_NAME.findall(text)))
-        letter = {name: chr(ord("A") + i) for i, name in enumerate(names)}
-        parts = _NAME.split(text)  # every other one is a name
+        names = list(dict.fromkeys(NAME.findall(text)))
+        letter = {name: ascii_uppercase[i % 26] * (i // 26 + 1) for i, name in enumerate(names)}
+        parts = NAME.split(text)  # every other one is a name
         parts[1::2] = [f"[{letter[name]}]" for name in parts[1::2]]
         found.append((" ".join("".join(parts).split()), names))
     return found

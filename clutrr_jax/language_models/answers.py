@@ -37,7 +37,8 @@ _INFORMAL = {
 }
 _IN_LAW = "-in-law"
 _HYPHENS = re.compile(r"[-_\u00ad\u2010-\u2015\u2212]")
-_APOSTROPHES = re.compile(r"[\u2018\u2019\u02bc\u00b4`]")
+_APOSTROPHES = re.compile(r"[\u2018\u2019\u02bc\u00b4]")
+_MARKUP = re.compile("[*`]")  # bold and code in Markdown
 _MARKER = re.compile(r"</think>|\banswer\W{0,4}(?:\bis\b\s*:?|:|=)")
 _BEFORE = r"(?P<before>(?:step|half|great|god|foster|ex) ?)?"
 _LAW = r"in ?law"
@@ -50,7 +51,7 @@ def to_relation(text: str, relations: tuple[str, ...]) -> str | None:
     after = text[max((m.end() for m in _MARKER.finditer(text)), default=0) :]
     if after != text:
         after = next((line for line in after.splitlines() if re.search(r"\w", line)), "")
-    after = re.sub(r"\s+", " ", _HYPHENS.sub(" ", after))
+    after = re.sub(r"\s+", " ", _HYPHENS.sub(" ", _MARKUP.sub("", after)))
     found = {_name(match, words) for match in kin.finditer(after)}
     return found.pop() if len(found) == 1 and found <= set(relations) else None
 

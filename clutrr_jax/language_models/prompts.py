@@ -1,6 +1,5 @@
 """Test stories as prompts for a language model, with solved examples and their proofs in words."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ from clutrr_jax.evaluation.proofs import prove_label
 from generator.errors import InputError
 from generator.kinship import RELATION_OF, RELATIONS
 from generator.prover import Fact, Step
+from generator.text import NAME
 
 CHOICES = sorted(RELATIONS)
 _TASK = (
@@ -38,7 +38,7 @@ def sentences(records: Records, story: int, proof: list[Step]) -> list[str]:
 
 def text(story: Story) -> str:
     """A story without the brackets around its names."""
-    return re.sub(r"\[([^\[\]]+)\]", r"\1", story.text)
+    return NAME.sub(r"\1", story.text)
 
 
 def question(records: Records, story: int) -> str:

@@ -156,20 +156,16 @@ class EdgeCNN(EdgeSequence):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         super().__init__(config, sizes, len(config.widths) * config.hidden, rngs=rngs)
+        # A filter may extend beyond the end of the story, where its inputs are zero.
         self.filters = nnx.List(
-            nnx.Linear(width * config.embedding, config.hidden, rngs=rngs)
+            nnx.Conv(config.embedding, config.hidden, width, padding=((0, width - 1),), rngs=rngs)
             for width in config.widths
         )
-        self.widths = tuple(config.widths)
 
     def encode(self, symbols, mask, table):
-        x = table[symbols] * mask[..., None]  # [T, B, D]
-        pooled = []
-        for width, layer in zip(self.widths, self.filters, strict=True):
-            # A filter may extend beyond the end of the story, where its inputs are zero.
-            padded = jnp.pad(x, ((0, width - 1), (0, 0), (0, 0)))
-            window = jnp.concatenate([padded[i : i + len(x)] for i in range(width)], axis=-1)
-            pooled.append((nnx.relu(layer(window)) * mask[..., None]).max(axis=0))  # [B, H]
+        mask = mask.T[..., None]  # [B, T, 1]
+        x = table[symbols.T] * mask  # [B, T, D]
+        pooled = [(nnx.relu(layer(x)) * mask).max(axis=1) for layer in self.filters]  # [B, H]
         return jnp.concatenate(pooled, axis=-1)
 
 
@@ -188,9 +184,8 @@ class EdgeAttention(EdgeSequence):
 
     def encode(self, symbols, mask, table):
         heads = self.project(table).reshape(len(table), 3, self.heads, -1)  # [V, 3, heads, D/heads]
-        query, key, value = (heads[:, part][symbols] for part in range(3))  # [T, B, heads, D/heads]
-        score = jnp.einsum("tbkd,sbkd->bkts", query, key) / query.shape[-1] ** 0.5
-        weight = nnx.softmax(jnp.where(mask.T[:, None, None], score, -1e9))  # [B, heads, T, T]
-        attended = jnp.einsum("bkts,sbkd->tbkd", weight, value)
-        x = table[symbols] + self.out(attended.reshape(*symbols.shape, -1))  # [T, B, D]
+        query, key, value = (heads[:, part][symbols.T] for part in range(3))
+        mine = mask.T[:, None, None]  # [B, 1, 1, T]
+        attended = jax.nn.dot_product_attention(query, key, value, mask=mine)  # [B, T, heads, ...]
+        x = table[symbols] + self.out(attended.swapaxes(0, 1).reshape(*symbols.shape, -1))
         return self.layer(self.layer.inputs(x), mask)

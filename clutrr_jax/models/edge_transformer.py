@@ -1,7 +1,6 @@
 """Edge Transformer: a state for every pair of people, updated by triangular attention.
 
-Shapes: B stories, P people of the largest story, X and Y people whose pairs are updated, D state
-dimension, K heads, R relations.
+Shapes: B stories, P people of the largest story, D state dimension, K heads, R relations.
 """
 
 import jax
@@ -12,7 +11,7 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.common import check_heads, pair_index, query_positions
 from clutrr_jax.ops.matmul import matmul
-from generator.errors import InputError
+from generator.errors import check_range
 
 # The authors' code for CLUTRR, without its learning rate schedule.
 CONFIG = {
@@ -40,8 +39,7 @@ class EdgeTransformer(nnx.Module):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         check_heads(config, "dim")
-        if config.layers < 2:
-            raise InputError(f"layers {config.layers}: expected 2 or more")
+        check_range("layers", config.layers, 1)
         self.layers = config.layers
         glorot = nnx.initializers.glorot_uniform()
         # A row for each edge type; the last row is for pairs without a stated relation.
@@ -62,21 +60,9 @@ class EdgeTransformer(nnx.Module):
         dim = states.shape[-1]
         widths = (dim, self.layer.wide.shape[1], dim)
         masks = [self.dropout(jnp.ones((stories, 1, 1, width))) for width in widths]
-        for _ in range(self.layers - 2):
-            states, left, right = self.layer.sides(states)
-            states = self.layer(states, left, right, is_person, masks)
-        # The answer needs the last layer at the query pair only, and so the layer before at the
-        # row of the first and the column of the second query person.
-        states, left, right = self.layer.sides(states)
-        story = jnp.arange(stories)
-        row, row_left = (x[story, first][:, None] for x in (states, left))  # [B, 1, P, ...]
-        column, column_right = (x[story, :, second][:, :, None] for x in (states, right))
-        row = self.layer(row, row_left, right, is_person, masks)
-        column = self.layer(column, left, column_right, is_person, masks)  # [B, P, 1, D]
-        row, left, _ = self.layer.sides(row)
-        _, _, right = self.layer.sides(column)
-        query = row[story, 0, second][:, None, None]  # [B, 1, 1, D]
-        query = self.layer(query, left, right, is_person, masks)[:, 0, 0]
+        for _ in range(self.layers):
+            states = self.layer(states, is_person, masks)
+        query = states[jnp.arange(stories), first, second]  # [B, D]
         return self.out(nnx.relu(self.hidden(query)))
 
 
@@ -108,29 +94,18 @@ class Layer(nnx.Module):
         self.narrow = weights((wide, dim), gain=gain)
         self.narrow_bias = nnx.Param(jnp.zeros(dim))
 
-    def sides(self, states: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Normalized states [..., D], and their keys and values as the left and as the right side
-        of a triangle, [..., 2 D] each."""
-        states = self.norm(states)
-        left, right = (matmul(states, side[...], self.dtype) for side in (self.left, self.right))
-        return states, left, right
-
     def __call__(
-        self,
-        states: jax.Array,
-        left: jax.Array,
-        right: jax.Array,
-        is_person: jax.Array,
-        masks: list[jax.Array],
+        self, states: jax.Array, is_person: jax.Array, masks: list[jax.Array]
     ) -> jax.Array:
-        """New states of the pairs (x, y), [B, X, Y, D].
+        """New states of all pairs, [B, P, P, D].
 
         Args:
-          states: [B, X, Y, D] normalized states of the pairs.
-          left, right: sides (x, z), [B, X, P, 2 D], and (z, y), [B, P, Y, 2 D].
+          states: [B, P, P, D].
           is_person: [B, P] False at padding.
           masks: dropout masks of the attention, the wide layer and the narrow layer.
         """
+        states = self.norm(states)
+        left, right = (matmul(states, side[...], self.dtype) for side in (self.left, self.right))
         attended = triangular_attention(left, right, is_person, self.heads)
         states = states + matmul(attended, self.out[...], self.dtype) * masks[0]
         states = self.wide_norm(states)
@@ -148,13 +123,13 @@ def triangular_attention(
     values is what z contributes.
 
     Args:
-      left: [B, X, P, 2 D] keys and values of (x, z).
-      right: [B, P, Y, 2 D] keys and values of (z, y).
+      left: [B, P, P, 2 D] keys and values of (x, z).
+      right: [B, P, P, 2 D] keys and values of (z, y).
       is_person: [B, P] False at padding.
       heads: number of heads K, each over its own D / K features.
 
     Returns:
-      [B, X, Y, D].
+      [B, P, P, D].
     """
 
     def split(sides: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -16,13 +16,13 @@ from generator.kinship import GENDER_OF, NUM_PREDICATES, PREDICATE_OF, RELATION_
 
 CONFIG = {
     "rounds": 20,  # at most; a story of n people needs n - 1
-    "unknown_logit": 3.0,  # initial logit of "no relation follows": about half of the probability
     "scale": 3.0,  # logits are parameters times this, which makes Adam's steps larger
     "share_genders": True,  # learn rules over predicates, which hold for all genders
     "rule_penalty": 0.05,  # on the negative log-probabilities that there is no rule
     "floor": 1e-4,  # fraction of the predicted probability that is spread evenly over all relations
     "train": {"learning_rate": 3e-2, "steps": 2000, "patience": 500},
 }
+UNKNOWN_LOGIT = 3.0  # initial logit of "no relation follows": about half of the probability
 
 
 class Prover(nnx.Module):
@@ -43,7 +43,7 @@ class Prover(nnx.Module):
         self.relations, self.rule_penalty = sizes.relations, config.rule_penalty
         size = NUM_PREDICATES if config.share_genders else sizes.relations
         start = jnp.zeros((size, size, size + 1))
-        self.table = nnx.Param(start.at[..., -1].set(config.unknown_logit / config.scale))
+        self.table = nnx.Param(start.at[..., -1].set(UNKNOWN_LOGIT / config.scale))
 
     def rules(self) -> jax.Array:
         """Probabilities of the rules `first, second -> head` between types, [Q, Q, Q]. A sum over

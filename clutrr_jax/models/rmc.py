@@ -22,8 +22,6 @@ CONFIG = {
     "heads": 4,
     "key": 64,
     "attention_layers": 3,  # layers of the MLP after the attention
-    "forget_bias": 1.0,
-    "input_bias": 0.0,
     "readout": 200,
     "dropout": 0.0,
     "word_dropout": 0.05,
@@ -50,8 +48,8 @@ class RMC(nnx.Module):
         self.norms = nnx.List(nnx.LayerNorm(dim, rngs=rngs) for _ in range(2))
         self.gate_inputs = nnx.Linear(dim, 2 * dim, use_bias=False, rngs=rngs)
         self.gate_memory = nnx.Linear(dim, 2 * dim, use_bias=False, rngs=rngs)
-        bias = jnp.array([config.input_bias, config.forget_bias])
-        self.gate_bias = nnx.Param(jnp.repeat(bias, dim))
+        # Input gate 0, forget gate 1.
+        self.gate_bias = nnx.Param(jnp.repeat(jnp.array([0.0, 1.0]), dim))
         self.readout = Readout(3 * config.slots * dim, config, sizes, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:

@@ -1,6 +1,7 @@
 """Proofs of the labels, graphs extracted by a model and proofs of its predictions, as the JSON
 values of the run page."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -113,7 +114,7 @@ def word_facts(extraction: Extraction, order: np.ndarray) -> list[list[list[int]
 def _facts(
     relation: np.ndarray, probability: np.ndarray, verdict: np.ndarray, proof: Proof | None
 ) -> dict[Fact, tuple[int, int]]:
-    """Facts of one story -> (kind, probability in percent)."""
+    """Facts of one story -> (kind, probability in percent, rounded up: > 50 is > THRESHOLD)."""
     extracted = probability > THRESHOLD
     listed = [Fact(x, int(relation[x, y]), y) for x, y in np.argwhere(extracted).tolist()]
     listed += [Fact(x, r, y) for x, y, r in np.argwhere(verdict == RIGHT).tolist()]
@@ -127,6 +128,6 @@ def _facts(
         kind = int(verdict[x, y, r])
         if kind == RIGHT and not (most_probable and extracted[x, y]):
             kind = MISSING
-        return kind, round(100 * float(probability[x, y])) if most_probable else 0
+        return kind, math.ceil(100 * float(probability[x, y])) if most_probable else 0
 
     return {fact: describe(*fact) for fact in listed}

@@ -30,13 +30,11 @@ class Checkpoints:
     def __init__(self, folder: Path):
         """
         Args:
-          folder: of the checkpoints. It is created if necessary.
+          folder: of the checkpoints. `save` creates it if necessary.
         """
         # Orbax logs every file that it writes.
         logging.getLogger("absl").setLevel(logging.CRITICAL)
         self.folder = folder
-        if distributed.is_primary():
-            folder.mkdir(parents=True, exist_ok=True)
 
     @cached_property
     def _manager(self) -> Any:
@@ -68,6 +66,7 @@ class Checkpoints:
 
         folder = self.folder / str(epoch)
         try:
+            self.folder.mkdir(parents=True, exist_ok=True)
             for later in self._manager.all_steps():
                 if later >= epoch:  # damaged, or it would have been restored
                     self._manager.delete(later)
@@ -114,7 +113,7 @@ class Checkpoints:
         Raises:
           InputError: all checkpoints are damaged.
         """
-        if not any(self.folder.iterdir()):
+        if not any(self.folder.glob("*")):
             return None
         from orbax.checkpoint import args
 

@@ -87,8 +87,6 @@ def put(tree: Any, sharding: Sharding) -> Any:
     """Moves arrays to the devices of all hosts. Every host passes the whole arrays."""
 
     def put_array(x: Any) -> jax.Array:
-        if isinstance(x, jax.Array) and x.sharding == sharding:
-            return x
         if jax.process_count() == 1:
             return jax.device_put(x, sharding)
         x = np.asarray(x)

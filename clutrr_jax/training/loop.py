@@ -78,12 +78,8 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
         raise InputError(f"{name}: {error}") from None
     if distributed.is_primary():
         folder.mkdir(parents=True, exist_ok=True)
-    dev_fraction = 0 if data.resample else train.dev_fraction
-    stories_per_epoch = int(len(data.train) * (1 - dev_fraction)) * train.replicas
     with closing(trainer):
-        state, history = train_model(
-            name, trainer, state, stories_per_epoch, folder, config.tensorboard
-        )
+        state, history = train_model(name, trainer, state, folder, config.tensorboard)
     _evaluate(trainer, state, data, folder)
     best_epochs, diverged_epochs = (
         trainer.replicas.gather(epochs).tolist()
@@ -97,7 +93,7 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
             "replicas": train.replicas,
             "seconds": round(sum(seconds), 2),
             # The median epoch, since the first one is mostly compilation.
-            "stories_per_second": round(stories_per_epoch / float(np.median(seconds))),
+            "stories_per_second": round(trainer.stories_per_epoch / float(np.median(seconds))),
             "device": device_name(),
             "best_epochs": best_epochs,
             "diverged_epochs": diverged_epochs,
@@ -113,7 +109,6 @@ def train_model(
     name: str,
     trainer: Trainer,
     state: TrainState,
-    stories_per_epoch: int,
     folder: Path,
     tensorboard: bool,
 ) -> tuple[TrainState, list[dict[str, Any]]]:
@@ -123,7 +118,6 @@ def train_model(
       name: of the model, for the progress bar.
       trainer: model, data and replicas.
       state: before the first epoch. That of the last checkpoint replaces it.
-      stories_per_epoch: of all replicas together.
       folder: of the model.
       tensorboard: whether to write TensorBoard events.
 
@@ -153,7 +147,7 @@ def train_model(
         if trainer.resampled:
             line["waited"] = round(trainer.resampled.waited, 4)  # seconds, for the stories
         history.append(line)
-        speed = stories_per_epoch / line["seconds"]
+        speed = trainer.stories_per_epoch / line["seconds"]
         diverged = trainer.replicas.gather(state.diverged_epoch)
         if is_writer:
             with metrics_file.open("a") as file:

@@ -22,12 +22,7 @@ from clutrr_jax.training import distributed
 from clutrr_jax.training.order import epoch_batches, split_rows
 from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
 from clutrr_jax.training.state import TrainState, create_optimizer, create_state, select_best
-from clutrr_jax.training.steps import (
-    Program,
-    has_stopped,
-    predict,
-    train_epoch,
-)
+from clutrr_jax.training.steps import Program, has_stopped, predict, train_epoch
 
 _BATCHES = PartitionSpec("replica", "data")  # [R, C, B]: a group shares the batches
 _MICROBATCHES = PartitionSpec("replica", None, "data")  # [R, steps, M, b]
@@ -71,6 +66,8 @@ class Trainer:
         if self.resampled:  # all new stories are trained on
             groups = self.resampled.rows
             self._train_rows = [np.tile(rows, (len(replicas.seeds), 1)) for rows in groups]
+        rows = sum(rows.shape[1] for rows in self._train_rows)
+        self.stories_per_epoch = rows * replicas.count  # of all replicas together
         self.model = ModelDef(spec, config, sizes, learn_entities=train.entities == "learned")
         self.optimizer = create_optimizer(train, config, sizes.encoder)
         self._batch_size = size * train.microbatches

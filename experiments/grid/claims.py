@@ -48,7 +48,7 @@ def text_models(table: Table, part: int = 2) -> list[str]:
 
 def with_bert(table: Table, is_bert: bool) -> list[str]:
     """Returns the measured text models with or without BERT, at least one."""
-    return _at_least_one(m for m in text_models(table) if m.startswith("bert") == is_bert)
+    return _at_least_one(m for m in text_models(table) if ("bert" in m) == is_bert)
 
 
 def _at_least_one(models: Iterable[str]) -> list[str]:

@@ -19,9 +19,8 @@ from generator.errors import InputError, Parser, at
 from generator.kinship import GENDER_OF
 from generator.paraphrases.load import save_bank
 from generator.tables import data_sets
-from generator.text import MAX_PARAPHRASE_FACTS, Bank, ClauseKey
+from generator.text import MAX_PARAPHRASE_FACTS, NAME, Bank, ClauseKey
 
-_NAME = re.compile(r"\[([^\[\]]*)\]")
 # A paraphrase begins at the start of a sentence; the previous one may lack its full stop.
 _CUT = re.compile(r"(?<=[.!?\"']) | (?=[A-Z\[])")
 _MAX_SEGMENTS = 60  # per paraphrase; bounds the search in texts that are no sequences
@@ -72,7 +71,7 @@ def candidate_pieces(story: Story) -> tuple[list[Piece], int]:
     segments."""
     cuts = [0, *(m.start() for m in _CUT.finditer(story.text)), len(story.text)]
     segments = [story.text[a:b] for a, b in pairwise(cuts)]
-    named = [frozenset(_NAME.findall(segment)) for segment in segments]
+    named = [frozenset(NAME.findall(segment)) for segment in segments]
     spans = defaultdict(list)  # of facts without repeated people, by the people
     for first, size in product(range(len(story.relations)), range(1, MAX_PARAPHRASE_FACTS + 1)):
         people = frozenset(story.people[first : first + size + 1])
@@ -95,7 +94,7 @@ def _template(story: Story, first: int, last: int, text: str) -> Template:
     placeholder = {name: f"{{{i}}}" for i, name in enumerate(story.people[first : last + 1])}
     gender = int(GENDER_OF[story.relations[first - 1]]) if first else story.gender
     clause = gender, story.relations[first:last]
-    return Template(clause, _NAME.sub(lambda name: placeholder[name[1]], text))
+    return Template(clause, NAME.sub(lambda name: placeholder[name[1]], text))
 
 
 def cut(stories: Sequence[Story]) -> tuple[list[list[Template] | None], Mapping[Template, int]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from generator.config import Config
 from generator.errors import InputError
-from generator.files import read_json, write_text
+from generator.files import check_shape, read_json, write_text
 from generator.kinship import GENDERS, RELATION_ID
 from generator.paraphrases.templates import plain_templates, synthetic_templates
 from generator.text import Bank, clause_name
@@ -39,12 +39,12 @@ def read_bank(path: Path) -> Bank:
     """
     content = read_json(path)
     content = content.get("templates", content)
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: expected an object that maps clauses to paraphrases")
+    try:
+        check_shape(content, {"*": [str]}, "the bank")
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
     templates = {}
     for name, texts in content.items():
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise InputError(f'{path}: clause "{name}": expected a list of texts')
         gender, _, relations = name.partition(":")
         try:
             key = GENDERS.index(gender), parse_clause(relations)

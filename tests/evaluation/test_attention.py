@@ -7,7 +7,6 @@ import pytest
 from flax import nnx
 
 from clutrr_jax.data.batching import GRAPHS, pack, plan_shapes
-from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.evaluation.attention import (
     attention_weights,
     read_attention,
@@ -19,12 +18,6 @@ from generator.errors import InputError
 from tests.models.small import small_config
 
 ATTENDING = [name for name, spec in MODELS.items() if hasattr(spec.model, "attention")]
-
-
-@pytest.fixture(scope="module")
-def few(small_folder) -> Prepared:
-    """20 test stories: few batch shapes to compile."""
-    return prepare(small_folder, max_stories=20)
 
 
 def make(name: str, small) -> nnx.Module:

@@ -14,7 +14,6 @@ from flax import nnx
 from ml_collections import ConfigDict
 
 from clutrr_jax.data.batching import Shape, pack, plan_shapes
-from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.baselines import given_rules, predict_with_rules, stated_facts
@@ -50,7 +49,7 @@ from generator.kinship import (
 from generator.prover import Fact, rule_heads
 
 SPEC = MODELS["reader_prover"]
-CONFIG = ConfigDict(SPEC.config | {"embedding": 8, "hidden": 8, "pair": 8})
+CONFIG = ConfigDict(SPEC.config | {"embedding": 8, "hidden": 8})
 RULES = np.zeros((NUM_RELATIONS,) * 3, np.float32)
 RULES[tuple(given_rules().T)] = 1
 
@@ -160,12 +159,6 @@ def test_the_gold_graph_and_the_16_rules_prove_the_label(small) -> None:
         for other in range(NUM_RELATIONS):
             if other != test.target[story]:
                 assert prove_extracted(*graph, Fact(x, other, y)) is None
-
-
-@pytest.fixture(scope="module")
-def few(small_folder) -> Prepared:
-    """20 test stories: few batch shapes to compile."""
-    return prepare(small_folder, max_stories=20)
 
 
 @pytest.fixture(scope="module")

@@ -37,6 +37,8 @@ def test_names_become_letters_in_order_of_first_mention() -> None:
     ]
     assert sentence_wordings("... [Ann]") == [("...", []), ("[A]", ["Ann"])]
     assert sentence_wordings("") == []
+    ((wording, _),) = sentence_wordings(" ".join(f"[{i}]" for i in range(28)))
+    assert wording.endswith("[Y] [Z] [AA] [BB]")
 
 
 def test_sentences_have_all_tokens_of_a_story(small) -> None:

@@ -90,6 +90,12 @@ def test_claims_of_figures_5_and_6_hold_and_can_fail(stated, start, true, change
         holds({})
 
 
+def test_models_over_a_pretrained_encoder_count_as_bert() -> None:
+    table = {("clean", "clean", name): cell(0.5) for name in ("bilstm_mean", "reader_prover_bert")}
+    assert claims.with_bert(table, is_bert=False) == ["bilstm_mean"]
+    assert claims.with_bert(table, is_bert=True) == ["reader_prover_bert"]
+
+
 def test_claims_of_figure_7_hold_and_can_fail() -> None:
     means = {("gat", "fixed"): 0.8, ("gat", "redrawn"): 0.81, ("gat", "learned"): 0.79,
              ("rn", "fixed"): 0.6, ("rn", "redrawn"): 0.58, ("rn", "learned"): 0.55}  # fmt: skip

@@ -151,6 +151,8 @@ def test_neice_is_read_as_niece(capsys) -> None:
         ("all.csv", "val", "dev"),
         ("all.csv", "", "train"),
         ("val.csv", "test", "dev"),
+        ("latest.csv", "train", "train"),  # only a word that begins with a split states it
+        ("constrained.csv", "test", "test"),
         ("val/all.csv", "", "dev"),
         ("gen_train23_test2to10.csv", "train", "train"),  # a name of two splits states none
         ("train_test.csv", "test", "test"),

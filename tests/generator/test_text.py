@@ -173,7 +173,7 @@ def test_reading_a_bank(tmp_path):
     for text, message in (
         ('{"male:cousin": ["{0} {1}"]}', "male:son-brother"),
         ('{"son": ["{0} {1}"]}', "male:son-brother"),
-        ('{"male:son": "{0} {1}"}', "list of texts"),
+        ('{"male:son": "{0} {1}"}', "male:son: expected list"),
     ):
         path.write_text(text)
         with pytest.raises(InputError, match=message):

@@ -25,7 +25,7 @@ _pack = jax.jit(pack, static_argnames="shape")
 
 
 @pytest.fixture
-def small(name: str, small_for) -> Prepared:
+def data(name: str, small_for) -> Prepared:
     """Small data set, with frozen states if the model needs them."""
     return small_for(name)
 
@@ -74,25 +74,25 @@ def make(name: str, data: Prepared) -> Small:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_logits_are_finite_float32(name: str, small) -> None:
-    model = make(name, small)
+def test_logits_are_finite_float32(name: str, data) -> None:
+    model = make(name, data)
     out = model(model.batch([3, -1, 70, -1, -1]))
-    assert out.shape == (5, small.sizes.relations) and out.dtype == np.float32
+    assert out.shape == (5, data.sizes.relations) and out.dtype == np.float32
     assert np.isfinite(out).all()
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_padding_never_changes_a_logit(name: str, small) -> None:
-    model = make(name, small)
+def test_padding_never_changes_a_logit(name: str, data) -> None:
+    model = make(name, data)
     padded = model(model.batch(extra=7))
     np.testing.assert_allclose(model(model.batch()), padded, rtol=1e-6, atol=2e-6)
     assert np.ptp(padded, axis=0).max() > 1e-3
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_logits_do_not_depend_on_the_other_rows(name: str, small) -> None:
+def test_logits_do_not_depend_on_the_other_rows(name: str, data) -> None:
     """A batch equals its stories one by one, among padding rows."""
-    model = make(name, small)
+    model = make(name, data)
     together = model(model.batch())
     for i, row in enumerate(ROWS):
         rows = [-1] * len(ROWS)
@@ -102,8 +102,8 @@ def test_logits_do_not_depend_on_the_other_rows(name: str, small) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in GRAPH_MODELS if not MODELS[name].ordered])
-def test_order_of_nodes_and_edges_never_matters(name: str, small) -> None:
-    model, rng = make(name, small), np.random.default_rng(0)
+def test_order_of_nodes_and_edges_never_matters(name: str, data) -> None:
+    model, rng = make(name, data), np.random.default_rng(0)
     batch = model.batch()
 
     def shuffle_within(counts: np.ndarray) -> np.ndarray:
@@ -130,17 +130,17 @@ def test_order_of_nodes_and_edges_never_matters(name: str, small) -> None:
 
 
 @pytest.mark.parametrize("name", [m for m in GRAPH_MODELS if "entities" in MODELS[m].config])
-def test_renaming_people_never_matters_without_entities(name: str, small) -> None:
-    model = Small(name, small, entities=False)
-    renamed = redraw_entities(small.train_stories, small.sizes.entities, KEY)
-    moved = _pack(renamed, jnp.array(ROWS), shape_for(model.spec.kind, small, ROWS))
+def test_renaming_people_never_matters_without_entities(name: str, data) -> None:
+    model = Small(name, data, entities=False)
+    renamed = redraw_entities(data.train_stories, data.sizes.entities, KEY)
+    moved = _pack(renamed, jnp.array(ROWS), shape_for(model.spec.kind, data, ROWS))
     np.testing.assert_array_equal(model(model.batch()), model(moved))
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_dropout_applies_in_training_only(name: str, small) -> None:
+def test_dropout_applies_in_training_only(name: str, data) -> None:
     """Other random numbers give other logits in training mode, and the same in evaluation mode."""
-    model, keys = make(name, small), jax.random.split(KEY)
+    model, keys = make(name, data), jax.random.split(KEY)
     one, other = (model(model.batch(), training=False, key=key) for key in keys)
     np.testing.assert_array_equal(one, other)
     has_dropout = any("dropout" in setting for setting in model.config)
@@ -149,12 +149,12 @@ def test_dropout_applies_in_training_only(name: str, small) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_overfits_and_trains_every_parameter(name: str, small) -> None:
+def test_overfits_and_trains_every_parameter(name: str, data) -> None:
     """The model fits a few stories if the entity vectors are trained too. Every other parameter
     gets a gradient, and if there are entity vectors, some of them do."""
-    model = make(name, small)
+    model = make(name, data)
     rows = list(range(0, 120, 10))
-    batch = _pack(small.train_stories, jnp.array(rows), shape_for(model.spec.kind, small, rows))
+    batch = _pack(data.train_stories, jnp.array(rows), shape_for(model.spec.kind, data, rows))
     target, _ = targets(batch)
     optimizer = optax.adam(2e-2)
 
@@ -190,9 +190,9 @@ def test_overfits_and_trains_every_parameter(name: str, small) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_buffers_are_not_trained(name: str, small) -> None:
+def test_buffers_are_not_trained(name: str, data) -> None:
     """Without learned entities, the entity vectors are not among the parameters either."""
-    definition = ModelDef(MODELS[name], small_config(name), small.sizes)
+    definition = ModelDef(MODELS[name], small_config(name), data.sizes)
     params, buffers = jax.eval_shape(definition.init, KEY)
     leaves = partial(jax.tree.leaves, is_leaf=lambda x: isinstance(x, nnx.Variable))
     assert leaves(params) and all(isinstance(x, nnx.Param) for x in leaves(params))

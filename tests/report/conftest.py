@@ -36,7 +36,7 @@ def write_graphs(folder: Path, test: Records) -> None:
     story = dict(tasks(test))["1.3"][0]
     edges = slice(test.edge_start[story], test.edge_start[story + 1])
     (a, b, *_), (c, d, *_) = test.senders[edges], test.receivers[edges]
-    for x, y, p in ((a, c, 0.4), (c, a, 0.7), (d, b, 0.6)):
+    for x, y, p in ((a, c, 0.4), (c, a, 0.7), (d, b, 0.502)):
         probability[story][x, y] = p
     relation[story][c, a] = (verdict[story][c, a] == FOLLOWS).argmax()
     relation[story][d, b] = (verdict[story][d, b] == WRONG).argmax()

@@ -33,6 +33,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "c"
 
 
+def test_reading_creates_no_folder(tmp_path: Path) -> None:
+    assert Checkpoints(tmp_path / "c").restore(state(0)) is None
+    assert not list(tmp_path.iterdir())
+
+
 def test_every_flipped_bit_is_noticed(folder: Path, capfd) -> None:
     """The checkpoint before is restored, and nothing is printed."""
     rng = random.Random(0)

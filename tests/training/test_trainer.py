@@ -9,6 +9,7 @@ from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.settings import ENTITY_POLICIES, SELECTIONS
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.loop import train_model
+from clutrr_jax.training.order import epoch_batches
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.state import TrainState, select_best
 from tests.training.small import NAMES, leaves, make_trainer, train
@@ -62,6 +63,14 @@ def test_entity_vectors_are_trained_only_if_learned(name: str, policy: str, smal
     before = vectors(state)
     state, _ = trainer.epoch(state, 1)
     assert (vectors(state) != before).any() == (policy == "learned")
+
+
+@pytest.mark.parametrize("dev_fraction", [0.0, 0.1, 0.35])
+def test_stories_of_an_epoch_are_the_train_rows_of_all_replicas(dev_fraction: float, small) -> None:
+    """Rows are split by number of people, and the fraction of each group is rounded."""
+    trainer = make_trainer("edge_transformer", small, Replicas(2), dev_fraction=dev_fraction)
+    rows, _ = epoch_batches(1, np.array([0, 1]), trainer._train_rows, 10)
+    assert trainer.stories_per_epoch == (rows >= 0).sum()
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
@@ -141,9 +150,9 @@ def test_stopped_replica_is_frozen_and_the_others_continue(small) -> None:
 def test_training_that_stopped_early_is_not_continued(small, tmp_path) -> None:
     settings = {"epochs": None, "steps": 10_000, "patience": 1, "checkpoint_minutes": 1.0}
     trainer = make_trainer("gat", small, Replicas(1), learning_rate=0.3, **settings)
-    state, history = train_model("gat", trainer, trainer.init(), 1, tmp_path, tensorboard=False)
+    state, history = train_model("gat", trainer, trainer.init(), tmp_path, tensorboard=False)
     assert len(history) == int(state.best_epoch[0]) + 1 < trainer.epochs
-    again, lines = train_model("gat", trainer, trainer.init(), 1, tmp_path, tensorboard=False)
+    again, lines = train_model("gat", trainer, trainer.init(), tmp_path, tensorboard=False)
     assert lines == history
     for a, b in zip(leaves(state), leaves(again), strict=True):
         np.testing.assert_array_equal(a, b)

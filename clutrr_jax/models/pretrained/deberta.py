@@ -104,9 +104,6 @@ def by_pair(scores: jax.Array) -> jax.Array:
 
     Entry [i, j] is that of position i and distance i - j, which is at index T - 1 - i + j.
     """
-    steps = scores.shape[-2]
-    # With rows one element longer, these entries are 2T - 1 apart from row to row.
-    flat = jnp.pad(scores, [(0, 0)] * (scores.ndim - 1) + [(0, 1)])
-    flat = flat.reshape(*scores.shape[:-2], -1)[..., steps - 1 :]
-    rows = flat[..., : steps * (2 * steps - 1)].reshape(*scores.shape[:-1], -1)
-    return rows[..., :steps]
+    i = np.arange(scores.shape[-2])[:, None]
+    index = scores.shape[-2] - 1 - i + i.T
+    return jnp.take_along_axis(scores, index.reshape(*[1] * (scores.ndim - 2), *index.shape), -1)

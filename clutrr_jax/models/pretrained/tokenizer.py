@@ -8,7 +8,6 @@ How a story names people, the setting `people` of a model (Sinha et al. 2019, ap
   entity vectors, and so can see other entities in every epoch.
 """
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -24,11 +23,11 @@ from clutrr_jax.data.records import Records
 from clutrr_jax.models.pretrained.folder import reading
 from generator.errors import InputError, at
 from generator.files import read_json
+from generator.text import NAME
 
 PEOPLE = ("numbers", "hidden")
 MASK_TOKENS = ("[MASK]", "<mask>")  # of BERT and DeBERTa, and of RoBERTa
 
-_NAME = re.compile(r"\[([^\[\]]*)\]")
 
 AnyTokenizer = Tokenizer | BaseTokenizer
 
@@ -131,7 +130,7 @@ def _replace_names(
     """Returns the text, and the entity id that each character names, -1 if none, with one more -1
     at the end. A name in brackets that is not in `entity_of` is text."""
     parts, owner = [], []
-    for i, part in enumerate(_NAME.split(story)):  # text and names alternate
+    for i, part in enumerate(NAME.split(story)):  # text and names alternate
         entity = entity_of.get(part, -1) if i % 2 else -1
         if entity >= 0:
             part = mask or str(entity)
