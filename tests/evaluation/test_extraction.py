@@ -47,6 +47,7 @@ from generator.kinship import (
     RELATION_ID,
 )
 from generator.prover import Fact, rule_heads
+from tests.data.test_records import records_of
 
 SPEC = MODELS["reader_prover"]
 CONFIG = ConfigDict(SPEC.config | {"embedding": 8, "hidden": 8})
@@ -144,6 +145,26 @@ def test_facts_that_follow_are_the_closure_under_rules_and_inverses(small) -> No
         found = {tuple(map(int, f)) for f in np.argwhere(verdict[story] <= FOLLOWS)}
         pair = set(test.query[story].tolist())
         assert found == {(x, y, r) for x, r, y in known if {x, y} != pair}
+
+
+def test_pairs_that_cannot_be_judged() -> None:
+    """The query pair, pairs whose relation the data does not give, and a person with themselves."""
+    change = {
+        "story": "[Ann] [Bob] [Cy] [Di]",
+        "query": "('Ann', 'Di')",
+        "story_edges": "[(0, 1), (1, 2), (2, 3), (3, 1)]",
+        "edge_types": "['husband', 'son', 'grandmother']",
+        "query_edge": "(0, 3)",
+        "genders": "Ann:female,Bob:male,Cy:male,Di:female",
+    }
+    (verdict,) = judge_facts(records_of(change))
+    unjudged = (verdict == UNJUDGED).any(axis=-1)
+    assert (unjudged == (verdict == UNJUDGED).all(axis=-1)).all()
+    pairs = {(x, y) for x, y in np.argwhere(unjudged).tolist() if x != y}
+    assert unjudged.diagonal().all() and pairs == {(0, 3), (3, 0), (3, 1), (1, 3)}
+    found = perfect(records_of(change))
+    found.probability[0][:] = 1
+    assert precision_recall(found, records_of(change))[0]["extracted"] == 12 - 4
 
 
 def test_the_gold_graph_and_the_16_rules_prove_the_label(small) -> None:
@@ -278,13 +299,17 @@ def test_learned_rules_of_a_reader_prover_are_those_of_its_table(
     (folder / "model.json").write_text(json.dumps({"replicas": 2}))
     settings = {"reader_prover.reasoner": "prover", "reader_prover.prover.scale": 45.0}
     (tmp_path / "config.json").write_text(json.dumps(settings))
-    Checkpoints(folder / "checkpoints").save(1, trained[1])
+    other = jax.tree.map(jnp.zeros_like, trained[1].params)
+    Checkpoints(folder / "checkpoints").save(1, trained[1]._replace(params=other, ema_params=other))
     found = read_learned(tmp_path, "reader_prover")
     first = first_replica(few, trained)
     np.testing.assert_allclose(found[0], first.reasoner.rules(), atol=1e-6)
     assert found.shape == (2, *first.reasoner.rules().shape)
     rules_main([str(tmp_path)])
     assert "mean of 2 replicas" in capsys.readouterr().out
+    (folder / "model.json").write_text(json.dumps({"replicas": 1}))  # the second is additional
+    np.testing.assert_array_equal(read_learned(tmp_path, "reader_prover"), found[:1])
+    (folder / "model.json").write_text(json.dumps({"replicas": 2}))
     settings["reader_prover.reasoner"] = "rules"
     (tmp_path / "config.json").write_text(json.dumps(settings))
     with pytest.raises(InputError, match='"rules" learns no rules'):

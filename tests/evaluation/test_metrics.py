@@ -35,14 +35,20 @@ def test_interval_over_replicas_is_student_t() -> None:
 
 
 def test_scores_by_hand(small) -> None:
+    """The first replica is right everywhere and the second in every fourth story of a task; in the
+    last epoch the first is right nowhere, and the second in every second story."""
     records = small.test
-    answers = np.stack([records.target, np.full(len(records), -1)])
-    rows = score({"m": Predictions(answers, answers[::-1], np.ones(answers.shape))}, records)
+    order, target = np.arange(len(records)) % 20, records.target
+    best = np.stack([target, np.where(order % 4 == 0, target, -1)])
+    last = np.stack([np.full_like(target, -1), np.where(order % 2 == 0, target, -1)])
+    rows = score({"m": Predictions(best, last, np.ones(best.shape))}, records)
     assert [(r.task, r.k, r.count) for r in rows] == [
         ("1.2", 2, 20), ("1.3", 3, 20), ("1.5", 5, 20), ("2.4", 4, 20),
     ]  # fmt: skip
     for row in rows:
-        assert (row.accuracy, row.stderr, row.replicas) == (0.5, 0.5, 2)
+        assert (row.accuracy, row.stderr) == (0.625, pytest.approx(0.375))
+        assert (row.accuracy_last, row.stderr_last) == (0.25, pytest.approx(0.25))
+        assert (row.correct, row.replicas) == ([20, 5], 2)
         assert row.ceiling == 1.0  # generated stories are unambiguous
 
 
@@ -65,7 +71,10 @@ def test_ceiling_of_the_known_ambiguity() -> None:
         "query_edge": "(0, 3)",
         "genders": "Ann:female,Bob:male,Cy:male,Di:female",
     }
-    assert ceilings(records_of(change, {})).tolist() == [0.5, 1.0]
+    records = records_of({}, change, {"task_name": "task_1.3"})
+    assert ceilings(records).tolist() == [1.0, 0.5, 1.0]
+    rows = score({"majority": majority(records)}, records)
+    assert [(row.task, row.ceiling) for row in rows] == [("1.2", 0.75), ("1.3", 1.0)]
 
 
 def test_predictions_round_trip(small, tmp_path) -> None:

@@ -16,9 +16,11 @@ TRAIN = default_settings("tests", "").train.to_dict() | {"epochs": 3, "patience"
 NAMES = ("gat", pytest.param("bilstm_mean", marks=pytest.mark.slow))  # of graphs and of text
 
 
-def make_trainer(name: str, data, replicas: Replicas, **settings) -> Trainer:
-    """Trainer of a small model of the registry."""
-    config, settings = small_config(name), ConfigDict(TRAIN | settings)
+def make_trainer(
+    name: str, data, replicas: Replicas, changes: dict | None = None, **settings
+) -> Trainer:
+    """Trainer of a small model of the registry, with `changes` of its settings."""
+    config, settings = small_config(name, **changes or {}), ConfigDict(TRAIN | settings)
     return Trainer(MODELS[name], config, settings, data, replicas)
 
 

@@ -1,0 +1,57 @@
+"""The files of a trained model."""
+
+import json
+
+import jax
+import numpy as np
+import pytest
+from flax import nnx
+
+from clutrr_jax.evaluation.predictions import prediction_file, read_predictions
+from clutrr_jax.models.functional import ModelDef
+from clutrr_jax.settings import default_settings
+from clutrr_jax.training.loop import _evaluate, run_model
+from clutrr_jax.training.replicas import Replicas
+from clutrr_jax.training.state import replica_model
+from tests.training.small import leaves, make_trainer
+
+
+@pytest.mark.parametrize("name", ["gat", pytest.param("reader_prover", marks=pytest.mark.slow)])
+def test_each_file_holds_the_predictions_of_its_parameters(name: str, few, tmp_path) -> None:
+    """Of the selected and the last epoch, for the model and for each of its variants."""
+    trainer = make_trainer(name, few, Replicas(3))
+    state = trainer.init()
+    best = jax.tree.map(lambda x: x * 1.5 + 0.1, state.params)
+    averaged = jax.tree.map(lambda x: x * -2.0, state.params)
+    state = state._replace(best_params=best, ema_params=averaged)
+    _evaluate(trainer, state, few, tmp_path)
+    model, found = trainer.model, []
+    for variant, of_variant in {"": model.spec.model, **model.spec.variants}.items():
+        own = ModelDef(model.spec._replace(model=of_variant), model.config, model.sizes)
+        file = read_predictions(tmp_path / prediction_file(variant), few.test)
+        expected = [
+            trainer.predict(p, state.buffers, few.test_stories, own) for p in (best, averaged)
+        ]
+        np.testing.assert_array_equal(file.best, expected[0][0])
+        np.testing.assert_allclose(file.probability, expected[0][1], atol=1e-4)
+        np.testing.assert_array_equal(file.last, expected[1][0])
+        found.append(file.best)
+    assert len({array.tobytes() for array in found}) == len(found)
+    first = nnx.state(replica_model(model, state), nnx.Param)
+    for array, expected in zip(leaves(first), leaves(best), strict=True):
+        np.testing.assert_array_equal(array, expected[0])
+
+
+def test_summary_of_a_training(small, tmp_path) -> None:
+    """The prover has one parameter for each rule over 11 predicates, or none: 11 * 11 * 12."""
+    config = default_settings("tests", "prover")
+    config.train.update({"replicas": 2, "epochs": 5, "selection": "dev_accuracy"})
+    config.prover.train.learning_rate = 30.0  # so high that the best epoch is not the last
+    run_model("prover", config, small, tmp_path)
+    summary = json.loads((tmp_path / "model.json").read_text())
+    history = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert (summary["parameters"], summary["epochs"], summary["replicas"]) == (1452, 5, 2)
+    accuracy = np.array([line["dev_accuracy"] for line in history])  # [epochs, replicas]
+    best = len(accuracy) - accuracy[::-1].argmax(axis=0)  # the latest of ties
+    assert summary["best_epochs"] == best.tolist()
+    assert summary["dev_accuracy"] == accuracy[best - 1, [0, 1]].tolist()
