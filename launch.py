@@ -137,7 +137,7 @@ def parse_flags(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDi
     options.set_gnu_getopt(True)  # also parse flags after unknown ones such as `--config.seed 1`
     try:
         rest = options(argv, known_only=True)
-        if options.config is None or options.workdir is None:
+        if not (options.config and options.workdir):
             raise InputError("--config=FILE and --workdir=DIR are required; see --help")
         groups = {"config": load_experiment(options.config), "slurm": slurm.settings()}
         check_names(rest, groups)
@@ -161,7 +161,10 @@ def check_names(arguments: list[str], groups: dict[str, ConfigDict]) -> None:
     for argument in arguments:
         name = argument.lstrip("-").partition("=")[0]
         if name.partition(".")[0] in groups and name not in known:
-            raise InputError(f'command line: no setting "{name}"; see --help')
+            group = name.rpartition(".")[0]
+            near = [other for other in known if other.rpartition(".")[0] == group and "." in group]
+            expected = f"; expected one of {', '.join(near)}" if near else ""
+            raise InputError(f'command line: no setting "{name}"{expected or "; see --help"}')
 
 
 def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list[str]) -> None:

@@ -7,7 +7,7 @@ its models.
 from pathlib import Path
 
 from clutrr_jax.command import run
-from clutrr_jax.evaluation.learned_rules import PROVERS, describe, read_learned
+from clutrr_jax.evaluation.learned_rules import PROVERS, describe, legend, read_learned
 from generator.errors import InputError, Parser
 
 
@@ -26,6 +26,7 @@ def main(arguments: list[str]) -> None:
             if len(models) == 1:
                 raise
             print(error)
+    print(f"\n{legend()}")
 
 
 if __name__ == "__main__":

@@ -219,7 +219,7 @@ def check_or_write_config(path: Path, settings: dict[str, Any]) -> None:
         write_text(path, json.dumps(settings, indent=1) + "\n")
         return
     before = read_json(path)
-    for name in before | settings:
+    for name in ("models", *(before | settings)):  # the settings of other models follow from it
         if before.get(name) != settings.get(name):
             raise InputError(
                 f"{at(path)}: belongs to a run with another configuration: {name} was "

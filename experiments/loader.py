@@ -1,5 +1,6 @@
 """Loading of experiment files for `launch.py`."""
 
+from pathlib import Path
 from runpy import run_path
 from traceback import extract_tb
 
@@ -14,6 +15,8 @@ def load_experiment(file: str) -> ConfigDict:
     Raises:
       InputError: an error in the file, or it is no experiment.
     """
+    if not Path(file).is_file():
+        raise InputError(f"{at(file)}: no such file, expected one such as experiments/single.py")
     try:
         config = run_path(file)["get_config"]()
         if not isinstance(config, ConfigDict):

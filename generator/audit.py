@@ -27,6 +27,7 @@ from generator.tables import Table, data_sets
 from generator.text import NAME, SENTENCE
 
 _CHUNK = 2048
+_LISTED = 5  # rows of each kind that are described
 
 
 @dataclass
@@ -51,7 +52,8 @@ class Findings:
     mistakes: list[str] = field(default_factory=list)  # descriptions of the first wrong rows
     duplicates: int = 0  # stories that occur earlier in the file
     unnamed: int = 0  # rows with a person in `genders` who is not in the story
-    disagreeing: int = 0  # rows whose k, f_comb, query or query_edge contradicts the facts
+    disagreeing: int = 0  # rows with a column that contradicts the facts
+    doubts: list[str] = field(default_factory=list)  # the first unnamed and disagreeing rows
     labels: Counter[tuple[int, int]] = field(default_factory=Counter)  # (label, k)
     clauses: set[str] = field(default_factory=set)
     # Overlap of a test file with the train files.
@@ -93,11 +95,17 @@ def audit(table: Table, train: Seen) -> Findings:
 def _judge(row: Row, relations: list[int], result: Findings) -> None:
     result.rows += 1
     result.labels[row.target, row.k] += 1
-    result.disagreeing += not _agrees(row)
-    result.unnamed += any(f"[{name}]" not in row.story for name in row.names)
+    column = _contradiction(row)
+    unnamed = [name for name in row.names if f"[{name}]" not in row.story]
+    result.disagreeing += bool(column)
+    result.unnamed += bool(unnamed)
+    doubts = [f"{column} contradicts the facts"] if column else []
+    doubts += [f"the story does not name {name}" for name in unnamed[:1]]
+    if len(result.doubts) < _LISTED:
+        result.doubts += [f"row {row.row_index}: {text}" for text in doubts]
     if row.target not in relations:
         result.wrong += 1
-        if len(result.mistakes) < 5:
+        if len(result.mistakes) < _LISTED:
             follows = " or ".join(RELATIONS[r] for r in relations) or "nothing"
             x, y = (row.names[person] for person in row.query)
             result.mistakes.append(
@@ -112,15 +120,19 @@ def _judge(row: Row, relations: list[int], result: Findings) -> None:
             result.readings[" or ".join(sorted(RELATIONS[r] for r in relations))] += 1
 
 
-def _agrees(row: Row) -> bool:
-    """Returns whether k, f_comb, query and query_edge agree with the facts."""
+def _contradiction(row: Row) -> str:
+    """Returns the first column that contradicts the facts, or an empty string."""
+    if row.k > len(row.relations):
+        return "task_name"
     x, y = row.query
-    return (
-        row.k <= len(row.relations)
-        and row.clause == "-".join(RELATIONS[r] for r in row.relations[: row.k])
-        and row.query_names == (row.names[x], row.names[y])
-        and (x, y) == (row.edges[0][0], row.edges[row.k - 1][1])
-    )
+    facts = zip(row.edges, row.relations, strict=False)
+    agrees = {
+        "f_comb": row.clause == "-".join(RELATIONS[r] for r in row.relations[: row.k]),
+        "query": row.query_names == (row.names[x], row.names[y]),
+        "query_edge": (x, y) == (row.edges[0][0], row.edges[row.k - 1][1]),
+        "genders": all(row.genders[person] == GENDER_OF[r] for (_, person), r in facts),
+    }
+    return next((column for column, is_so in agrees.items() if not is_so), "")
 
 
 def _compare(table: Table, train: Seen, result: Findings) -> None:
@@ -174,6 +186,7 @@ def report(name: str, found: dict[str, tuple[str, Findings]]) -> str:
             f"  {file}: {count} ambiguous: {text}" for text, count in f.readings.most_common()
         ]
         notes += [f"  {file}: WRONG: {text}" for text in f.mistakes]
+        notes += [f"  {file}: {text}" for text in f.doubts]
     return "\n".join([name, plain_text(table), *notes, "", _labels(found), ""])
 
 
@@ -214,9 +227,9 @@ def main(argv: list[str]) -> int:
         "the train files. The exit code is 1 if a label is wrong.",
         epilog="unique, ambiguous, wrong: rows with such a label; ceiling: the best achievable "
         "accuracy; twice: stories that occur earlier in the file; unnamed: rows with a person who "
-        "is not in the story; disagree: rows whose k, f_comb, query or query_edge contradicts "
-        "the facts; in train: clauses, sentences about several people, and stories that also occur "
-        "in the train files.",
+        "is not in the story; disagree: rows whose k, f_comb, query, query_edge or genders "
+        "contradict the facts; in train: clauses, sentences about several people, and stories "
+        "that also occur in the train files.",
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE",
                         help=f"a .zip, a folder, or a {', '.join(SUFFIXES)} file")  # fmt: skip

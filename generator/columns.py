@@ -160,6 +160,9 @@ def parse_rows(file: str, table: Iterable[Sequence[str]]) -> Iterator[Row]:
                 f'{at(file)}: no column "{column}"; expected '
                 f"{', '.join(REQUIRED)}; found {', '.join(header)}"
             )
+    for column in header:
+        if column and header.count(column) > 1:
+            raise InputError(f'{at(file)}: {header.count(column)} columns "{column}", expected one')
     stated, folder = _splits_in(Path(file).name), Path(file).parent.name
     default = _splits_in(folder).pop() if folder in SPLIT_FOLDERS else "train"
     index, misspelled = 0, False

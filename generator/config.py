@@ -210,8 +210,8 @@ class Config:
             counts = [rows] if isinstance(rows, int) else rows
             if min(counts) < 0 or (not isinstance(rows, int) and len(rows) != len(tasks)):
                 raise InputError(
-                    f"--{split}-rows {','.join(map(str, counts))}: expected one number, or one "
-                    f"for each of the {len(tasks)} tasks, each at least 0"
+                    f"--{split}-rows {','.join(map(str, counts))}: expected a number of 0 or "
+                    f"more, or one for each of the {len(tasks)} tasks"
                 )
         for task in (*self.train, *self.test):
             if (people := self.max_size(task)[0]) > NAMES_PER_GENDER:
@@ -238,7 +238,9 @@ def parse_rows(text: str | int) -> int | tuple[int, ...]:
     """Parses `5000`, or one number per task as in `5000,10000`. Raises InputError."""
     counts = str(text).split(",")
     if not all(count.strip().isdecimal() for count in counts):
-        raise InputError(f'rows "{text}": expected one number, or one per task joined by commas')
+        raise InputError(
+            f'rows "{text}": expected a number of 0 or more, or one per task, joined by commas'
+        )
     return tuple(map(int, counts)) if len(counts) > 1 else int(counts[0])
 
 

@@ -56,6 +56,8 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
     bank = load_bank(config)
     banks = split_bank(bank, config)
     files = {out / f"{name}.{form}": parts for name, parts in dataset_files(config).items()}
+    if not files:
+        raise InputError("no stories: expected a task and a number of rows above 0")
     for split, task in sorted({piece[:2] for parts in files.values() for piece in parts}):
         check(config, split, task)
     _write_description(out, _description(config, bank, banks, [path.name for path in files]))

@@ -127,7 +127,7 @@ OTHER_FILES: list[tuple[str, str, Callable[[Path], object], str]] = [
     ("bank.json", json.dumps({"male:son": ["{0} {1}. " + "a. " * 10**5]}), read_bank, "sentences"),
     *[("config.json", text, lambda path: check_or_write_config(path, {}), "JSON")
       for text in ("[" * 100_000, "[]", '"a"', "{", "\xff", "9" * 5000, "")],
-    ("config.json", "\xff\xfe", lambda path: write_dataset(Config(train=(), test=()), path.parent),
+    ("config.json", "\xff\xfe", lambda path: write_dataset(Config(test_rows=1), path.parent),
      "other settings"),
 ]  # fmt: skip
 

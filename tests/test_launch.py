@@ -190,9 +190,12 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
     [
         (["--config.models=gta"], 'no model "gta"'),
         (["--config.bogus=1"], 'command line: no setting "config.bogus"; see --help'),
-        (["--config.gat.bogus=1"], 'command line: no setting "config.gat.bogus"; see --help'),
+        (
+            ["--config.gat.bogus=1"],
+            'command line: no setting "config.gat.bogus"; expected one of config.gat.',
+        ),
         (["--config.models.x=1"], 'command line: no setting "config.models.x"; see --help'),
-        (["--config.train.epochs.x=1"], 'no setting "config.train.epochs.x"'),
+        (["--config.train.epochs.x=1"], 'no setting "config.train.epochs.x"; see --help'),
         (["--config.train.epochs=many"], "epochs"),
         (["--config.data=nowhere.zip"], "nowhere.zip"),
         (["--config.data=tests"], "tests: no data"),
@@ -219,10 +222,18 @@ def test_wrong_command_is_one_line(arguments: list[str], expected: str, tmp_path
     assert done.code == 2 and done.err.count("\n") == 1 and expected in done.err
 
 
+def test_an_empty_folder_name_is_refused(tmp_path, monkeypatch) -> None:
+    """As of an unset variable of the shell."""
+    monkeypatch.chdir(tmp_path)
+    done = launch("--workdir=")
+    assert done.code == 2 and "--config=FILE and --workdir=DIR are required" in done.err
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (None, ": FileNotFoundError: [Errno 2] No such file"),
+        (None, ": no such file, expected one such as experiments/single.py"),
         ("import no_such_module", ", line 1: ModuleNotFoundError: No module named"),
         ("\ndef get_config()\n    return 1", ", line 2: SyntaxError: expected ':'"),
         ("x = 1", ": KeyError: 'get_config'; expected an experiment with get_config()"),

@@ -17,6 +17,7 @@ from generator.kinship import (
     NUM_RELATIONS,
     PREDICATE_OF,
     PREDICATES,
+    RELATION_OF,
     RELATIONS,
     RULE_TABLE,
 )
@@ -91,6 +92,17 @@ def describe(learned: np.ndarray) -> str:
     for rule in others:
         text = "{}, {} -> {}".format(*(names[r] for r in rule))
         lines.append(f"{chance[tuple(rule)]:6.2f}  {text}")
+    return "\n".join(lines)
+
+
+def legend() -> str:
+    """Explains the rules of `describe`, and the names of predicates."""
+    lines = [
+        "chance is the learned probability of a rule. The rule first, second -> head says that",
+        "if Z is the first of X and Y is the second of Z, then Y is the head of X:",
+    ]
+    for name, (man, woman) in zip(PREDICATES, RELATION_OF, strict=True):
+        lines.append(f"  {name:14} = {RELATIONS[man]} or {RELATIONS[woman]}")
     return "\n".join(lines)
 
 

@@ -74,7 +74,7 @@ def read_predictions(path: Path, records: Records) -> Predictions:
             probability[int(replica), story] = float(p)
         except (ValueError, KeyError, IndexError):
             raise InputError(
-                f"{at(path, number)}: not a prediction for these test stories, expected "
+                f"{at(path, number)}: no prediction of a story of this data set, expected "
                 + ",".join(_HEADER)
             ) from None
     if (best < 0).any():

@@ -10,8 +10,11 @@ from functools import cache
 
 RULES = """\
 1. Case, punctuation, spaces and the kind of hyphen are ignored: "Mother in law." is mother-in-law.
-2. If the text contains "answer:", "answer is", "answer =" or "</think>", only the first non-empty
-   line after the last of them is used; otherwise the whole text.
+2. The text ends where a line begins with "Story:" (a further example), and begins after the last
+   "</think>". If it contains "answer:", "answer =", "<answer>", "\\boxed{" or a line that is only
+   "Answer", the first non-empty line after the last of them is used; if that names no relative, or
+   there is none of them, the line after the last "answer is". Without any, the first non-empty line
+   after "</think>" is used, or else the whole text.
 3. A relation is recognized by its name as a word, also in the plural or possessive (sons, wife's,
    sons-in-law), as "in-law NAME", and as grandma, granny, gran, nana, grandpa, granddad, grandad,
    mom, mum, mommy, mummy, mama, dad, daddy, papa, hubby, sis, bro, auntie, aunty.
@@ -39,21 +42,41 @@ _IN_LAW = "-in-law"
 _HYPHENS = re.compile(r"[-_\u00ad\u2010-\u2015\u2212]")
 _APOSTROPHES = re.compile(r"[\u2018\u2019\u02bc\u00b4]")
 _MARKUP = re.compile("[*`]")  # bold and code in Markdown
-_MARKER = re.compile(r"</think>|\banswer\W{0,4}(?:\bis\b\s*:?|:|=)")
+_NEXT_EXAMPLE = re.compile(r"\n\s*story:")
+_MARKERS = (
+    re.compile(
+        r"\banswer\W{0,4}(?:is\s{0,4})?[:=\uff1a]|<answer>|\\boxed\{"
+        r"|^[^\w/\n]*(?:the |my )?(?:final )?answer[^\w\n]*$",
+        re.MULTILINE,
+    ),
+    re.compile(r"\banswer\W{0,4}\bis\b"),
+)
 _BEFORE = r"(?P<before>(?:step|half|great|god|foster|ex) ?)?"
 _LAW = r"in ?law"
 
 
 def to_relation(text: str, relations: tuple[str, ...]) -> str | None:
     """Name of the relation that a text states by the rules above; None if it is not mapped."""
-    words, kin = _vocabulary(relations)
-    text = _APOSTROPHES.sub("'", text.casefold())
-    after = text[max((m.end() for m in _MARKER.finditer(text)), default=0) :]
-    if after != text:
-        after = next((line for line in after.splitlines() if re.search(r"\w", line)), "")
-    after = re.sub(r"\s+", " ", _HYPHENS.sub(" ", _MARKUP.sub("", after)))
-    found = {_name(match, words) for match in kin.finditer(after)}
+    thought, _, text = _APOSTROPHES.sub("'", text.casefold()).rpartition("</think>")
+    text, found = _NEXT_EXAMPLE.split(text.lstrip(), maxsplit=1)[0], None
+    for marker in _MARKERS:
+        ends = [match.end() for match in marker.finditer(text)]
+        if ends and not found:
+            text = text[ends[-1] :]
+            found = _relatives(_first_line(text), relations)
+    if found is None:
+        found = _relatives(_first_line(text) if thought else text, relations)
     return found.pop() if len(found) == 1 and found <= set(relations) else None
+
+
+def _first_line(text: str) -> str:
+    return next((line for line in text.splitlines() if re.search(r"\w", line)), "")
+
+
+def _relatives(text: str, relations: tuple[str, ...]) -> set[str]:
+    words, kin = _vocabulary(relations)
+    text = re.sub(r"\s+", " ", _HYPHENS.sub(" ", _MARKUP.sub("", text)))
+    return {_name(match, words) for match in kin.finditer(text)}
 
 
 @cache

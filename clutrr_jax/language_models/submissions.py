@@ -23,7 +23,7 @@ from generator.files import table_rows
 from generator.kinship import RELATION_ID, RELATIONS
 
 UNMAPPED = -1
-EXPECTED = "id, prediction and, for several replicas, replica"
+EXPECTED = 'id, prediction ("" for no answer) and, for several replicas, replica'
 
 
 class Submission(NamedTuple):

@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> None:
                         "any form that clutrr_jax.score reads; may be repeated")  # fmt: skip
     options = parser.parse_args(arguments)
     folder = options.folder
-    if not (folder / "config.json").exists():
+    if not all((folder / name).exists() for name in ("config.json", "results.json")):
         raise InputError(
             f"{at(folder)}: no run in this folder, expected one that launch.py has finished; "
             "--config.only=none of its command rebuilds the report of a grid"

@@ -73,6 +73,11 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
         if spec.kind == "states":
             data = with_states(data, config[name])
         trainer = Trainer(spec, config[name], train, data, replicas)
+        if not trainer.dev_stories:
+            raise InputError(
+                f"train.dev_fraction {train.dev_fraction}: none of {len(data.train)} train stories "
+                "is a dev story, expected a larger fraction"
+            )
         state = trainer.init()
     except InputError as error:  # of a setting of the model, or a train setting
         raise InputError(f"{name}: {error}") from None

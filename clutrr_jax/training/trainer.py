@@ -68,6 +68,7 @@ class Trainer:
             self._train_rows = [np.tile(rows, (len(replicas.seeds), 1)) for rows in groups]
         rows = sum(rows.shape[1] for rows in self._train_rows)
         self.stories_per_epoch = rows * replicas.count  # of all replicas together
+        self.dev_stories = sum(rows.shape[1] for rows in dev_rows)  # of each replica
         self.model = ModelDef(spec, config, sizes, learn_entities=train.entities == "learned")
         self.optimizer = create_optimizer(train, config, sizes.encoder)
         self._batch_size = size * train.microbatches
@@ -163,7 +164,7 @@ class Trainer:
         replicas included."""
         arrays = self._stories, state.ema_params, state.buffers, self._dev_batches
         outputs = self._predict(grade, self.model, self.program.shapes, *arrays)
-        stories = max(sum(int((rows[0] >= 0).sum()) for rows in self._dev_rows), 1)
+        stories = max(self.dev_stories, 1)
         correct, loss = (sum(out[i].sum(axis=(1, 2)) for out in outputs) for i in (0, 1))
         return (correct / stories).astype(np.float32), (loss / stories).astype(np.float32)
 

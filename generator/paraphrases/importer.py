@@ -251,8 +251,8 @@ def main(argv: list[str]) -> int:
         counts = [count for (_, s), count in coverage.items() if s == split]
         covered, total = (sum(column) for column in zip(*counts, strict=True))
         print(f"  all {split}: {covered:,} of {total:,}, {100 * covered / total:.1f} %")
-    print(f"templates, written to {arguments.out}")
+    print(f"paraphrases, written to {arguments.out}")
     for length in range(1, MAX_PARAPHRASE_FACTS + 1):
         pools = [texts for key, texts in bank.templates.items() if len(key[1]) == length]
-        print(f"  k = {length}: {sum(map(len, pools)):,} templates of {len(pools)} clauses")
+        print(f"  k = {length}: {sum(map(len, pools)):,} paraphrases of {len(pools)} clauses")
     return 0

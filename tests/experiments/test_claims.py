@@ -1,6 +1,7 @@
 """Claims of the papers: the published numbers support them, and other numbers do not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import product
 
 import pytest
 
@@ -59,6 +60,17 @@ def figure5(**models: Callable[[str, int], float]) -> Table:
     }
 
 
+def claim(stated, start: str) -> Callable[[Table], bool]:
+    """The only claim whose statement starts with these words."""
+    (holds,) = [
+        holds
+        for of_question in stated.values()
+        for statement, holds in of_question.items()
+        if statement.startswith(start)
+    ]
+    return holds
+
+
 PAPER = {"gat": curve(1.0, 0.08), "bilstm_mean": curve(0.6, 0.05)}
 
 
@@ -79,12 +91,7 @@ NEAR = {"gat": curve(0.9, 0.05), "bilstm_mean": curve(0.85, 0.05)}
     ],
 )
 def test_claims_of_figures_5_and_6_hold_and_can_fail(stated, start, true, changes) -> None:
-    (holds,) = [
-        holds
-        for of_question in stated.values()
-        for statement, holds in of_question.items()
-        if statement.startswith(start)
-    ]
+    holds = claim(stated, start)
     assert holds(figure5(**true)) and not holds(figure5(**(true | changes)))
     with pytest.raises(KeyError):
         holds({})
@@ -108,3 +115,177 @@ def test_claims_of_figure_7_hold_and_can_fail() -> None:
         }
         (verdict,) = claims.verdicts(claims.FIGURE_7, table).values()
         assert len(verdict[expected]) == 2
+
+
+# Bounds: a table just inside and one just outside each.
+
+
+def level(accuracy: float, **others: float) -> Callable[[str, int], float]:
+    """The same accuracy everywhere, except at the given lengths: k4=0.9."""
+    return lambda train, k: others.get(f"k{k}", accuracy)
+
+
+@pytest.mark.parametrize("ceiling", [1.0, 0.9])
+@pytest.mark.parametrize("train", claims.TRAINS)
+@pytest.mark.parametrize(("below", "expected"), [(0.049, True), (0.051, False)])
+def test_near_perfect_is_within_05_of_the_ceiling(ceiling, train, below, expected) -> None:
+    """At k = 3, for both training sets; the other one is at the ceiling."""
+    table = figure5(gat=level(0.1, k3=ceiling))
+    table[train, 3, "gat"] = cell(ceiling - below)
+    table = {key: measured._replace(ceiling=ceiling) for key, measured in table.items()}
+    assert claim(claims.FIGURE_5, "the GAT is near-perfect")(table) == expected
+
+
+def test_a_significant_difference_needs_disjoint_intervals() -> None:
+    a, b = cell(0.5)._replace(low=0.4, high=0.6), cell(0.5)._replace(low=0.6, high=0.8)
+    assert not claims.above(b, a) and not claims.above(a, b)  # they touch
+    assert claims.above(b._replace(low=0.601), a) and not claims.above(a, b._replace(low=0.601))
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        ({"2,3": 3, "2,3,4": 4}, True),
+        ({"2,3": 4, "2,3,4": 4}, False),
+        ({"2,3": 3, "2,3,4": 5}, False),
+    ],
+)
+def test_the_fall_begins_at_the_longest_clauses_in_training(start, expected: bool) -> None:
+    """Accuracies are .3 before `start` and fall from there."""
+    table = figure5(gat=lambda train, k: 0.3 if k < start[train] else 1 - 0.05 * k)
+    assert claim(claims.FIGURE_5, "the accuracy of all models falls")(table) == expected
+
+
+@pytest.mark.parametrize(("k", "expected"), [(4, False), (5, True), (10, True)])
+def test_gains_by_longer_training_are_over_k_5_to_10(k: int, expected: bool) -> None:
+    """Training on k = 2, 3, 4 gains at one length and loses a little at all others."""
+    table = figure5(gat=lambda train, at: 0.5 + (train == "2,3,4") * (0.4 if at == k else -0.01))
+    assert (claims.gain(table, "gat") > 0) == expected
+    assert claim(claims.FIGURE_5, "all models generalise better")(table) == expected
+    table |= figure5(bilstm_mean=level(0.5))
+    assert claim(claims.FIGURE_5, "the GAT gains most")(table) == expected
+
+
+@pytest.mark.parametrize(
+    ("best", "expected"),
+    [
+        ({"2,3": 4, "2,3,4": 5}, True),
+        ({"2,3": 10, "2,3,4": 10}, True),
+        ({"2,3": 3, "2,3,4": 5}, False),
+        ({"2,3": 4, "2,3,4": 4}, False),
+    ],
+)
+def test_the_gat_generalises_on_lengths_above_those_in_training(best, expected: bool) -> None:
+    """The GAT is far better at one length, and a little worse at all others."""
+    table = figure5(
+        gat=lambda train, k: 0.5 + (0.4 if k == best[train] else -0.01), bilstm_mean=level(0.5)
+    )
+    assert claim(claims.FIGURE_5, "the GAT generalises")(table) == expected
+
+
+@pytest.mark.parametrize(("below", "expected"), [(0.099, True), (0.101, False)])
+@pytest.mark.parametrize("lengths", [claims.LENGTHS, (2,), (10,)])
+def test_competitive_text_models_are_at_most_10_below_the_gat(below, lengths, expected) -> None:
+    """On average over the nine lengths; one of two text models is below, at some or one of them."""
+    lower = 0.95 - below * 9 / len(lengths)
+    table = figure5(
+        gat=level(0.95), rn=level(0.95), mac=level(0.95, **{f"k{k}": lower for k in lengths})
+    )
+    assert claim(claims.FIGURE_6, "with the same paraphrases")(table) == expected
+
+
+def figure7(model: str, **of_policy: float) -> Table:
+    return {
+        (model, k, policy): cell(mean) for policy, mean in of_policy.items() for k in claims.LENGTHS
+    }
+
+
+@pytest.mark.parametrize("other", ["redrawn", "learned"])
+@pytest.mark.parametrize(
+    ("below", "expected"), [(-0.001, False), (0.001, True), (0.099, True), (0.101, False)]
+)
+def test_slightly_better_is_by_at_most_10(other: str, below: float, expected: bool) -> None:
+    means = {"fixed": 0.6, "redrawn": 0.55, "learned": 0.55} | {other: 0.6 - below}
+    holds = claim(claims.FIGURE_7, "fixed random vectors are slightly better")
+    assert holds(figure7("rn", **means)) == expected
+
+
+@pytest.mark.parametrize("policy", ["fixed", "redrawn", "learned"])
+@pytest.mark.parametrize(
+    ("mean", "expected"), [(0.549, True), (0.551, False), (0.451, True), (0.449, False)]
+)
+def test_practically_no_difference_is_within_05(policy: str, mean: float, expected: bool) -> None:
+    means = {"fixed": 0.5, "redrawn": 0.5, "learned": 0.5} | {policy: mean}
+    holds = claim(claims.FIGURE_7, "the policy makes practically no difference")
+    assert holds(figure7("gat", **means)) == expected
+
+
+def noise_table(won: Iterable[tuple[str, str]], **gains: float) -> Table:
+    """The GAT is at .5, each text model above it by its gain in the rows `won`, else below."""
+    rows = list(won)
+    table = {}
+    for row in product(claims.NOISE, claims.NOISE):
+        table[*row, "gat"] = cell(0.5)
+        for model, gain in gains.items():
+            table[*row, model] = cell(0.5 + (gain if row in rows else -gain))
+    return table
+
+
+DIAGONAL = [("supporting",) * 2, ("irrelevant",) * 2, ("disconnected",) * 2]
+CLEAN = [("clean", noise) for noise in claims.NOISE]
+NOISY_ROWS = list(product(claims.NOISY, claims.NOISE))
+
+
+@pytest.mark.parametrize(
+    ("start", "lost", "expected"),
+    [
+        # 7 rows; the GAT wins 4 or 3.
+        ("the GAT outperforms", [*CLEAN[:2], DIAGONAL[0]], True),
+        ("the GAT outperforms", [*CLEAN[1:], DIAGONAL[2]], False),
+        ("the GAT outperforms", [CLEAN[0], *DIAGONAL], False),
+        # 12 rows; the GAT wins 7, or 6, which is not most.
+        ("trained on noise, the GAT outperforms", NOISY_ROWS[:5], True),
+        ("trained on noise, the GAT outperforms", NOISY_ROWS[:6], False),
+        ("trained on noise, the GAT outperforms", NOISY_ROWS[6:], False),
+        # Training on clean stories is no row of table 3.
+        ("trained on noise, the GAT outperforms", [*CLEAN, *NOISY_ROWS[7:]], True),
+    ],
+)
+def test_most_settings_are_more_than_half(start: str, lost: list, expected: bool) -> None:
+    assert claim(claims.TABLE_2, start)(noise_table(lost, rn=0.1)) == expected
+
+
+@pytest.mark.parametrize(("below", "expected"), [(0.049, True), (0.051, False)])
+def test_the_best_text_model_is_at_most_05_below_the_gat(below: float, expected: bool) -> None:
+    table = noise_table([], rn=below, mac=0.3)
+    assert claim(claims.TABLE_4, "without paraphrases the text models")(table) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (NOISY_ROWS[:1], False),
+        (NOISY_ROWS[-1:], False),
+        (NOISY_ROWS[:2], True),
+        (NOISY_ROWS[-2:], True),
+        ([NOISY_ROWS[0], *CLEAN], False),
+    ],
+)
+def test_several_settings_are_two_rows_of_table_4(rows: list, expected: bool) -> None:
+    table = noise_table(rows, rn=0.1)
+    assert claim(claims.TABLE_4, "without paraphrases text models outperform")(table) == expected
+
+
+def test_several_settings_may_be_won_by_different_text_models() -> None:
+    table = noise_table([], rn=0.1, mac=0.1)
+    table[*NOISY_ROWS[0], "rn"] = table[*NOISY_ROWS[5], "mac"] = cell(0.51)
+    assert claim(claims.TABLE_4, "without paraphrases text models outperform")(table)
+
+
+@pytest.mark.parametrize("change", [None, *claims.NOISY])
+def test_consistent_improvement_is_for_all_three_kinds_of_noise(change: str | None) -> None:
+    """The GAT is better with the noise of the test in training, unless changed for one kind."""
+    table = noise_table([], rn=0.1) | {(*row, "gat"): cell(0.6) for row in DIAGONAL}
+    if change:
+        table[change, change, "gat"] = cell(0.5)
+    assert claim(claims.TABLE_2, "only the GAT consistently improves")(table) == (change is None)

@@ -36,6 +36,16 @@ def test_one_run_of_many_replicas_equals_many_runs_of_one() -> None:
     assert one.low < 0.8 < one.high and one.ceiling == 0.9
 
 
+def test_replicas_with_own_data_sets_count_equally() -> None:
+    """Also if their tests differ in size: accuracies .5 and .9, ceilings .8 and 1.0."""
+    small = {"count": 10, "ceiling": 0.8, "correct": [5]}
+    large = {"count": 30, "ceiling": 1.0, "correct": [27]}
+    found = measure([[small], [large]])
+    assert (found.mean, found.ceiling) == (pytest.approx(0.7), pytest.approx(0.9))
+    assert (found.stories, found.replicas) == (20, 2)
+    assert found.error == pytest.approx(0.2)  # standard deviation .4 / sqrt(2), over sqrt(2)
+
+
 @pytest.mark.parametrize(
     ("mean", "error", "disjoint"),
     [(0.5, 0, False), (0.52, 0, True), (0.52, 0.02, False), (0.52, None, True), (0.509, None, 0)],
@@ -90,6 +100,52 @@ def test_figure5_shows_published_rows_below_their_models(tmp_path: Path) -> None
     for reference in references:
         source = str(reference.row.source)
         assert source in text and json.dumps(source)[1:-1] in page
+
+
+def finish(workdir: Path, run: str, **tests: tuple[int, float, list[int]]) -> None:
+    """Writes the results of a run of a GAT: test -> count, ceiling, correct by replica."""
+    rows = [
+        {"model": "gat", "task": test[1:].replace("_", "."), "count": count, "ceiling": ceiling,
+         "correct": correct}
+        for test, (count, ceiling, correct) in tests.items()
+    ]  # fmt: skip
+    (workdir / run).mkdir(parents=True)
+    results = {"rows": rows, "device": "a device", "wall_seconds": 1.0}
+    (workdir / run / "results.json").write_text(json.dumps(results))
+    (workdir / run / "report.html").write_text("")
+
+
+def test_row_of_a_published_table_has_error_ceiling_and_stories(tmp_path: Path) -> None:
+    """Two of three replicas have finished: .8 and .9 of 10 + 30 stories of their own."""
+    config = with_scale("table2", "laptop", models="gat")
+    config.train.replicas = 3
+    finish(tmp_path, "clean/gat/0", t1_2=(10, 1.0, [6]), t1_3=(30, 0.9, [26]))
+    finish(tmp_path, "clean/gat/1", t1_2=(10, 1.0, [9]), t1_3=(30, 1.0, [27]))
+    results, table = report.write(config, definition.cells(config), tmp_path)
+    assert table[0] == ["train", "test", "gat", "paper", "difference", "ceiling", "stories"]
+    # Ceilings (10 + 27) / 40 and 1. The standard error of .8 and .9 is .05, and t is 12.7.
+    assert table[1] == ["clean", "clean", ".85 ±.05", "1.00 ±.00", "-.15", ".96", "40"]
+    measured = results["rows"][0]["measured"]
+    assert measured["replicas"] == 2 and measured["stories"] == 40
+    assert measured["ceiling"] == pytest.approx(0.9625)
+    assert measured["error"] == pytest.approx(0.05)
+    assert results["rows"][0]["intervals_disjoint"] is False
+    assert results["models"]["gat"]["replicas"] == 3
+    assert "gat: replicas 3, at most " in (tmp_path / "results.md").read_text()
+
+
+def test_row_of_a_figure_has_errors_ceilings_and_stories(tmp_path: Path) -> None:
+    """Accuracies .7 and .9 at k = 2, and of one replica at k = 3."""
+    config = with_scale("figure6", "laptop", models="gat")
+    finish(tmp_path, "k23/gat/0", t1_2=(20, 0.9, [14]), t1_3=(10, 0.7, [6]))
+    finish(tmp_path, "k23/gat/1", t1_2=(20, 0.8, [18]))
+    _, table = report.write(config, definition.cells(config), tmp_path)
+    lines = {tuple(line[:2]): line[2:4] for line in table}
+    assert lines["train k", "model"] == ["k = 2", "k = 3"]
+    assert lines["2,3", "gat"] == [".80 ±.10", ".60"]
+    assert lines["2,3", "ceiling"] == [".85", ".70"]
+    assert lines["2,3", "stories"] == ["20", "10"]
+    assert lines["2,3,4", "gat"] == lines["2,3,4", "ceiling"] == ["", ""]
 
 
 # Through launch.py

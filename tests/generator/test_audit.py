@@ -73,15 +73,22 @@ def test_each_fault_is_found(data, tmp_path, capsys):
             row["f_comb"] = "son-son"
         elif index == 5:
             row["task_name"] = "task_1.9"
+        elif index == 6:
+            man, woman = row["genders"].find(":male"), row["genders"].find(":female")
+            old, new = (":male", ":female") if man > woman else (":female", ":male")
+            row["genders"] = row["genders"].replace(old, new, 1)
 
     rewrite(data / "1.7_test.csv", tmp_path / "1.7_test.csv", change)
     found = findings(tmp_path)["1.7_test.csv"]
     assert (found.wrong, found.unique, found.duplicates, found.unnamed) == (2, 38, 1, 2)
-    assert found.disagreeing == 2
+    assert found.disagreeing == 3
     assert len(found.mistakes) == 2 and found.mistakes[0].startswith("row 1: ")
     assert main(["audit", str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert "WRONG: row 1: " in out and "2 wrong labels" in out
+    assert "row 3: the story does not name " in out
+    for row, column in ((5, "f_comb"), (6, "task_name"), (7, "genders")):
+        assert f"row {row}: {column} contradicts the facts" in out
 
 
 def test_overlap_with_train_is_found(data, tmp_path):

@@ -217,6 +217,14 @@ def test_a_row_of_an_unknown_split_is_reported(file: str, cell: str) -> None:
         parse({"task_split": cell}, file=file)
 
 
+def test_a_repeated_column_is_reported() -> None:
+    """Two columns without a name are no problem."""
+    header, cells = [*ROW, "", "target"], [*ROW.values(), "0", "aunt"]
+    assert len(list(parse_rows("x.csv", [header[:-1], cells[:-1]]))) == 1
+    with pytest.raises(InputError, match=r'^x\.csv: 2 columns "target", expected one'):
+        list(parse_rows("x.csv", [header, cells]))
+
+
 @pytest.mark.parametrize("column", REQUIRED)
 def test_a_missing_column_is_reported(column: str) -> None:
     header = [name for name in ROW if name != column]

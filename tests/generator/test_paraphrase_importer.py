@@ -106,7 +106,7 @@ def test_command_writes_a_bank_that_can_be_read(tmp_path, capsys):
     file, out = write_csv(tmp_path / "1.2_train.csv", stories), tmp_path / "bank.json"
     assert main(["import-paraphrases", str(file), "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "400 of 400, 100.0 %" in printed and "k = 2: 1 templates" in printed
+    assert "400 of 400, 100.0 %" in printed and "k = 2: 1 paraphrases" in printed
     assert read_bank(out).templates == import_bank([file], "bank")[0].templates
     assert main(["stats", str(out), str(file)]) == 0
 

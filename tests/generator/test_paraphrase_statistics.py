@@ -26,7 +26,23 @@ def test_overlap_per_pair_is_between_0_and_1(texts):
     unigrams, bigrams, pairs = overlap(texts)
     assert pairs == len(texts) * (len(texts) - 1) / 2
     assert 0 <= unigrams <= pairs and 0 <= bigrams <= pairs
-    assert overlap(texts[::-1])[2] == pairs
+    assert overlap(texts[::-1]) == pytest.approx((unigrams, bigrams, pairs))
+
+
+def test_overlap_is_a_sum_over_pairs_of_texts():
+    # Words: 1, 1/3 and 1/3. Bigrams: 1, 0 and 0.
+    assert overlap(["a b", "a b", "b c"]) == (pytest.approx(5 / 3), 1, 3)
+
+
+def test_overlaps_of_a_bank_are_means_over_pairs_of_the_same_clause():
+    small = Bank("small", {
+        (0, (15,)): ("{0} saw {1}", "{0} saw her {1}"),
+        (1, (15,)): ("{0} a {1}", "{0} b {1}", "{0} c {1}"),
+    })  # fmt: skip
+    found = statistics(small)
+    # 1 + 3 pairs. Words: 3/4 and three times 2/4. Bigrams: 1/4 and three times 0.
+    assert found.unigrams == pytest.approx((3 / 4 + 3 * 2 / 4) / 4)
+    assert found.bigrams == pytest.approx((1 / 4) / 4)
 
 
 def test_statistics_of_a_small_bank():
@@ -40,6 +56,7 @@ def test_statistics_of_a_small_bank():
     assert found.clauses == (1, 1, 0)
     assert found.words == len({"has", "a", "son", "is", "of"})
     assert found.unigrams == pytest.approx(4 / 7)
+    assert found.bigrams == pytest.approx(1 / 8)  # "a son"
 
 
 def test_embedded_bank_is_at_least_as_diverse_as_the_paper():

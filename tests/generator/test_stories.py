@@ -81,6 +81,36 @@ def test_noise_has_the_released_shape():
                 assert new.all()
 
 
+LONG_WALKS = {"supporting_length": 5, "irrelevant_length": 2, "disconnected_length": 2}
+# The people of each walk of noise that are new in the story, by the kind of noise.
+NEW_PEOPLE = {2: slice(1, -1), 3: slice(1, None), 4: slice(None)}
+
+
+@pytest.mark.parametrize("task", parse_tasks("2.2,2.5,3.3,4.2,5.2,5.4"), ids=str)
+def test_new_people_of_noise_occur_once_in_a_story(task):
+    stories = first(Config(**LONG_WALKS), task)
+    path, *walks = stories.nodes
+    kinds = (2, 3, 4) if task.noise == 5 else (task.noise,)
+    new = [walk[:, NEW_PEOPLE[kind]] for kind, walk in zip(kinds, walks, strict=True)]
+    new = np.concatenate(new, axis=1)
+    assert (new >= 0).all() and (np.diff(np.sort(new, axis=1), axis=1) > 0).all()
+    assert (new[:, :, None] != path[:, None, :]).all()
+
+
+@pytest.mark.parametrize("task", parse_tasks("2.5,3.5,5.5"), ids=str)
+def test_noise_begins_and_ends_on_the_path(task):
+    """A detour joins two people who follow each other; the last person has no irrelevant fact."""
+    stories = first(Config(**LONG_WALKS), task)
+    path, *walks = stories.nodes
+    if task.noise != 3:
+        ends = walks[0][:, [0, -1]]
+        pairs = np.stack([path[:, :-1], path[:, 1:]], axis=2)
+        assert (pairs == ends[:, None]).all(axis=2).any(axis=1).all()
+    if task.noise != 2:
+        start = walks[-1 if task.noise == 3 else 1][:, :1]
+        assert (path[:, :-1] == start).any(axis=1).all()
+
+
 def test_targets_are_uniform_over_18_relations():
     for task in (Task(1, 2), Task(1, 3), Task(1, 8)):
         target = np.concatenate([first(Config(), task, index=i).target for i in range(4)])

@@ -5,6 +5,7 @@ import itertools
 import re
 from collections import Counter, defaultdict
 
+import numpy as np
 import pytest
 
 from generator.columns import COLUMNS
@@ -17,6 +18,7 @@ from generator.kinship import (
     path_heads,
 )
 from generator.workshop import command, paths, rules, text
+from generator.workshop import stories as stories_2018
 from tests.generator.family_trees import family_2018, two_families
 from tests.generator.test_write import check_columns, read
 
@@ -62,6 +64,18 @@ def test_weights_are_mean_counts_over_all_families(l_max, c_min, c_max, facts):
     assert found == pytest.approx(
         {path: n / len(families) for path, n in expected.items() if path[1]}
     )
+
+
+def test_paths_are_drawn_by_weight():
+    """A child's child weighs three times as much as a parent's parent."""
+    members = paths.family(2, 2)
+    listed = paths.paths_of(members, 2, 2, 2, drop_ambiguous=True)
+    child, parent = PREDICATES.index("child"), PREDICATES.index("inv-child")
+    rows = [listed.clause.tolist().index([p, p]) for p in (child, parent)]
+    two = paths.Paths(*(field[rows] for field in listed))._replace(weight=np.array([3.0, 1.0]))
+    path, *_ = stories_2018.sample_batch(members, two, 0, np.random.default_rng(0))
+    # The standard deviation of the fraction among 4096 stories is .007.
+    assert len(path) == stories_2018.BLOCK and (path == 0).mean() == pytest.approx(0.75, abs=0.03)
 
 
 @pytest.mark.parametrize("facts", [2, 3, 4])

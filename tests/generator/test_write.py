@@ -178,6 +178,8 @@ def test_a_folder_of_other_settings_is_not_changed(data):
         ("--test 1.1", "clause length 1"),
         ("--test 1.2,1.2", "twice"),
         ("--train-rows many", "many"),
+        ("--train-rows -5", 'rows "-5": expected a number of 0 or more'),
+        ("--test 1.2 --train-rows 0 --test-rows 0", "no stories: expected a task"),
         ("--test-rows 5,6", "one for each of the 9 tasks"),
         ("--test 1.2,1.25 --max-levels 2", "shorter clauses"),
         ("--test 1.2 --unique-test-clauses", "there are 62 clauses"),

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import story_ids, tasks
@@ -91,6 +92,14 @@ def test_the_tasks_of_lm_eval(data, folders, rows, tmp_path, monkeypatch) -> Non
     for doc in docs:
         assert utils.process_results(doc, [f"Answer: **{doc['target'].upper()}**."]) == {"acc": 1}
         assert utils.process_results(doc, ["a cousin"]) == {"acc": 0}
+
+
+def test_the_group_of_lm_eval_weighs_its_tasks_by_size(folders) -> None:
+    """Its accuracy is the mean over all stories, also if the tests differ in size."""
+    group = yaml.safe_load((folders["lm-eval"] / "clutrr.yaml").read_text())
+    assert group["aggregate_metric_list"] == [
+        {"metric": "acc", "aggregation": "mean", "weight_by_size": True}
+    ]
 
 
 def test_logs_of_all_harnesses_give_the_same_predictions(data, rows, tmp_path) -> None:

@@ -82,7 +82,8 @@ def test_a_perfect_model_scores_one(small_folder, small, tmp_path) -> None:
     output = tmp_path / "output.jsonl"
     with output.open("w") as file:
         for row in rows:
-            thoughts = "\n".join(row["prompt"].splitlines()[1:])
+            lines = row["prompt"].splitlines()[1:]
+            thoughts = "\n".join(line for line in lines if not line.startswith("Story:"))
             row["prediction"] = (
                 f"{thoughts}\nSo she is that.\n\n**Answer:** {row['target'].title()}."
             )

@@ -8,11 +8,27 @@ import numpy as np
 import pytest
 
 from clutrr_jax.data.records import positional_ids, tasks
-from clutrr_jax.evaluation.predictions import read_predictions
+from clutrr_jax.evaluation.attention import Attention
+from clutrr_jax.evaluation.baselines import baselines
+from clutrr_jax.evaluation.metrics import score
+from clutrr_jax.evaluation.predictions import Predictions, read_predictions
+from clutrr_jax.report import run_page
 from clutrr_jax.report.__main__ import main
+from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs
+from clutrr_jax.report.results import Outputs
 from clutrr_jax.report.run_page import GENERATIONS
 from generator.errors import InputError
-from generator.kinship import COMPOSE, PREDICATE_OF, PREDICATES, RELATIONS, RULE_TABLE
+from generator.kinship import (
+    COMPOSE,
+    PREDICATE_OF,
+    PREDICATES,
+    RELATION_ID,
+    RELATIONS,
+    RULE_TABLE,
+)
+from tests.data.test_records import records_of
+from tests.evaluation.test_extraction import perfect
+from tests.language_models.test_scoring import AMBIGUOUS
 from tests.report.conftest import EVIL, MODELS, check_self_contained
 
 
@@ -39,6 +55,76 @@ def test_the_page_holds_all_stories_and_predictions(run_folder, content, test_re
         assert found == best[:, order].tolist()
     assert EVIL in content["stories"]["names"][0]
     check_self_contained(run_folder)
+
+
+WITH_NOISE = {
+    "story": "[Ann] [Bob] [Cy] [Dan]", "task_name": "task_4.2",
+    "story_edges": "[(0, 1), (1, 2), (0, 3)]", "edge_types": "['son', 'sister', 'uncle']",
+    "genders": "Ann:female,Bob:male,Cy:female,Dan:male",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def by_hand() -> dict:
+    """The content of the page for three stories, one of them with two possible answers. In the
+    records they are in another order.
+
+    The weights of the last story over facts are .2, .05 and 0, those of the others are equal.
+    """
+    test = records_of(WITH_NOISE, AMBIGUOUS, {})
+    predictions = Predictions(test.target[None], test.target[None], np.ones((1, 3)))
+    weights = [np.array(w) for w in ([0.2, 0.05, 0.0], [0.3, 0.3, 0.3], [0.5, 0.5])]
+    output = Outputs({}, {"gat": predictions}, Attention("facts", weights), None)
+    rows = [row.__dict__ for row in score({"gat": predictions} | baselines(test, test), test)]
+    results = {
+        "config": {"name": "a"}, "data": {"name": "b", "train_rows": 3, "test_rows": 3},
+        "device": "2 cores", "wall_seconds": 1.0, "added": {}, "extraction": {}, "wordings": {},
+        "models": {"gat": {"replicas": 1, "diverged_epochs": [0]}}, "rows": rows,
+    }  # fmt: skip
+    return run_page.content(results, {"gat": output}, test)
+
+
+def test_clauses_have_the_predicates_of_the_path_without_noise(by_hand) -> None:
+    stories = by_hand["stories"]
+    assert [by_hand["tests"][i]["name"] for i in stories["test"]] == ["1.2", "1.3", "4.2"]
+    assert stories["clause"] == ["child, sibling", "SO, child, inv-grand", "child, sibling"]
+    assert [len(facts) for facts in stories["facts"]] == [2, 3, 3]
+    assert [RELATIONS[ord(c) - ord("a")] for c in stories["target"]] == [
+        "daughter", "mother", "daughter",
+    ]  # fmt: skip
+
+
+def test_possible_answers_are_counted(by_hand) -> None:
+    assert by_hand["stories"]["possibleAnswers"] == [1, 2, 1]
+
+
+def test_attention_is_one_digit_per_fact(by_hand) -> None:
+    assert by_hand["models"]["gat"]["attention"] == ["99", "999", "920"]
+
+
+def test_probabilities_of_facts_and_words_are_in_percent(content) -> None:
+    """Those of `write_graphs`, as float16: .4 is below .40, .7 and .502 are above .70 and .50."""
+    names = [content["tests"][i]["name"] for i in content["stories"]["test"]]
+    story, model = names.index("1.3"), content["models"]["bilstm_mean"]
+    facts = [(FACT_KINDS[kind], percent) for *_, kind, percent in model["extracted"][story]]
+    assert sorted(facts) == [
+        ("follows", 71), ("missing", 40), ("right", 100), ("right", 100), ("wrong", 51),
+    ]  # fmt: skip
+    words = [(FACT_KINDS[kind], percent) for *_, kind, percent in model["wordFacts"][story]]
+    assert words == [("right", 93), ("follows", 50), ("wrong", 10)]
+
+
+def test_a_proof_has_the_probability_of_its_facts_in_percent() -> None:
+    """.75 of the first and .5 of the second fact, which is at most the threshold."""
+    test = records_of({})
+    extraction = perfect(test)
+    extraction.probability[0][0, 1], extraction.probability[0][1, 2] = 0.75, 0.5
+    graphs = extracted_graphs(extraction, test, np.array([0]), test.target)
+    son, sister = RELATION_ID["son"], RELATION_ID["sister"]
+    missing = FACT_KINDS.index("missing")
+    assert graphs["extracted"] == [[[0, son, 1, 0, 75], [1, sister, 2, missing, 50]]]
+    assert graphs["proofs"] == [[[0, RELATION_ID["daughter"], 2, 0, 1]]]
+    assert graphs["proofProbability"] == [37.5]
 
 
 def check_steps(facts: list, steps: list, query: list, letter: str) -> None:
@@ -102,7 +188,7 @@ def reword(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
-        (lambda run: (run / "results.json").unlink(), "results.json: cannot be read"),
+        (lambda run: (run / "results.json").unlink(), "no run in this folder"),
         (lambda run: (run / "results.json").write_text("{"), "results.json: damaged"),
         (lambda run: (run / "results.json").write_text("[]"), "results.json: damaged"),
         (lambda run: (run / "gat" / "model.json").write_text("{}"), "model.json: damaged"),

@@ -13,6 +13,7 @@ from clutrr_jax.settings import default_settings
 from clutrr_jax.training.loop import _evaluate, run_model
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.state import replica_model
+from generator.errors import InputError
 from tests.training.small import leaves, make_trainer
 
 
@@ -40,6 +41,14 @@ def test_each_file_holds_the_predictions_of_its_parameters(name: str, few, tmp_p
     first = nnx.state(replica_model(model, state), nnx.Param)
     for array, expected in zip(leaves(first), leaves(best), strict=True):
         np.testing.assert_array_equal(array, expected[0])
+
+
+def test_training_without_dev_stories_is_refused(small, tmp_path) -> None:
+    config = default_settings("tests", "prover")
+    config.train.dev_fraction = 0.0
+    with pytest.raises(InputError, match=r"^prover: train\.dev_fraction 0\.0: none of 120 train"):
+        run_model("prover", config, small, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_summary_of_a_training(small, tmp_path) -> None:

@@ -1,0 +1,290 @@
+"""Graph models on examples that are worked out by hand."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jraph
+import numpy as np
+import pytest
+from flax import nnx
+from ml_collections import ConfigDict
+
+from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.models import MODELS, prover, reader_prover
+from clutrr_jax.models.common import Messages, messages, pool_people
+from clutrr_jax.models.ctp import CTP
+from clutrr_jax.models.edge_sequence import EdgeSequence, gru
+from clutrr_jax.models.epignn import EpiGNN, _segment_combine
+from clutrr_jax.models.gcn import GCNLayer, RGCNLayer
+from clutrr_jax.models.ncrl import NCRL
+from generator.kinship import NUM_PREDICATES, NUM_RELATIONS, RELATION_ID
+from tests.models.graphs import Fact, graphs
+from tests.models.small import small_config
+
+SIZES = Sizes(entities=20, tokens=30)
+FATHER, MOTHER, SON, GRANDSON = (RELATION_ID[r] for r in ("father", "mother", "son", "grandson"))
+LOG3 = np.log(3)  # the sigmoid of log 3 is 3/4, that of -log 3 is 1/4
+SCALE = 2.0  # of the prover
+
+
+def one_story(facts: list[Fact], people: int = 2, **values: Any) -> jraph.GraphsTuple:
+    """Batch of one story. `values` are the target, the entities of the people, and the query pair,
+    by default person 0 and the last one."""
+    batch = graphs([facts], [values.get("query", (0, people - 1))], people)
+    new = {
+        "target": jnp.array([values.get("target", 0), 0]),
+        "mask": jnp.array([True, False]),
+        "facts": jnp.stack([jnp.arange(len(facts)), jnp.full(len(facts), len(facts))]),
+    }
+    entity = jnp.array([*values.get("entity", range(people)), 0])
+    return batch._replace(nodes=batch.nodes | {"entity": entity}, globals=batch.globals | new)
+
+
+def layer_of(kind: type, **config: int) -> Any:
+    """Graph convolution whose node states are numbers."""
+    return kind(ConfigDict({"node": 1} | config), types=2, rngs=nnx.Rngs(0))
+
+
+def test_gcn_divides_by_the_degrees_of_both_ends() -> None:
+    """Facts 0 -> 1, 0 -> 2, 1 -> 2 and a message of each node to itself: 3, 2, 1 messages are sent
+    and 1, 2, 3 received."""
+    layer = layer_of(GCNLayer, edge=1)
+    layer.node.kernel[...], layer.node.bias[...] = jnp.array([[2.0]]), jnp.array([0.5])
+    layer.edge.kernel[...], layer.table[...] = jnp.array([[1.0]]), jnp.array([[10.0], [20.0]])
+    m = Messages(*jnp.array([(0, 1, 0), (0, 2, 1), (1, 2, 0)]).T)
+    found = layer(jnp.array([[1.0], [3.0], [5.0]]), m, layer.weights(m, 3))[:, 0]
+    expected = [
+        2 / 3**0.5 + 0.5,
+        (2 + 10) / 6**0.5 + 6 / 2 + 0.5,
+        (2 + 20) / 3 + (6 + 10) / 6**0.5 + 10 / 3**0.5 + 0.5,
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_rgcn_sums_the_means_of_the_relations_and_the_node_itself() -> None:
+    """Node 2 receives relation 0 (matrix 1) from nodes 0 and 1, relation 1 (matrix 2 * 1 + 3 * 100)
+    from node 0. Node 0 receives nothing."""
+    layer = layer_of(RGCNLayer, bases=2)
+    layer.own.kernel[...], layer.own.bias[...] = jnp.array([[7.0]]), jnp.array([0.5])
+    layer.bases.kernel[...] = jnp.array([[1.0, 100.0]])
+    layer.coefficients[...] = jnp.array([[1.0, 0.0], [2.0, 3.0]])
+    m = Messages(*jnp.array([(0, 2, 0), (1, 2, 0), (0, 2, 1), (2, 1, 1)]).T)
+    found = layer(jnp.array([[1.0], [3.0], [5.0]]), m, layer.weights(m, 3))[:, 0]
+    expected = [7.5, 302 * 5 + 21.5, (1 + 3) / 2 + 302 * 1 + 35.5]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("directions", "expected"),
+    [
+        ("forward", [(0, 1, 4), (2, 1, 0)]),
+        ("backward", [(1, 0, 9), (1, 2, 5)]),
+        ("both", [(0, 1, 4), (2, 1, 0), (1, 0, 9), (1, 2, 5)]),
+    ],
+)
+def test_messages_along_and_against_two_facts(directions: str, expected: list[Fact]) -> None:
+    """Sender, receiver and type; there are 5 edge types."""
+    batch = one_story([(0, 4, 1), (2, 0, 1)], people=3)
+    facts = jax.tree.map(lambda x: x[:2], batch._replace(nodes=None, globals=None))
+    found = np.stack(messages(facts, 5, directions), axis=1)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("directions", ["forward", "backward"])
+@pytest.mark.parametrize("name", ["gat", "gcn", "rgcn"])
+def test_a_fact_carries_the_state_of_its_sender_to_its_receiver(name: str, directions: str) -> None:
+    """Fact 0 -> 1: only the receiver of the message changes with the entity of the other person."""
+    config = small_config(name, rounds=1, steps=1, directions=directions)
+    model = MODELS[name].model(config, SIZES, rngs=nnx.Rngs(0))
+    model.eval()
+    model.readout = lambda story, *query: jnp.concatenate(query)
+
+    def states(*entity: int) -> np.ndarray:
+        return np.asarray(model(one_story([(0, SON, 1)], entity=entity)))
+
+    start, other_second, other_first = states(3, 4), states(3, 5), states(6, 4)
+    assert (start[0] != other_second[0]).any() == (directions == "backward")
+    assert (start[1] != other_first[1]).any() == (directions == "forward")
+
+
+def test_pooled_people_are_the_mean_and_the_query_pair() -> None:
+    """Two stories of three people with states 0, 1, 2 and 3, 4, 5; the padding node has 6."""
+    batch = graphs([[], []], [(2, 0), (0, 1)], people=3)
+    story, first, second = pool_people(jnp.arange(7.0)[:, None], batch)
+    for found, expected in ((story, [1, 4]), (first, [2, 3]), (second, [0, 4])):
+        np.testing.assert_allclose(found[:, 0], expected, rtol=1e-6)
+
+
+# Gate inputs of two steps, recurrent weights and the two states. First state of the GRU: 1/4 of
+# 0.8; its second is 3/4 of 0.2 and 1/4 of 0.4, where 1/4 of the previous state counts in the 0.4.
+# The cells of the LSTM are 3/4 of 0.8, then 1/4 of 0.6 and 1/2 of 0.3; its outputs, 1/4 and 3/4.
+T = np.arctanh
+STATES = {
+    "edge_rnn": ([[T(0.5)], [T(0.4) - 1]], [2], [0.5, 0.4]),
+    "edge_gru": (
+        [[0, LOG3, T(0.8)], [-LOG3 - 2, LOG3 + 1, T(0.4) - 0.25]], [10, -5, 5], [0.2, 0.25]
+    ),
+    "edge_lstm": (
+        [[LOG3, 0, T(0.8), -LOG3], [0, -LOG3, T(0.3), LOG3]], [0, 0, 0, 0],
+        [np.tanh(0.6) / 4, np.tanh(0.3) * 0.75],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_two_steps_of_a_recurrent_model_in_both_directions(name: str) -> None:
+    """The backward direction reads the same two steps from the end; a third step is padding."""
+    model = MODELS[name].model(small_config(name, hidden=1), SIZES, rngs=nnx.Rngs(0))
+    inputs, weight, states = STATES[name]
+    first, second = np.array(inputs)
+    padding = np.full(2 * len(first), 9)
+    gates = np.stack([np.append(first, second), np.append(second, first), padding])[:, None]
+    model.layer.weight[...] = jnp.tile(jnp.array(weight, jnp.float32), (2, 1, 1))
+    for length in (1, 2):
+        mask = jnp.arange(3)[:, None] < length
+        found = model.layer(jnp.asarray(gates, jnp.float32), mask)
+        np.testing.assert_allclose(found[0, 0], states[length - 1], rtol=1e-5)
+    np.testing.assert_allclose(found[0, 1], states[1], rtol=1e-5)
+
+
+def test_gru_applies_the_reset_gate_after_the_matrix_product() -> None:
+    """State (0.2, 0) times a matrix of 5 at (0, 1), then times the reset gates (1/4, 3/4)."""
+    inputs = np.zeros((2, 1, 1, 6))
+    inputs[0, 0, 0, 2:] = 0, 0, T(0.4), 0  # half of 0.4
+    inputs[1, 0, 0] = -LOG3, LOG3, -40, -40, 0, T(0.4) - 0.75
+    weight = np.zeros((1, 2, 6))
+    weight[0, 0, 5] = 5
+    found = gru(*(jnp.asarray(x, jnp.float32) for x in (inputs, weight)), jnp.ones((2, 1, 1)))
+    np.testing.assert_allclose(found[:, 0, 0], [[0.2, 0], [0, 0.4]], atol=1e-6)
+
+
+def test_symbols_of_two_facts_are_sender_relation_receiver() -> None:
+    model = EdgeSequence(small_config("edge_rnn"), SIZES, 6, rngs=nnx.Rngs(0))
+    model.encode = lambda symbols, mask, table: (symbols.T, mask.T, table)
+    model.dropout = model.readout = lambda *inputs: inputs
+    batch = one_story([(0, 3, 1), (1, 8, 2)], people=3, entity=(5, 2, 7))
+    (((symbols, mask, table),), first, second) = model(batch)
+    assert symbols.tolist() == [[5, 20 + 3, 2, 2, 20 + 8, 7]] and mask.all()
+    for found, expected in (
+        (table[23], model.relation[3]), (table[5], model.entity.table[5]),
+        (first[0], model.entity.table[5]), (second[0], model.entity.table[7]),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(found, expected)
+
+
+def exact_epignn() -> EpiGNN:
+    """Relation r has the value r + 1 of 0 to 4. Values 1, 2 compose to 3, and 2, 1 to 4; all other
+    pairs compose to 1."""
+    config = small_config("epignn", facets=1, width=5)
+    model = EpiGNN(config, Sizes(20, 30, edge_types=4, relations=4), rngs=nnx.Rngs(0))
+    model.relation[...] = 20 * jnp.eye(5)[1:, None]
+    result = np.zeros((4, 4), int) + 1
+    result[0, 1], result[1, 0] = 3, 4
+    model.table[...] = 20 * jnp.eye(5)[result][None]
+    return model
+
+
+@pytest.mark.parametrize(
+    ("facts", "answer"),
+    [
+        ([(0, 1, 2)], 1),
+        ([(0, 0, 1), (1, 1, 2)], 2),
+        ([(0, 1, 1), (1, 0, 2)], 3),
+        ([(0, 0, 1), (1, 1, 2), (2, 0, 3)], 2),  # person 3 does not lead to person 2
+        ([(1, 0, 0), (1, 1, 2)], None),  # facts have a direction
+        ([(0, 0, 1)], None),
+    ],
+)
+def test_epignn_composes_in_the_order_of_the_chain(facts: list[Fact], answer: int | None) -> None:
+    """The composition of relations 0, 1 is relation 2, that of 1, 0 is relation 3."""
+    (logits,) = np.asarray(exact_epignn()(one_story(facts, people=4, query=(0, 2))))
+    if answer is None:
+        assert np.ptp(logits) < 1e-3
+    else:
+        assert logits[answer] > -1e-3 and np.delete(logits, answer).max() < -10
+
+
+def test_epignn_combines_states_by_their_normalized_minimum() -> None:
+    states = jnp.array([[0.6, 0.4, 0.0], [0.2, 0.5, 0.3], [0.0, 0.0, 1.0], [0.1, 0.1, 0.8]])
+    mask, segment = jnp.array([True, True, False, True]), jnp.array([0, 0, 0, 1])
+    found = _segment_combine(states[:, None], mask, segment, 3)[:, 0]
+    expected = [[1 / 3, 2 / 3, 0], [0.1, 0.1, 0.8], [1 / 3] * 3]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("target", "right"), [(0, (1 / 2, 2 / 3, 3 / 4)), (2, (1 / 2, 2 / 3, 1 / 4))]
+)
+def test_loss_of_ctp_is_the_mean_binary_cross_entropy(target: int, right) -> None:
+    """The stated relation 3 has the distances log 2, log 3, log 4 from the others, whose scores are
+    1/2, 1/3, 1/4. `right` are the probabilities to be right about each of them."""
+    config = small_config("ctp_linear", embedding=1, share_genders=False)
+    model = CTP(config, Sizes(20, 30, relations=4), rngs=nnx.Rngs(0))
+    model.goal[...] = jnp.log(jnp.array([[2], [1 / 3], [4], [1]]))
+    found = model.loss(one_story([(0, 3, 1)], target=target))
+    stated = 1 - np.exp(-1e-3)  # the smallest distance of the kernel is 0.001
+    np.testing.assert_allclose(found, [-np.log([*right, stated]).mean()], rtol=1e-3)
+
+
+def test_loss_of_ctp_is_that_of_the_predicate_of_the_answer() -> None:
+    """Of the fact "father", the goal is proved if the answer is a father or a mother."""
+    config = small_config("ctp_linear", embedding=NUM_PREDICATES)
+    model = CTP(config, SIZES, rngs=nnx.Rngs(0))
+    model.goal[...] = 20 * jnp.eye(NUM_PREDICATES)
+    losses = [
+        float(model.loss(one_story([(0, FATHER, 1)], target=target))[0])
+        for target in (FATHER, MOTHER, SON)
+    ]
+    assert 0 < losses[0] == losses[1] < 1e-3 and losses[2] > 1
+
+
+@pytest.mark.parametrize(("target", "expected"), [(1, np.log(3)), (2, np.log(6))])
+def test_loss_of_ncrl_is_a_cross_entropy_with_unknown(target: int, expected: float) -> None:
+    """The scores of the fact's relation and of "unknown" are log 2, those of the others are 0."""
+    model = NCRL(small_config("ncrl", embedding=4), Sizes(20, 30, relations=3), rngs=nnx.Rngs(0))
+    model.relation[...] = np.log(2) ** 0.5 * jnp.eye(6, 4)
+    model.query.kernel[...], model.query.bias[...] = 2 * jnp.eye(4), jnp.zeros(4)
+    model.key.kernel[...] = jnp.eye(4)
+    found = model.loss(one_story([(0, 1, 1)], target=target))
+    np.testing.assert_allclose(found, [expected], rtol=1e-5)
+
+
+def prover_of(no_rule: float, **config: float) -> prover.Prover:
+    """Prover in which no rule follows from any pair with this probability."""
+    config = ConfigDict(prover.CONFIG | {"scale": SCALE} | config)
+    model = prover.Prover(config, SIZES, rngs=nnx.Rngs(0))
+    logit = np.log(NUM_PREDICATES * no_rule / (1 - no_rule)) if no_rule < 1 else 100.0
+    model.table[...] = jnp.zeros(model.table.shape).at[..., -1].set(logit / SCALE)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("no_rule", "answer", "expected"),
+    [
+        (1.0, 0.5, np.log(2)),
+        (0.5, 0.5, np.log(2) + 3 * 0.25 * 121 * np.log(2)),
+        (0.5, 0.9, -np.log(0.9) + 3 * 0.09 * 121 * np.log(2)),
+        (0.5, 1.0, 0),
+    ],
+)
+def test_penalty_on_rules(no_rule: float, answer: float, expected: float) -> None:
+    """Weight 3, times the variance of a correct answer, for each of 121 pairs of predicates; none
+    of a table without rules, or if the answer is certain."""
+    logits = jnp.log(jnp.array([[answer, 1 - answer]]))
+    found = prover_of(no_rule, rule_penalty=3.0).penalized(logits, jnp.array([0]))
+    np.testing.assert_allclose(found, [expected], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.1])
+@pytest.mark.parametrize("rules", [False, True])
+def test_floor_is_spread_evenly_over_the_relations(rules: bool, floor: float) -> None:
+    """A stated father, or the son of a son by the given rules, has the rest of the probability."""
+    config = ConfigDict(prover.CONFIG | {"floor": floor})
+    given = reader_prover.GivenRules(config, SIZES, rngs=nnx.Rngs(0))
+    model = given if rules else prover_of(1.0, floor=floor)
+    facts, answer = ([(0, SON, 1), (1, SON, 2)], GRANDSON) if rules else ([(0, FATHER, 1)], FATHER)
+    (found,) = np.exp(model(one_story(facts, people=len(facts) + 1)))
+    expected = np.full(NUM_RELATIONS, floor / NUM_RELATIONS)
+    expected[answer] += 1 - floor
+    np.testing.assert_allclose(found, expected, atol=1e-5)

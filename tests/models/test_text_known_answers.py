@@ -1,0 +1,264 @@
+"""Text models on examples that are worked out by hand."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.data.batching import TokenBatch
+from clutrr_jax.data.vocabulary import FIRST_ENTITY, PAD, UNKNOWN
+from clutrr_jax.models import MODELS
+from clutrr_jax.models.bert import story_mean
+from clutrr_jax.models.bilstm import BiLSTMModel
+from clutrr_jax.models.common import EntityEmbedding
+from clutrr_jax.models.gnn_2018 import GNN2018
+from clutrr_jax.models.lstm import LSTM, BiLSTM, TokenEmbedding
+from clutrr_jax.models.mac import MAC
+from clutrr_jax.models.reader import query_states
+from clutrr_jax.models.reader_prover import ReaderProver, fact_loss
+from clutrr_jax.models.rmc import RMC
+from generator.kinship import NUM_PREDICATES
+from tests.models.small import small_config
+
+PEOPLE, WORD = 4, FIRST_ENTITY + 4  # people of the pool, first word
+A, B, C = range(FIRST_ENTITY, FIRST_ENTITY + 3)
+SIZES = Sizes(entities=PEOPLE, tokens=WORD + 6)
+LOG3 = np.log(3)  # softmax of (log 3, 0) is (3/4, 1/4)
+
+
+def batch_of(*stories: list[int]) -> TokenBatch:
+    """Batch of stories of up to 6 tokens with the query pair A, B and target 0."""
+    tokens = np.zeros((len(stories), 6), np.int32)
+    for row, story in enumerate(stories):
+        tokens[row, : len(story)] = story
+    ids, query = jnp.array(tokens), jnp.tile(jnp.arange(2), (len(stories), 1))
+    is_name = (tokens >= FIRST_ENTITY) & (tokens < WORD)
+    return TokenBatch(
+        tokens=ids,
+        mask=ids > 0,
+        query=query,
+        mentions=ids[:, None] == query[:, :, None] + FIRST_ENTITY,
+        target=jnp.zeros(len(stories), jnp.int32),
+        row_mask=jnp.ones(len(stories), bool),
+        people=jnp.tile(jnp.arange(PEOPLE), (len(stories), 1)),
+        name_positions=jnp.sort(jnp.where(is_name, jnp.arange(6), 6), axis=1),
+        facts=jnp.array([[(0, 3, 1)] for _ in stories]),
+    )
+
+
+def make(name: str, **changes) -> nnx.Module:
+    """Small model in evaluation mode."""
+    model = MODELS[name].model(small_config(name, **changes), SIZES, rngs=nnx.Rngs(0))
+    model.eval()
+    return model
+
+
+def set_zero(*layers: nnx.Module) -> None:
+    """Sets all parameters of these layers to zero."""
+    for param in jax.tree.leaves(
+        [nnx.state(layer) for layer in layers], is_leaf=lambda x: isinstance(x, nnx.Variable)
+    ):
+        param[...] = jnp.zeros_like(param[...])
+
+
+def states_of(*stories: list[float]) -> jax.Array:
+    """States with one feature, [T, B, 1]."""
+    return jnp.array(stories, jnp.float32).T[..., None]
+
+
+STORIES = [A, WORD, A, B], [WORD, B]  # A has two mentions in the first, none in the second
+STATES = [1, 2, 4, 8, 100, 100], [3, 9, 100, 100, 100, 100]  # the last ones are of padding
+
+
+def test_a_person_has_the_mean_state_of_their_mentions() -> None:
+    found = query_states(batch_of(*STORIES), states_of(*STATES))[..., 0]
+    np.testing.assert_allclose(found, [[2.5, 0], [8, 9]], rtol=1e-6)
+
+
+def test_mean_of_the_states_of_bert_is_that_of_its_tokens() -> None:
+    found = story_mean(batch_of(*STORIES), states_of(*STATES))[:, 0]
+    np.testing.assert_allclose(found, [15 / 4, 6], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("pooling", "expected"), [("mean", [[15 / 4] * 2, [6] * 2]), ("last", [[8, 1], [9, 3]])]
+)
+def test_pooling_of_the_bilstm(pooling: str, expected: list[list[float]]) -> None:
+    """Both directions have the same states. The last state backward is that of the first word."""
+    model = make("bilstm_mean", pooling=pooling, hidden=1)
+    assert isinstance(model, BiLSTMModel)
+    model._read = lambda batch: (jnp.tile(states_of(*STATES), 2), ())
+    model.readout = lambda story: story
+    np.testing.assert_allclose(model(batch_of(*STORIES)), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("layer", [LSTM, BiLSTM])
+def test_forget_gate_of_the_lstms_has_the_bias_1(layer: type) -> None:
+    """The first input puts 0.4 into the cell, the second one nothing."""
+    model = layer(1, 1, "float32", rngs=nnx.Rngs(0))
+    gates = jnp.array([0, 0, np.arctanh(0.8), 0])
+    model.inputs.kernel[...] = jnp.tile(gates, model.bias.size // 4)[None]
+    model.weight[...] = jnp.zeros_like(model.weight[...])
+    found = model(jnp.array([[[1.0]], [[0.0]]]), jnp.ones((2, 1)))
+    forget = 1 / (1 + np.exp(-1))
+    np.testing.assert_allclose(found[:, 0, 0], np.tanh([0.4, 0.4 * forget]) / 2, rtol=1e-5)
+    if layer is BiLSTM:
+        np.testing.assert_allclose(found[:, 0, 1], [np.tanh(0.4) / 2, 0], atol=1e-6)
+
+
+def test_embeddings_of_entities_have_expected_squared_norm_1() -> None:
+    table = EntityEmbedding(2000, 16, rngs=nnx.Rngs(0)).table[...]
+    assert abs(float((table**2).sum(axis=1).mean()) - 1) < 0.05
+    assert abs(float((table**2).mean(axis=0).max()) - 1 / 16) < 0.02
+
+
+def test_tokens_are_padding_unknown_entities_words() -> None:
+    embed = TokenEmbedding(SIZES, 3, 0.0, rngs=nnx.Rngs(0))
+    found = embed(jnp.array([PAD, UNKNOWN, A, C, WORD, WORD + 5]))
+    people, words = embed.entity.table[...], embed.words[...]
+    expected = [np.zeros(3), np.zeros(3), people[0], people[2], words[0], words[5]]
+    np.testing.assert_array_equal(found, np.stack(expected))
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.4])
+def test_word_dropout_replaces_a_fraction_of_the_words_in_training(rate: float) -> None:
+    """Names are kept, and kept words are not scaled."""
+    embed = TokenEmbedding(SIZES, 3, rate, rngs=nnx.Rngs(0))
+    tokens = jnp.tile(jnp.array([A, WORD, WORD + 1]), (2000, 1))
+    embed.eval()
+    whole = np.asarray(embed(tokens))
+    assert whole.any(axis=-1).all()
+    embed.train()
+    found = np.asarray(embed(tokens))
+    is_unknown = ~found.any(axis=-1)
+    np.testing.assert_array_equal(found, np.where(is_unknown[..., None], 0, whole))
+    np.testing.assert_allclose(is_unknown.mean(axis=0), [0, rate, rate], atol=0.04)
+
+
+def test_control_of_mac_attends_to_the_query_people() -> None:
+    """The query is the previous control (1, 0), not the question (9, 9): the people have the scores
+    log 3 and 0, and the new control is 3/4 of the first and 1/4 of the second."""
+    model = make("mac", hidden=1)
+    assert isinstance(model, MAC)
+    set_zero(model.control)
+    model.control.kernel[...] = jnp.eye(4, 2)
+    model.attend_question.kernel[...] = jnp.ones((2, 1))
+    people = jnp.array([[[LOG3, 5.0]], [[0.0, 7.0]]])
+    found = model.next_control(jnp.array([[1.0, 0.0]]), jnp.array([[9.0, 9.0]]), people)
+    np.testing.assert_allclose(found, [[0.75 * LOG3, 5.5]], rtol=1e-5)
+
+
+def test_memory_of_mac_is_written_from_the_retrieved_words() -> None:
+    """Two iterations: half of the memory plus the mean of the words 2, 4, of which both are equally
+    attended to: 3, then 3 + 3/2. Padding is not attended to."""
+    model = make("mac", hidden=1, iterations=2)
+    set_zero(model.write, model.memory, model.word, model.combine_memory, model.combine_word)
+    model.write.kernel[...] = jnp.concatenate([jnp.eye(2), jnp.eye(2) / 2])
+    model.reader = lambda tokens, mask: jnp.tile(states_of([2, 4, 9, 9, 9, 9]), 2)
+    model.readout = lambda memory, *people: memory
+    np.testing.assert_allclose(model(batch_of([A, B])), [[4.5, 4.5]], rtol=1e-5)
+
+
+def rmc_with(candidate: float) -> RMC:
+    """Memory core of two slots in three dimensions, with this candidate memory whatever it attends
+    to, and with gates that are their initial biases."""
+    model = make("rmc", slots=2, heads=1, head=3)
+    assert isinstance(model, RMC)
+    set_zero(model.gate_inputs, model.gate_memory, model.norms[1])
+    model.norms[1].bias[...] = jnp.full(3, candidate)
+    return model
+
+
+def test_gates_of_the_memory_core_have_the_biases_0_and_1() -> None:
+    """sigmoid(0) tanh(candidate) + sigmoid(1) memory, twice, from the identity; then padding."""
+    tokens = jnp.array([[WORD], [WORD + 1], [PAD]])
+    found = rmc_with(np.arctanh(0.6)).memories(tokens, tokens > 0)[:, 0]
+    forget = 1 / (1 + np.exp(-1))
+    first = 0.3 + forget * np.array([1, 0, 0, 0, 1, 0])
+    second = 0.3 + forget * first
+    np.testing.assert_allclose(found, [first, second, second], rtol=1e-5)
+
+
+def test_gates_of_the_memory_core_see_the_word_and_the_memory() -> None:
+    """The input gate sees the word, which closes it for dimensions 0 and 1; the forget gate sees
+    the memory, which closes it where that is 1, but not where it is 0."""
+    model = rmc_with(np.arctanh(0.6))
+    model.inputs.kernel[...] = jnp.zeros_like(model.inputs.kernel[...])
+    model.inputs.bias[...] = jnp.array([1.0, 1.0, 0.0])
+    model.gate_inputs.kernel[...] = -50 * jnp.eye(3, 6)
+    model.gate_memory.kernel[...] = -50 * jnp.eye(3, 6, k=3)
+    tokens = jnp.array([[WORD]])
+    found = model.memories(tokens, tokens > 0)[0, 0].reshape(2, 3)
+    np.testing.assert_allclose(found, [[0, 0, 0.3], [0, 0, 0.3]], atol=1e-5)
+
+
+def messages_of(**changes) -> GNN2018:
+    """Network whose messages are numbers that go to the cell gate; other gates are 1/2."""
+    sizes = {"node": 1, "embedding": 1, "own_position": 1, "shared_position": 1}
+    model = make("gnn_2018_mean", **sizes, **changes)
+    assert isinstance(model, GNN2018)
+    set_zero(model.inputs)
+    model.inputs.kernel[...] = model.inputs.kernel[...].at[0, 2].set(1)
+    model.weight[...] = jnp.zeros((1, 4))
+    return model
+
+
+def test_words_between_two_people_are_messages_in_both_directions() -> None:
+    """A big WORD B: the largest word is 2; the message to B adds 0.5 and that to A subtracts 1."""
+    model = messages_of(rounds=1)
+    model.embed = lambda tokens: jnp.array([9, 1, 2, 9, 9, 9.0])[None, :, None]
+    model.direction[...] = jnp.array([[0.5], [-1.0]])
+    model.readout = lambda *vectors: jnp.concatenate(vectors)[:, 0]
+    story, first, second = model(batch_of([A, WORD, WORD + 1, B, C]))
+    expected = [np.tanh(np.tanh(x) / 2) / 2 for x in (1, 2.5)]
+    np.testing.assert_allclose([first, second], expected, rtol=1e-5)
+    np.testing.assert_allclose(story, sum(expected) / 3, rtol=1e-5)  # C has no messages: state 0
+
+
+def received(model: GNN2018) -> list[float]:
+    """States of nodes 0 to 2 after messages 2 -> 0 of 5, 0 -> 2 of 1 and 1 -> 2 of 3."""
+    message = jnp.array([[5.0], [1.0], [3.0]]) * jnp.eye(1, 5)
+    senders, receivers = jnp.array([2, 0, 1]), jnp.array([0, 2, 2])
+    return np.asarray(model.pass_messages(message, jnp.zeros((3, 2)), senders, receivers))[:, 0]
+
+
+def cell(*inputs: float) -> float:
+    """State of an LSTM with these inputs of its cell gate, whose other gates are 1/2."""
+    value = 0.0
+    for x in inputs:
+        value = value / 2 + np.tanh(x) / 2
+    return np.tanh(value) / 2
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_receivers_get_the_mean_of_their_messages(rounds: int) -> None:
+    found = received(messages_of(rounds=rounds))
+    np.testing.assert_allclose(found, [cell(*[x] * rounds) for x in (5, 0, 2)], atol=1e-6)
+
+
+def test_receivers_attend_to_the_states_of_the_senders() -> None:
+    """The states of the senders 0 and 1 are equal at first, then the state of 0 is larger."""
+    model = messages_of(rounds=2, aggregation="attention")
+    set_zero(model.to)
+    model.source.kernel[...], model.score.kernel[...] = jnp.array([[9.0]]), jnp.array([[4.0]])
+    odds = np.exp(4 * np.tanh(9 * cell(5)))  # of the message from 0
+    attended = (odds * 1 + 3) / (odds + 1)
+    np.testing.assert_allclose(received(model), [cell(5, 5), 0, cell(2, attended)], atol=1e-5)
+
+
+@pytest.mark.parametrize(("gold", "word_penalty"), [(0.0, 0.0), (2.0, 0.0), (0.0, 3.0)])
+def test_loss_of_the_reader_prover(gold: float, word_penalty: float) -> None:
+    """Cross-entropy of an answer without evidence, the penalty on rules, whose initial logits are 3
+    for no rule and 0 for 11 predicates, and the weighted losses of the graph."""
+    model = make("reader_prover", gold=gold, relation_word_penalty=word_penalty)
+    assert isinstance(model, ReaderProver)
+    batch = batch_of([A, WORD, B, WORD])
+    graph, departure = jnp.full((1, PEOPLE, PEOPLE, 22), 0.01), jnp.array([0.7])
+    model.reader.extract = lambda batch: (graph, departure)
+    model.answer = lambda batch, graph: jnp.zeros((1, 22))
+    no_rule = 1 / (1 + NUM_PREDICATES * np.exp(-3))
+    penalty = -0.05 * 1 / 22 * 21 / 22 * NUM_PREDICATES**2 * np.log(no_rule)
+    expected = np.log(22) + penalty + gold * fact_loss(batch, graph) + word_penalty * 0.7
+    np.testing.assert_allclose(model.loss(batch), expected, rtol=1e-5)
