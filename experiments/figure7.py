@@ -6,10 +6,10 @@ random vectors resampled in each epoch, and learned vectors.
     python launch.py --config=experiments/figure7.py --workdir=runs/figure7 \\
         --config.scale=laptop --config.data=path/to/releases
 
-Hardware: the laptop scale takes a few hours on two cores (estimate from figure 5).
+Hardware: the laptop scale takes about two and a half hours on one core.
 
-Expected result: little effect, and none for the GAT. The paper prints only two plots
-and does not say which data they show.
+Expected result: practically no effect (docs/results.md). The paper prints only two plots and does
+not say which data they show.
 """
 
 from clutrr_jax.settings import ENTITY_POLICIES
