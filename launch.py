@@ -54,7 +54,7 @@ from ml_collections import ConfigDict, config_flags
 
 from clutrr_jax.data.prepare import generates
 from clutrr_jax.models import MODELS
-from clutrr_jax.run import configure_jax, run
+from clutrr_jax.run import configure_jax, model_names, run
 from clutrr_jax.training import distributed
 from experiments.grid import report, runner, slurm
 from experiments.loader import load_experiment
@@ -189,6 +189,9 @@ def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list
             raise InputError(f"--{name}: expected --launcher=slurm as well")
         if name.startswith("config.generate.") and not generates(config.get("data", "")):
             raise InputError(f"--{name}: expected no --config.data=FILE, or FILE,generate")
+        model = name.split(".")[1]
+        if model in MODELS and not is_grid and model not in model_names(config.models):
+            raise InputError(f"--{name}: expected {model} among --config.models={config.models}")
 
 
 if __name__ == "__main__":

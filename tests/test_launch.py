@@ -214,6 +214,10 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
             ["--config.generate.test_rows=5", "--config.data=nowhere.zip"],
             "--config.generate.test_rows: expected no --config.data=FILE, or FILE,generate",
         ),
+        (
+            ["--config.models=prover", "--config.gat.dropout=.2"],
+            "--config.gat.dropout: expected gat among --config.models=prover",
+        ),
         (["--config.train.dev_fraction=20"], "train.dev_fraction 20.0: expected"),
     ],
 )
