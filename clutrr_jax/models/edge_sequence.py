@@ -156,16 +156,21 @@ class EdgeCNN(EdgeSequence):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         super().__init__(config, sizes, len(config.widths) * config.hidden, rngs=rngs)
-        # A filter may extend beyond the end of the story, where its inputs are zero.
+        # On a CPU, training with `nnx.Conv` is 11 times as slow as with windows.
         self.filters = nnx.List(
-            nnx.Conv(config.embedding, config.hidden, width, padding=((0, width - 1),), rngs=rngs)
+            nnx.Linear(width * config.embedding, config.hidden, rngs=rngs)
             for width in config.widths
         )
+        self.widths = tuple(config.widths)
 
     def encode(self, symbols, mask, table):
-        mask = mask.T[..., None]  # [B, T, 1]
-        x = table[symbols.T] * mask  # [B, T, D]
-        pooled = [(nnx.relu(layer(x)) * mask).max(axis=1) for layer in self.filters]  # [B, H]
+        x = table[symbols] * mask[..., None]  # [T, B, D]
+        pooled = []
+        for width, layer in zip(self.widths, self.filters, strict=True):
+            # A filter may extend beyond the end of the story, where its inputs are zero.
+            padded = jnp.pad(x, ((0, width - 1), (0, 0), (0, 0)))
+            window = jnp.concatenate([padded[i : i + len(x)] for i in range(width)], axis=-1)
+            pooled.append((nnx.relu(layer(window)) * mask[..., None]).max(axis=0))  # [B, H]
         return jnp.concatenate(pooled, axis=-1)
 
 
