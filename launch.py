@@ -189,7 +189,7 @@ def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list
             raise InputError(f"--{name}: expected --launcher=slurm as well")
         if name.startswith("config.generate.") and not generates(config.get("data", "")):
             raise InputError(f"--{name}: expected no --config.data=FILE, or FILE,generate")
-        model = name.split(".")[1]
+        model = name.partition("config.")[2].partition(".")[0]
         if model in MODELS and not is_grid and model not in model_names(config.models):
             raise InputError(f"--{name}: expected {model} among --config.models={config.models}")
 

@@ -61,7 +61,7 @@ def test_switches_are_read_from_text():
         ({"train_rows": "9" * 5000}, "expected an integer"),
         ({"train": "1." + "9" * 5000}, "expected a number"),
         ({"ambiguous": "maybe"}, "drop, keep"),
-        ({"dev_rows": "-1"}, "expected one number"),
+        ({"dev_rows": "-1"}, "expected a number of 0 or more"),
     ],
 )
 def test_bad_settings(values, message):
