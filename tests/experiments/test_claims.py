@@ -121,7 +121,7 @@ def test_claims_of_figure_7_hold_and_can_fail() -> None:
 
 
 def level(accuracy: float, **others: float) -> Callable[[str, int], float]:
-    """The same accuracy everywhere, except at the given lengths: k4=0.9."""
+    """Equal accuracies at all lengths but those that are given, as in k4=0.9."""
     return lambda train, k: others.get(f"k{k}", accuracy)
 
 

@@ -228,7 +228,7 @@ def test_loss_of_ctp_is_the_mean_binary_cross_entropy(target: int, right) -> Non
 
 
 def test_loss_of_ctp_is_that_of_the_predicate_of_the_answer() -> None:
-    """Of the fact "father", the goal is proved if the answer is a father or a mother."""
+    """A stated father proves the goal if the answer is a father or a mother."""
     config = small_config("ctp_linear", embedding=NUM_PREDICATES)
     model = CTP(config, SIZES, rngs=nnx.Rngs(0))
     model.goal[...] = 20 * jnp.eye(NUM_PREDICATES)

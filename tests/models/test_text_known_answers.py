@@ -7,7 +7,6 @@ import pytest
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
-from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, PAD, UNKNOWN
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.bert import story_mean
@@ -21,31 +20,12 @@ from clutrr_jax.models.reader_prover import ReaderProver, fact_loss
 from clutrr_jax.models.rmc import RMC
 from generator.kinship import NUM_PREDICATES
 from tests.models.small import small_config
+from tests.models.tokens import PEOPLE, batch_of
 
-PEOPLE, WORD = 4, FIRST_ENTITY + 4  # people of the pool, first word
+WORD, STEPS = FIRST_ENTITY + PEOPLE, 6  # first word
 A, B, C = range(FIRST_ENTITY, FIRST_ENTITY + 3)
 SIZES = Sizes(entities=PEOPLE, tokens=WORD + 6)
 LOG3 = np.log(3)  # softmax of (log 3, 0) is (3/4, 1/4)
-
-
-def batch_of(*stories: list[int]) -> TokenBatch:
-    """Batch of stories of up to 6 tokens with the query pair A, B and target 0."""
-    tokens = np.zeros((len(stories), 6), np.int32)
-    for row, story in enumerate(stories):
-        tokens[row, : len(story)] = story
-    ids, query = jnp.array(tokens), jnp.tile(jnp.arange(2), (len(stories), 1))
-    is_name = (tokens >= FIRST_ENTITY) & (tokens < WORD)
-    return TokenBatch(
-        tokens=ids,
-        mask=ids > 0,
-        query=query,
-        mentions=ids[:, None] == query[:, :, None] + FIRST_ENTITY,
-        target=jnp.zeros(len(stories), jnp.int32),
-        row_mask=jnp.ones(len(stories), bool),
-        people=jnp.tile(jnp.arange(PEOPLE), (len(stories), 1)),
-        name_positions=jnp.sort(jnp.where(is_name, jnp.arange(6), 6), axis=1),
-        facts=jnp.array([[(0, 3, 1)] for _ in stories]),
-    )
 
 
 def make(name: str, **changes) -> nnx.Module:
@@ -68,17 +48,17 @@ def states_of(*stories: list[float]) -> jax.Array:
     return jnp.array(stories, jnp.float32).T[..., None]
 
 
-STORIES = [A, WORD, A, B], [WORD, B]  # A has two mentions in the first, none in the second
+STORIES = [[A, WORD, A, B], [WORD, B]]  # A has two mentions in the first, none in the second
 STATES = [1, 2, 4, 8, 100, 100], [3, 9, 100, 100, 100, 100]  # the last ones are of padding
 
 
 def test_a_person_has_the_mean_state_of_their_mentions() -> None:
-    found = query_states(batch_of(*STORIES), states_of(*STATES))[..., 0]
+    found = query_states(batch_of(STORIES, STEPS), states_of(*STATES))[..., 0]
     np.testing.assert_allclose(found, [[2.5, 0], [8, 9]], rtol=1e-6)
 
 
 def test_mean_of_the_states_of_bert_is_that_of_its_tokens() -> None:
-    found = story_mean(batch_of(*STORIES), states_of(*STATES))[:, 0]
+    found = story_mean(batch_of(STORIES, STEPS), states_of(*STATES))[:, 0]
     np.testing.assert_allclose(found, [15 / 4, 6], rtol=1e-6)
 
 
@@ -91,7 +71,7 @@ def test_pooling_of_the_bilstm(pooling: str, expected: list[list[float]]) -> Non
     assert isinstance(model, BiLSTMModel)
     model._read = lambda batch: (jnp.tile(states_of(*STATES), 2), ())
     model.readout = lambda story: story
-    np.testing.assert_allclose(model(batch_of(*STORIES)), expected, rtol=1e-6)
+    np.testing.assert_allclose(model(batch_of(STORIES, STEPS)), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("layer", [LSTM, BiLSTM])
@@ -158,7 +138,7 @@ def test_memory_of_mac_is_written_from_the_retrieved_words() -> None:
     model.write.kernel[...] = jnp.concatenate([jnp.eye(2), jnp.eye(2) / 2])
     model.reader = lambda tokens, mask: jnp.tile(states_of([2, 4, 9, 9, 9, 9]), 2)
     model.readout = lambda memory, *people: memory
-    np.testing.assert_allclose(model(batch_of([A, B])), [[4.5, 4.5]], rtol=1e-5)
+    np.testing.assert_allclose(model(batch_of([[A, B]], STEPS)), [[4.5, 4.5]], rtol=1e-5)
 
 
 def rmc_with(candidate: float) -> RMC:
@@ -211,7 +191,7 @@ def test_words_between_two_people_are_messages_in_both_directions() -> None:
     model.embed = lambda tokens: jnp.array([9, 1, 2, 9, 9, 9.0])[None, :, None]
     model.direction[...] = jnp.array([[0.5], [-1.0]])
     model.readout = lambda *vectors: jnp.concatenate(vectors)[:, 0]
-    story, first, second = model(batch_of([A, WORD, WORD + 1, B, C]))
+    story, first, second = model(batch_of([[A, WORD, WORD + 1, B, C]], STEPS))
     expected = [np.tanh(np.tanh(x) / 2) / 2 for x in (1, 2.5)]
     np.testing.assert_allclose([first, second], expected, rtol=1e-5)
     np.testing.assert_allclose(story, sum(expected) / 3, rtol=1e-5)  # C has no messages: state 0
@@ -254,7 +234,7 @@ def test_loss_of_the_reader_prover(gold: float, word_penalty: float) -> None:
     for no rule and 0 for 11 predicates, and the weighted losses of the graph."""
     model = make("reader_prover", gold=gold, relation_word_penalty=word_penalty)
     assert isinstance(model, ReaderProver)
-    batch = batch_of([A, WORD, B, WORD])
+    batch = batch_of([[A, WORD, B, WORD]], STEPS)
     graph, departure = jnp.full((1, PEOPLE, PEOPLE, 22), 0.01), jnp.array([0.7])
     model.reader.extract = lambda batch: (graph, departure)
     model.answer = lambda batch, graph: jnp.zeros((1, 22))

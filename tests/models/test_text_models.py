@@ -17,31 +17,12 @@ from clutrr_jax.models.gnn_2018 import find_gaps, maximum
 from clutrr_jax.models.mac import MAC
 from clutrr_jax.models.relation_network import sentence_ends
 from tests.models.small import call, small_config
+from tests.models.tokens import PEOPLE, batch_of
 
-PEOPLE, END, WORDS = 4, FIRST_ENTITY + 4, 6  # ids: people, then a sentence end, then words
+END, WORDS = FIRST_ENTITY + PEOPLE, 6  # ids: people, then a sentence end, then words
 SIZES = Sizes(entities=PEOPLE, tokens=END + WORDS, sentence_ends=(END,))
-WORD = END + 1
-STORIES = st.lists(st.integers(1, END + WORDS - 1), min_size=1, max_size=14)
-
-
-def batch_of(stories: list[list[int]], steps: int = 14) -> TokenBatch:
-    """Batch of stories with the query pair 0, 1."""
-    tokens = np.zeros((len(stories), steps), np.int32)
-    for row, story in enumerate(stories):
-        tokens[row, : len(story)] = story
-    tokens = jnp.array(tokens)
-    query = jnp.tile(jnp.arange(2), (len(stories), 1))
-    return TokenBatch(
-        tokens=tokens,
-        mask=tokens > 0,
-        query=query,
-        mentions=tokens[:, None] == query[:, :, None] + FIRST_ENTITY,
-        target=jnp.zeros(len(stories), jnp.int32),
-        row_mask=jnp.ones(len(stories), bool),
-        people=jnp.tile(jnp.arange(PEOPLE), (len(stories), 1)),
-        name_positions=jnp.full((len(stories), 0), steps),
-        facts=jnp.full((len(stories), 0, 3), -1),
-    )
+WORD, STEPS = END + 1, 14
+STORIES = st.lists(st.integers(1, END + WORDS - 1), min_size=1, max_size=STEPS)
 
 
 def make(name: str, **changes) -> nnx.Module:
@@ -54,7 +35,7 @@ def make(name: str, **changes) -> nnx.Module:
 @settings(max_examples=30)
 @given(STORIES, st.integers(1, 4))
 def test_sentences_end_at_marks_and_short_ones_are_joined(story, shortest) -> None:
-    found = np.asarray(sentence_ends(batch_of([story]).tokens, (END,), shortest))[0]
+    found = np.asarray(sentence_ends(batch_of([story], STEPS).tokens, (END,), shortest))[0]
     length, expected = 0, []
     for token in story:
         length += 1
@@ -71,7 +52,7 @@ def test_relation_network_reads_each_sentence_separately() -> None:
     model = make("rn")
     one = [FIRST_ENTITY, WORD, WORD + 1, WORD + 2, END]
     two = [FIRST_ENTITY + 1, WORD + 3, FIRST_ENTITY + 2, WORD, END]
-    out = call(model, batch_of([one + two, two + one, one + one, one]))
+    out = call(model, batch_of([one + two, two + one, one + one, one], STEPS))
     np.testing.assert_allclose(out[0], out[1], atol=1e-6)
     assert np.abs(out[0] - out[2]).max() > 1e-4 and np.abs(out[2] - out[3]).max() > 1e-4
 
@@ -80,7 +61,7 @@ def test_relation_network_reads_each_sentence_separately() -> None:
 def test_last_word_matters_and_padding_does_not(name: str) -> None:
     model, story = make(name), [FIRST_ENTITY, WORD, FIRST_ENTITY + 1, WORD + 1]
     stories = [story, [*story[:-1], WORD + 2]]
-    out = call(model, batch_of(stories))
+    out = call(model, batch_of(stories, STEPS))
     assert np.abs(out[0] - out[1]).max() > 1e-4
     np.testing.assert_allclose(out, call(model, batch_of(stories, 5)), atol=1e-6)
 
@@ -90,7 +71,7 @@ def test_backward_lstm_starts_at_the_last_word() -> None:
     model = make("bilstm_mean")
     assert isinstance(model, BiLSTMModel)
     story = [FIRST_ENTITY, WORD, FIRST_ENTITY + 1]
-    batch = batch_of([[*story, WORD + 1], [*story, WORD + 2]])
+    batch = batch_of([[*story, WORD + 1], [*story, WORD + 2]], STEPS)
     layer = model.reader.layers[0]
     forward, backward = jnp.split(
         layer(model.reader.embed(batch.tokens.T), batch.mask.T)[0], 2, axis=-1
@@ -124,7 +105,7 @@ def _pool_gaps(batch: TokenBatch) -> tuple:
 @settings(max_examples=30)
 @given(st.lists(STORIES, min_size=3, max_size=3))
 def test_gaps_are_the_words_between_two_people_in_a_sentence(stories) -> None:
-    gaps, largest = jax.tree.map(np.asarray, _pool_gaps(batch_of(stories)))
+    gaps, largest = jax.tree.map(np.asarray, _pool_gaps(batch_of(stories, STEPS)))
     for b, story in enumerate(stories):
         expected = gaps_of(story)
         assert int(gaps.mask[b].sum()) == len(expected)
@@ -140,7 +121,9 @@ def test_gnn_2018_sees_the_words_between_two_people(aggregation: str) -> None:
     """The words and the order of the people matter, words after the last mention do not."""
     model = make("gnn_2018_mean", aggregation=aggregation)
     a, b = FIRST_ENTITY, FIRST_ENTITY + 1
-    out = call(model, batch_of([[a, WORD, b], [a, WORD + 1, b], [b, WORD, a], [a, WORD, b, WORD]]))
+    out = call(
+        model, batch_of([[a, WORD, b], [a, WORD + 1, b], [b, WORD, a], [a, WORD, b, WORD]], STEPS)
+    )
     assert np.abs(out[0] - out[1]).max() > 1e-5 and np.abs(out[0] - out[2]).max() > 1e-5
     np.testing.assert_allclose(out[0], out[3], atol=1e-6)
 

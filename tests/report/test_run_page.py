@@ -103,7 +103,7 @@ def test_attention_is_one_digit_per_fact(by_hand) -> None:
 
 
 def test_probabilities_of_facts_and_words_are_in_percent(content) -> None:
-    """Those of `write_graphs`, as float16: .4 is below .40, .7 and .502 are above .70 and .50."""
+    """Values of `write_graphs` in float16: .4 is below .40, .7 and .502 are above .70 and .50."""
     names = [content["tests"][i]["name"] for i in content["stories"]["test"]]
     story, model = names.index("1.3"), content["models"]["bilstm_mean"]
     facts = [(FACT_KINDS[kind], percent) for *_, kind, percent in model["extracted"][story]]

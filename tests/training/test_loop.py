@@ -19,7 +19,7 @@ from tests.training.small import leaves, make_trainer
 
 @pytest.mark.parametrize("name", ["gat", pytest.param("reader_prover", marks=pytest.mark.slow)])
 def test_each_file_holds_the_predictions_of_its_parameters(name: str, few, tmp_path) -> None:
-    """Of the selected and the last epoch, for the model and for each of its variants."""
+    """Parameters of the selected and the last epoch; files of the model and of its variants."""
     trainer = make_trainer(name, few, Replicas(3))
     state = trainer.init()
     best = jax.tree.map(lambda x: x * 1.5 + 0.1, state.params)
