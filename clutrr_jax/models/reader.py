@@ -11,7 +11,8 @@ from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models.lstm import BiLSTM, TokenEmbedding
 
-# Sinha et al. 2019, appendix 2.2, except for the two dropout rates.
+# Sinha et al. 2019, appendix 2.2, except for the dropout rates and `train`. The number of steps
+# decides how well a BiLSTM reads; a step with fewer stories takes less time.
 CONFIG = {
     "embedding": 100,
     "hidden": 100,
@@ -19,6 +20,7 @@ CONFIG = {
     "dropout": 0.3,
     "word_dropout": 0.05,
     "matmul_dtype": "bfloat16",  # of the LSTMs' input projections; float32 or bfloat16
+    "train": {"batch": 20, "patience": 3000},
 }
 
 
