@@ -192,6 +192,14 @@ def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list
         model = name.partition("config.")[2].partition(".")[0]
         if model in MODELS and not is_grid and model not in model_names(config.models):
             raise InputError(f"--{name}: expected {model} among --config.models={config.models}")
+        setting = name.partition("config.train.")[2]
+        if setting and not is_grid:
+            models = model_names(config.models)
+            if all(config[model].train[setting] is not None for model in models):
+                raise InputError(
+                    f"--{name}: no effect with --config.models={config.models}; expected "
+                    f"--config.{models[0]}.train.{setting}"
+                )
 
 
 if __name__ == "__main__":

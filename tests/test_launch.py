@@ -218,6 +218,11 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
             ["--config.models=prover", "--config.gat.dropout=.2"],
             "--config.gat.dropout: expected gat among --config.models=prover",
         ),
+        (
+            ["--config.models=prover,epignn", "--config.train.steps=9"],
+            "--config.train.steps: no effect with --config.models=prover,epignn; expected "
+            "--config.prover.train.steps",
+        ),
         (["--config.train.dev_fraction=20"], "train.dev_fraction 20.0: expected"),
     ],
 )
