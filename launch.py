@@ -55,10 +55,11 @@ from ml_collections import ConfigDict, config_flags
 from clutrr_jax.data.prepare import generates
 from clutrr_jax.models import MODELS
 from clutrr_jax.run import configure_jax, model_names, run
+from clutrr_jax.settings import check_effect
 from clutrr_jax.training import distributed
-from experiments.grid import report, runner, slurm
+from experiments.grid import definition, report, runner, slurm
 from experiments.loader import load_experiment
-from generator.errors import InputError, quiet_broken_pipe
+from generator.errors import InputError, first_line, quiet_broken_pipe
 
 
 def main(argv: list[str]) -> int:
@@ -145,8 +146,7 @@ def parse_flags(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDi
             config_flags.DEFINE_config_dict(name, group, flag_values=settings, sys_argv=rest)
         unknown = settings(rest)[1:]
     except (flags.Error, ValueError, TypeError) as error:
-        reason = (str(error).splitlines() or [""])[0]
-        reason = re.sub("invalid literal for int.*", "expected an integer", reason)
+        reason = re.sub("invalid literal for int.*", "expected an integer", first_line(error))
         reason = re.sub("could not convert string to float.*", "expected a number", reason)
         raise InputError(f"command line: {reason}; see --help") from None
     if unknown:
@@ -189,17 +189,10 @@ def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list
             raise InputError(f"--{name}: expected --launcher=slurm as well")
         if name.startswith("config.generate.") and not generates(config.get("data", "")):
             raise InputError(f"--{name}: expected no --config.data=FILE, or FILE,generate")
-        model = name.partition("config.")[2].partition(".")[0]
-        if model in MODELS and not is_grid and model not in model_names(config.models):
-            raise InputError(f"--{name}: expected {model} among --config.models={config.models}")
-        setting = name.partition("config.train.")[2]
-        if setting and not is_grid:
-            models = model_names(config.models)
-            if all(config[model].train[setting] is not None for model in models):
-                raise InputError(
-                    f"--{name}: no effect with --config.models={config.models}; expected "
-                    f"--config.{models[0]}.train.{setting}"
-                )
+    if "train" in config:
+        models = list(definition.replicas(config)) if is_grid else model_names(config.models)
+        given = [name.removeprefix("config.") for name in names if name.startswith("config.")]
+        check_effect(config, models, given)
 
 
 if __name__ == "__main__":

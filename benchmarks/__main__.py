@@ -1,7 +1,6 @@
 """Speed measurements.
 
     python -m benchmarks models      training and test speed of the models, against matmul peak
-    python -m benchmarks ops         the bfloat16 matrix product against its reference
     python -m benchmarks generator   speed of the story generator
     python -m benchmarks reading     time from a data file to padded batches
     python -m benchmarks selection   rules for choosing the epoch that is tested
@@ -14,7 +13,7 @@ from importlib import import_module
 
 from generator.errors import InputError, run_command
 
-BENCHMARKS = ("models", "ops", "generator", "reading", "selection")
+BENCHMARKS = ("models", "generator", "reading", "selection")
 
 
 def main(argv: list[str]) -> int:

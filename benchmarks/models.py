@@ -31,7 +31,9 @@ from benchmarks import parser, positive_int
 from benchmarks.flops import matmul_flops
 from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.batching import TEST_BATCH, pack, plan_shapes, targets
+from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.prepare import Prepared, prepare
+from clutrr_jax.data.records import Records
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.models.pretrained.frozen_states import with_states
@@ -41,7 +43,6 @@ from clutrr_jax.training.loop import device_name
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.trainer import Trainer
 from generator.config import Config
-from generator.errors import Parser
 from generator.files import read_json, write_text
 from generator.write import write_dataset
 
@@ -73,7 +74,17 @@ def main(argv: list[str]) -> int:
 
 def parse(argv: list[str]) -> argparse.Namespace:
     """Parses the command line; raises InputError."""
-    options = training_parser("models", __doc__)
+    options = parser("models", __doc__)
+    options.add_argument("--data", help="a CLUTRR data set; default: 10,000 generated stories")
+    options.add_argument(
+        "--stories", type=positive_int, help="most train stories and most test stories to use [all]"
+    )
+    options.add_argument(
+        "--cores", type=positive_int, default=os.cpu_count(), help="CPU cores to use [all]"
+    )
+    options.add_argument(
+        "--repeats", type=positive_int, default=5, help="timed epochs; the median is printed [5]"
+    )
     options.add_argument("--models", type=model_names, default=list(MODELS), metavar="A,B,...",
                          help="names [all; models over an encoder need its weights]")  # fmt: skip
     options.add_argument(
@@ -89,28 +100,24 @@ def parse(argv: list[str]) -> argparse.Namespace:
     return options.parse_args(argv)
 
 
-def training_parser(name: str, description: str | None) -> Parser:
-    """Returns the parser of a benchmark of training: its data, cores and repeats."""
-    options = parser(name, description)
-    options.add_argument("--data", help="a CLUTRR data set; default: 10,000 generated stories")
-    options.add_argument(
-        "--stories", type=positive_int, help="most train stories and most test stories to use [all]"
-    )
-    options.add_argument(
-        "--cores", type=positive_int, default=os.cpu_count(), help="CPU cores to use [all]"
-    )
-    options.add_argument(
-        "--repeats", type=positive_int, default=5, help="timed epochs; the median is printed [5]"
-    )
-    return options
-
-
 def read_data(arguments: argparse.Namespace) -> Prepared:
     """Reads the data set, or generates one."""
     with tempfile.TemporaryDirectory() as folder:
         if not arguments.data:
             write_dataset(Config(), Path(folder))
-        return prepare(arguments.data or folder, max_stories=arguments.stories)
+        return prepare(sample(load(arguments.data or folder), arguments.stories))
+
+
+def sample(data: Dataset, size: int | None) -> Dataset:
+    """Returns a random sample of each split that has more stories than `size`."""
+
+    def part(split: str) -> Records:
+        records = data.records(split)
+        if size is None or len(records) <= size:
+            return records
+        return records.select(np.sort(np.random.default_rng(0).permutation(len(records))[:size]))
+
+    return Dataset(data.name, part("train"), part("test"))
 
 
 def new_trainer(

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import jraph
 import numpy as np
+from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
 from clutrr_jax.data.arrays import build_arrays
@@ -33,11 +34,11 @@ from clutrr_jax.language_models.submissions import (
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.report.plots import Figure, plot_curve
 from clutrr_jax.report.tables import html_table, results_table
-from clutrr_jax.run import configure_jax, has_begun, train_and_report
-from clutrr_jax.settings import default_settings
+from clutrr_jax.run import configure_jax, has_begun, model_names, train_and_report
+from clutrr_jax.settings import check_effect, default_settings
 from generator.audit import plain_text
 from generator.config import Config
-from generator.errors import InputError, at, check_range, one_of
+from generator.errors import InputError, check_range, one_of
 from generator.kinship import RELATIONS
 from generator.write import write_dataset
 
@@ -162,9 +163,11 @@ def register(
     settings = dict(config or {})
     try:
         json.dumps(ConfigDict(settings).to_dict())  # as config.json of a run holds them
-    except (TypeError, ValueError) as error:
+        default_settings("", "").train.update(ConfigDict(settings.get("train", {})))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f'model "{name}": settings {settings!r} ({error}), expected names with numbers or text'
+            f'model "{name}": settings {settings!r} ({error}), expected names with numbers or '
+            "text, and in the group train those of clutrr_jax/settings.py"
         ) from None
     MODELS[name] = Spec(model, kind, settings)
 
@@ -282,19 +285,14 @@ def train(
     names = [models] if isinstance(models, str) else list(models)
     if not names:
         raise InputError("models: none, expected names of models")
+    names = model_names(",".join(names))
     config = default_settings("train", ",".join(names))
-    given = {"seed": seed, "train.replicas": replicas, "train.epochs": epochs}
-    for name, value in (given | dict(settings or {})).items():
-        try:
-            config.update_from_flattened_dict({name: value})
-        except (AttributeError, KeyError, TypeError):
-            raise InputError(
-                f'setting "{name}": {value!r}, expected a setting of clutrr_jax/settings.py or of '
-                "a model, and a value of its type"
-            ) from None
+    _change(config, {"seed": seed, "train.replicas": replicas, "train.epochs": epochs})
+    _change(config, settings or {})
+    check_effect(config, names, settings or {})
     folder = Path(folder or tempfile.mkdtemp(prefix="clutrr_jax_"))
     if not (folder / "config.json").exists() and any(folder.glob("[!.]*")):
-        raise InputError(f"{at(folder)}: holds other files, expected a new folder or that of a run")
+        raise InputError(f"{folder}: holds other files, expected a new folder or that of a run")
 
     def prepare_stories(stories: Path) -> Prepared:
         data = prepare(dataset)
@@ -305,6 +303,23 @@ def train(
     configure_jax()
     train_and_report(config, folder, prepare_stories)
     return Run(folder, dataset)
+
+
+def _change(config: ConfigDict, settings: Mapping[str, Any]) -> None:
+    """Changes settings of a run. Raises InputError for an unknown name or a wrong type."""
+    of_data = ("name", "models", "data", "generate")
+    groups = {name: group for name, group in config.to_dict().items() if name not in of_data}
+    usual = flatten_dict(groups, sep=".")
+    for name, value in settings.items():
+        try:
+            if name not in usual or (value is None and usual[name] is not None):
+                raise TypeError
+            config.update_from_flattened_dict({name: value})
+        except TypeError:
+            raise InputError(
+                f'setting "{name}": {value!r}, expected a setting of clutrr_jax/settings.py or of '
+                "a model, and a value of its type"
+            ) from None
 
 
 def _dataset(data: Any) -> Dataset:

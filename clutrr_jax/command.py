@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from generator.errors import InputError, Parser, at, run_command
+from generator.errors import InputError, Parser, run_command
 
 
 class CommandParser(Parser):
@@ -45,13 +45,13 @@ def folder_lock(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / ".lock").open("a")
     except OSError as error:
-        raise InputError(f"{at(folder)}: cannot be written ({error.strerror})") from None
+        raise InputError(f"{folder}: cannot be written ({error.strerror})") from None
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise FolderLocked(
-                f"{at(folder)}: another run is using it; wait until that run ends, or choose "
+                f"{folder}: another run is using it; wait until that run ends, or choose "
                 "another folder"
             ) from None
         yield

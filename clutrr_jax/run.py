@@ -19,7 +19,7 @@ import jax
 from flax.traverse_util import flatten_dict
 
 from clutrr_jax.command import cache_folder, folder_lock
-from clutrr_jax.data.prepare import GENERATE, Prepared, generates, prepare_run
+from clutrr_jax.data.prepare import Prepared, generates, prepare_run
 from clutrr_jax.models import MODELS
 from clutrr_jax.report.tables import results_table
 from clutrr_jax.report.write import write_report
@@ -28,7 +28,7 @@ from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.loop import device_name, run_model
 from generator.audit import plain_text
 from generator.config import Config
-from generator.errors import InputError, at
+from generator.errors import InputError
 from generator.files import read_json, write_text
 from generator.write import write_dataset
 
@@ -83,7 +83,6 @@ def train_and_report(
       FolderLocked, InputError: as in `run`.
     """
     models = model_names(config.models)
-    _check_models_and_data(config, models)
     check(config, models)
     _print(f"Running on {device_name()}.")
     if not distributed.is_primary():
@@ -125,22 +124,6 @@ def model_names(models: str) -> list[str]:
         if name not in MODELS:
             raise InputError(f'no model "{name}", expected some of {", ".join(MODELS)}')
     return names
-
-
-def _check_models_and_data(config: Any, models: list[str]) -> None:
-    if config.data != GENERATE:
-        return
-    for name in models:
-        if MODELS[name].kind == "states":
-            raise InputError(
-                f'data "{GENERATE}": model "{name}" reads the tokens of a pretrained encoder, '
-                "which are computed once for all epochs; expected --config.data= or a data set"
-            )
-    if config.generate.dev_rows not in (0, "0"):
-        raise InputError(
-            f'data "{GENERATE}": generate.dev_rows is {config.generate.dev_rows}, expected 0: the '
-            "dev stories are a fraction of the first train stories, train.dev_fraction"
-        )
 
 
 def _train_and_test(config: Any, models: list[str], workdir: Path, data: Prepared) -> None:
@@ -186,9 +169,9 @@ def claim_folder(workdir: Path, settings: dict[str, Any]) -> None:
     path, stories = workdir / "config.json", workdir / "data"
     if not path.exists():
         if (workdir / "results.json").exists():
-            raise InputError(f"{at(workdir)}: holds the report of a grid, expected another folder")
+            raise InputError(f"{workdir}: holds the report of a grid, expected another folder")
         if generates(settings["data"]) and any(stories.glob("*")):
-            raise InputError(f"{at(stories)}: holds other files, expected a new --workdir")
+            raise InputError(f"{stories}: holds other files, expected a new --workdir")
     elif not has_begun(workdir) and {"models", "train.batch"} <= set(before := read_json(path)):
         if before != as_json(settings):
             path.unlink()
@@ -222,7 +205,7 @@ def check_or_write_config(path: Path, settings: dict[str, Any]) -> None:
     for name in ("models", *(before | settings)):  # the settings of other models follow from it
         if before.get(name) != settings.get(name):
             raise InputError(
-                f"{at(path)}: belongs to a run with another configuration: {name} was "
+                f"{path}: belongs to a run with another configuration: {name} was "
                 f'"{before.get(name)}", now "{settings.get(name)}"; expected the same settings, or '
                 "another folder"
             )

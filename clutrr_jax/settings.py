@@ -1,13 +1,13 @@
 """Settings of a run: defaults, from Sinha et al. 2019 (appendix 2.2), and validation."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ml_collections import ConfigDict, config_dict
 
+from clutrr_jax.data.prepare import GENERATE
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.common import MATMUL_DTYPES
 from generator.config import Config
 from generator.errors import InputError, check_range, one_of
 
@@ -84,30 +84,47 @@ def check(config: Any, models: list[str]) -> None:
     """
     check_range("seed", config.seed, 0, _LAST_SEED)
     for model in models:
-        _check_train(train_settings(config, model))
+        if config.data == GENERATE and MODELS[model].kind == "states":
+            raise InputError(
+                f'data "{GENERATE}": model "{model}" reads the tokens of a pretrained encoder, '
+                "which are computed once for all epochs; expected --config.data= or a data set"
+            )
+        own = config[model].train
+        full_name = {name: f"train.{name}" for name in own}
+        full_name |= {name: f"{model}.train.{name}" for name in own if own[name] is not None}
+        _check_train(train_settings(config, model), full_name)
         _check_model(f"{model}.", config[model], MODELS[model].config)
+    if config.data == GENERATE and config.generate.dev_rows not in (0, "0"):
+        raise InputError(
+            f'data "{GENERATE}": generate.dev_rows is {config.generate.dev_rows}, expected 0: the '
+            "dev stories are a fraction of the first train stories, train.dev_fraction"
+        )
 
 
-def _check_train(train: Any) -> None:
-    one_of(train, "entities", *ENTITY_POLICIES, of="train.")
-    one_of(train, "selection", *SELECTIONS, of="train.")
+def _check_train(train: Any, full_name: Mapping[str, str]) -> None:
+    for name, known in (("entities", ENTITY_POLICIES), ("selection", SELECTIONS)):
+        one_of(train, name, *known, of=full_name[name].removesuffix(name))
     for name in ("replicas", "epochs", "steps", "batch", "microbatches"):
         if train[name] is not None:
-            check_range(f"train.{name}", train[name], 1)
+            check_range(full_name[name], train[name], 1)
     if train.batch % train.microbatches:
         raise InputError(
-            f"train.microbatches {train.microbatches}: expected a divisor of train.batch, "
-            f"{train.batch}"
+            f"{full_name['microbatches']} {train.microbatches}: expected a divisor of "
+            f"{full_name['batch']}, {train.batch}"
         )
     for name in ("patience", "checkpoint_minutes"):
-        check_range(f"train.{name}", train[name], 0)
-    check_range("train.shuffle_sentences", train.shuffle_sentences, 0, 1)
+        check_range(full_name[name], train[name], 0)
+    check_range(full_name["shuffle_sentences"], train.shuffle_sentences, 0, 1)
     for name in ("learning_rate", "grad_clip_norm"):
-        if not (train[name] > 0 and math.isfinite(train[name])):
-            raise InputError(f"train.{name} {train[name]}: expected a finite number above 0")
+        _check_positive(full_name[name], train[name])
     for name in ("dev_fraction", "ema_decay"):
         if not 0 <= train[name] < 1:
-            raise InputError(f"train.{name} {train[name]}: expected at least 0 and below 1")
+            raise InputError(f"{full_name[name]} {train[name]}: expected at least 0 and below 1")
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not (value > 0 and math.isfinite(value)):
+        raise InputError(f"{name} {value}: expected a finite number above 0")
 
 
 def _check_model(prefix: str, given: Mapping[str, Any], default: Mapping[str, Any]) -> None:
@@ -117,13 +134,44 @@ def _check_model(prefix: str, given: Mapping[str, Any], default: Mapping[str, An
             continue
         if isinstance(usual, Mapping):
             _check_model(f"{prefix}{name}.", value, usual)
+        elif name == "scale":
+            _check_positive(f"{prefix}{name}", value)
         elif "dropout" in name and not 0 <= value < 1:
             raise InputError(f"{prefix}{name} {value}: expected at least 0 and below 1")
         elif name == "encoder_learning_rate" and not (value >= 0 and math.isfinite(value)):
             raise InputError(f"{prefix}{name} {value}: expected a finite number, 0 or more")
         elif name == "encoder_layer_decay" and not 0 < value <= 1:
             raise InputError(f"{prefix}{name} {value}: expected above 0 and at most 1")
-        elif name == "matmul_dtype":
-            one_of(given, name, *MATMUL_DTYPES, of=prefix)
         elif type(usual) is int and usual >= 1:
             check_range(f"{prefix}{name}", value, 1)
+
+
+def check_effect(config: Any, models: list[str], given: Iterable[str]) -> None:
+    """Checks that each of the given settings has an effect on a model of the run.
+
+    Args:
+      config: the settings of a run or a grid.
+      models: the models that are trained.
+      given: names of settings, such as `train.steps`.
+    Raises:
+      InputError: a setting has no effect.
+    """
+    for name in given:
+        expected = [_effective(config, model, name) for model in models]
+        if all(expected):
+            raise InputError(f"{name}: no effect on {', '.join(models)}; expected {expected[0]}")
+
+
+def _effective(config: Any, model: str, name: str) -> str:
+    """What has an effect on a model instead of a setting; empty if that setting has."""
+    group, _, setting = name.rpartition(".")
+    own = config[model].train
+    if name.partition(".")[0] in MODELS.keys() - {model}:
+        return f"{name.partition('.')[0]} among the models"
+    if group == "train" and own[setting] is not None:
+        return f"{model}.{name}"
+    if group in ("train", f"{model}.train") and setting in ("steps", "patience"):
+        epochs = train_settings(config, model).epochs
+        if epochs is not None:
+            return f"no {'' if own.epochs is None else f'{model}.'}train.epochs, which is {epochs}"
+    return ""

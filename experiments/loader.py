@@ -6,7 +6,7 @@ from traceback import extract_tb
 
 from ml_collections import ConfigDict
 
-from generator.errors import InputError, at
+from generator.errors import InputError, first_line
 
 
 def load_experiment(file: str) -> ConfigDict:
@@ -16,7 +16,7 @@ def load_experiment(file: str) -> ConfigDict:
       InputError: an error in the file, or it is no experiment.
     """
     if not Path(file).is_file():
-        raise InputError(f"{at(file)}: no such file, expected one such as experiments/single.py")
+        raise InputError(f"{file}: no such file, expected one such as experiments/single.py")
     try:
         config = run_path(file)["get_config"]()
         if not isinstance(config, ConfigDict):
@@ -29,7 +29,7 @@ def load_experiment(file: str) -> ConfigDict:
         line = getattr(error, "lineno", None) or (lines or [None])[-1]
         where = f", line {line}" if line else ""
         raise InputError(
-            f"{at(file)}{where}: {one_line(error)}; expected an experiment with get_config()"
+            f"{file}{where}: {one_line(error)}; expected an experiment with get_config()"
         ) from None
     return config
 
@@ -39,5 +39,5 @@ def one_line(error: Exception) -> str:
     if isinstance(error, InputError):
         return str(error)
     # A locked ConfigDict adds all of its settings to the message.
-    line = (str(error).splitlines() or [""])[0].partition(" Other fields present")[0]
+    line = first_line(error).partition(" Other fields present")[0]
     return f"{type(error).__name__}: {line}"

@@ -105,6 +105,7 @@ def _judge(row: Row, relations: list[int], result: Findings) -> None:
         result.doubts += [f"row {row.row_index}: {text}" for text in doubts]
     if row.target not in relations:
         result.wrong += 1
+        result.ceiling += 1
         if len(result.mistakes) < _LISTED:
             follows = " or ".join(RELATIONS[r] for r in relations) or "nothing"
             x, y = (row.names[person] for person in row.query)

@@ -151,8 +151,8 @@ def _plan(
     targets = RELATION_OF[graph.provable_predicates()].ravel()
     if not len(targets):
         raise InputError(
-            f"task {task}: no facts can be derived in these families; increase --max-levels, "
-            "--max-child or --p-marry"
+            f"task {task}: no facts can be derived in these families; increase max_levels, "
+            "max_child or p_marry"
         )
     relations = np.arange(NUM_RELATIONS)
     unique = config.unique_test_clauses and split == "test"

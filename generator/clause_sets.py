@@ -25,6 +25,7 @@ def allowed_clauses(config: Config, split: str, k: int) -> np.ndarray:
     Returns:
       [C, k + 1] relations, sorted: the facts, then the answer.
     """
+    # The largest family that can be sampled contains the others, and so all of their clauses.
     shape = config.shape
     shape = shape._replace(min_child=shape.max_child, p_marry=float(shape.p_marry > 0))
     clauses = _all_clauses(shape, k, config.ambiguous == "drop")
@@ -51,6 +52,8 @@ def _all_clauses(shape: FamilyShape, k: int, unambiguous: bool) -> np.ndarray:
         answers = derivable(edges, predicates[:, :k], person[:, [0, -1]], k + 1)
         keep = answers.sum(axis=1) == 1
         predicates, head, flipped = predicates[keep], head[keep], flipped[keep]
+    # Each couple has either gender first (`head`), and its partner the other one. The answer is the
+    # relation of the last person, whose gender it has.
     bits = np.arange(1 << (k + 1))[:, None] >> np.arange(k + 1) & 1  # [2 ** (k + 1), k + 1]
     gender = bits[:, head] ^ flipped  # [2 ** (k + 1), kinds, k + 1]
     gender = np.concatenate([gender[:, :, 1:], gender[:, :, -1:]], axis=2)  # of Y in each fact

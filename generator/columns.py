@@ -157,12 +157,12 @@ def parse_rows(file: str, table: Iterable[Sequence[str]]) -> Iterator[Row]:
     for column in REQUIRED:
         if column not in header:
             raise InputError(
-                f'{at(file)}: no column "{column}"; expected '
+                f'{file}: no column "{column}"; expected '
                 f"{', '.join(REQUIRED)}; found {', '.join(header)}"
             )
     for column in header:
         if column and header.count(column) > 1:
-            raise InputError(f'{at(file)}: {header.count(column)} columns "{column}", expected one')
+            raise InputError(f'{file}: {header.count(column)} columns "{column}", expected one')
     stated, folder = _splits_in(Path(file).name), Path(file).parent.name
     default = _splits_in(folder).pop() if folder in SPLIT_FOLDERS else "train"
     index, misspelled = 0, False
@@ -177,9 +177,9 @@ def parse_rows(file: str, table: Iterable[Sequence[str]]) -> Iterator[Row]:
         misspelled |= _MISSPELLED in cell["target"] + cell["edge_types"]
         yield row
     if misspelled:
-        print(f'{at(file)}: "{_MISSPELLED}" is read as "niece"', file=sys.stderr)
+        print(f'{file}: "{_MISSPELLED}" is read as "niece"', file=sys.stderr)
     if not index:
-        raise InputError(f"{at(file)}: no rows, expected at least one story")
+        raise InputError(f"{file}: no rows, expected at least one story")
 
 
 def _splits_in(text: str) -> set[str]:

@@ -202,15 +202,15 @@ class Config:
             "irrelevant_length": (1, inf), "disconnected_length": (1, inf),
         }  # fmt: skip
         for name, (low, high) in ranges.items():
-            check_range(f"--{name.replace('_', '-')}", getattr(self, name), low, high)
-        one_of(vars(self), "language", *LANGUAGES, of="--")
-        one_of(vars(self), "ambiguous", "drop", "keep", of="--")
+            check_range(name, getattr(self, name), low, high)
+        one_of(vars(self), "language", *LANGUAGES)
+        one_of(vars(self), "ambiguous", "drop", "keep")
         for split in SPLITS:
             rows, tasks = getattr(self, f"{split}_rows"), self.tasks(split)
             counts = [rows] if isinstance(rows, int) else rows
             if min(counts) < 0 or (not isinstance(rows, int) and len(rows) != len(tasks)):
                 raise InputError(
-                    f"--{split}-rows {','.join(map(str, counts))}: expected a number of 0 or "
+                    f"{split}_rows {','.join(map(str, counts))}: expected a number of 0 or "
                     f"more, or one for each of the {len(tasks)} tasks"
                 )
         for task in (*self.train, *self.test):
@@ -222,7 +222,7 @@ class Config:
         if self.shape.max_people() > 20_000:
             raise InputError(
                 f"families of {self.max_levels} levels and {self.max_child} children are too "
-                "large; choose --max-levels and --max-child for at most 20000 people"
+                "large; expected max_levels and max_child of at most 20000 people"
             )
 
 
@@ -230,7 +230,7 @@ def parse_hold_out(text: str) -> tuple[str, ...]:
     """Parses `clauses,paraphrases`, one of the two, or `none`. Raises InputError."""
     parts = tuple(sorted({part.strip() for part in text.split(",")} - {"none", ""}))
     if not set(parts) <= {"clauses", "paraphrases"}:
-        raise InputError(f'--hold-out "{text}" must be clauses,paraphrases, one of them, or none')
+        raise InputError(f'hold_out "{text}": expected clauses,paraphrases, one of them, or none')
     return parts
 
 

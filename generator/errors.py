@@ -36,6 +36,11 @@ def at(file: object, row: int | None = None, column: str | None = None) -> str:
     return place
 
 
+def first_line(error: Exception) -> str:
+    """The first line of the message of an error, or its repr if it has no message."""
+    return (str(error).strip() or repr(error)).splitlines()[0]
+
+
 def one_of(settings: Any, name: str, *known: str, of: str = "") -> str:
     """Returns the setting `name` if it is one of the known words.
 

@@ -53,13 +53,11 @@ def sources(path: Path) -> list[Source]:
         elif path.is_file() and path.name.endswith(SUFFIXES):
             found = [(str(path), table_rows(path))]
         elif not path.exists():
-            raise InputError(f"{at(path)}: no such file or folder, expected CLUTRR data")
+            raise InputError(f"{path}: no such file or folder, expected CLUTRR data")
         else:
-            raise InputError(
-                f"{at(path)}: expected a folder, a .zip, or one of {', '.join(SUFFIXES)}"
-            )
+            raise InputError(f"{path}: expected a folder, a .zip, or one of {', '.join(SUFFIXES)}")
     if not found:
-        raise InputError(f"{at(path)}: no data, expected {', '.join(SUFFIXES)} files")
+        raise InputError(f"{path}: no data, expected {', '.join(SUFFIXES)} files")
     _check_names(path, found)
     return found
 
@@ -73,7 +71,7 @@ def _check_names(path: Path, found: list[Source]) -> None:
         other = first.setdefault((split, Path(table.name.removesuffix(".gz")).stem), name)
         if other != name:
             raise InputError(
-                f"{at(path)}: several tables of one name, {other} and {name}; expected one data set"
+                f"{path}: several tables of one name, {other} and {name}; expected one data set"
             )
 
 
@@ -84,7 +82,7 @@ def _folder_tables(path: Path) -> list[Path]:
     inner = {folder.name: files for folder in path.iterdir() if (files := _tables_in(folder))}
     if len(inner) > 1:
         names = ", ".join(sorted(inner))
-        raise InputError(f"{at(path)}: several data sets, expected one of {names}")
+        raise InputError(f"{path}: several data sets, expected one of {names}")
     return next(iter(inner.values()), [])
 
 
@@ -107,7 +105,7 @@ def _zip_sources(path: Path) -> list[Source]:
         with zipfile.ZipFile(path) as archive:
             members = [m for m in archive.infolist() if _is_table(m.filename)]
     except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
-        raise InputError(f"{at(path)}: damaged or truncated zip ({error})") from None
+        raise InputError(f"{path}: damaged or truncated zip ({error})") from None
     check_size(str(path), sum(m.file_size for m in members), unpacked_limit(path.stat().st_size))
     return [
         (f"{path}/{member.filename}", _member_rows(path, member))
@@ -124,7 +122,7 @@ def check_size(name: str, size: int, limit: int) -> None:
     """Raises InputError if a file unpacks to more than `limit` bytes."""
     if size > limit:
         raise InputError(
-            f"{at(name)}: unpacks to {size:,} bytes or more, expected at most {limit:,} "
+            f"{name}: unpacks to {size:,} bytes or more, expected at most {limit:,} "
             f"({MAX_RATIO} times its size, at most {MAX_UNPACKED:,})"
         )
 
@@ -155,20 +153,20 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"{at(path)}: cannot be read ({error.strerror or error})") from None
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
 def _member_rows(path: Path, member: zipfile.ZipInfo) -> Iterator[list[str]]:
     name = f"{path}/{member.filename}"
     # The zipfile module bounds the size of what it unpacks for these methods only.
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise InputError(f"{at(name)}: unsupported compression method, expected deflate")
+        raise InputError(f"{name}: unsupported compression method, expected deflate")
     try:
         # Reading stops after `file_size` bytes.
         with zipfile.ZipFile(path) as archive, archive.open(member) as file:
             yield from _rows(name, file, member.file_size)  # type: ignore[arg-type]
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:
-        raise InputError(f"{at(name)}: damaged, encrypted or truncated zip ({error})") from None
+        raise InputError(f"{name}: damaged, encrypted or truncated zip ({error})") from None
 
 
 def _rows(name: str, file: BinaryIO, size: int) -> Iterator[list[str]]:
@@ -217,9 +215,9 @@ def _csv(name: str, file: BinaryIO, limit: int) -> Iterator[list[str]]:
     except csv.Error as error:
         raise InputError(f"{at(name, max(index + 1, 1))}: not a CSV row ({error})") from None
     except (UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{at(name)}: damaged, not a UTF-8 CSV file ({error})") from None
+        raise InputError(f"{name}: damaged, not a UTF-8 CSV file ({error})") from None
     if index < 0:
-        raise InputError(f"{at(name)}: empty file, expected a table with a header")
+        raise InputError(f"{name}: empty file, expected a table with a header")
 
 
 def _json_lines(name: str, file: BinaryIO) -> Iterator[Any]:
@@ -234,7 +232,7 @@ def _json_lines(name: str, file: BinaryIO) -> Iterator[Any]:
                         raise ValueError(f"over {MAX_LINE:,} characters")
                     yield json.loads(line)
         except UnicodeDecodeError as error:
-            raise InputError(f"{at(name)}: damaged, not a UTF-8 file ({error})") from None
+            raise InputError(f"{name}: damaged, not a UTF-8 file ({error})") from None
         except (ValueError, RecursionError) as error:
             raise InputError(f"{at(name, index)}: not a line of JSON ({error})") from None
 
@@ -254,7 +252,7 @@ def _parquet(name: str, file: BinaryIO, limit: int) -> Iterator[dict[str, Any]]:
             for batch in parquet.iter_batches(_BATCH):
                 yield from batch.to_pylist()
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
-        raise InputError(f"{at(name)}: damaged, not a readable Parquet file ({error})") from None
+        raise InputError(f"{name}: damaged, not a readable Parquet file ({error})") from None
 
 
 def text_rows(name: str, rows: Iterable[Any]) -> Iterator[list[str]]:
@@ -269,7 +267,7 @@ def text_rows(name: str, rows: Iterable[Any]) -> Iterator[list[str]]:
       InputError: a row is no mapping, lacks a column, or has a cell of another type.
     """
     if not isinstance(rows, Iterable):
-        raise InputError(f"{at(name)}: {type(rows).__name__}, expected rows")
+        raise InputError(f"{name}: {type(rows).__name__}, expected rows")
     header: list[str] = []
     index = 0
     for index, row in enumerate(rows, start=1):
@@ -288,7 +286,7 @@ def text_rows(name: str, rows: Iterable[Any]) -> Iterator[list[str]]:
                 )
         yield ["" if cell is None else str(cell) for cell in cells]
     if not index:
-        raise InputError(f"{at(name)}: no rows, expected at least one story")
+        raise InputError(f"{name}: no rows, expected at least one story")
 
 
 def _is_cell(value: Any) -> bool:
@@ -311,7 +309,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.replace(path)
     except OSError as error:
-        raise InputError(f"{at(path)}: cannot be written ({error.strerror or error})") from None
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
     finally:
         with suppress(OSError):
             temporary.unlink()
@@ -337,7 +335,7 @@ def read_json(path: Path, shape: dict[str, Any] | None = None) -> dict[str, Any]
             value = json.loads(path.read_text(encoding="utf-8"))
         check_shape(value, shape or {})
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{at(path)}: damaged, not the expected JSON ({error})") from None
+        raise InputError(f"{path}: damaged, not the expected JSON ({error})") from None
     return value
 
 

@@ -127,7 +127,7 @@ def _write_description(out: Path, description: str) -> None:
     if existing is None:
         write_text(path, description)
     elif existing != description.encode():
-        raise InputError(f"{path}: the folder holds data of other settings; choose another --out")
+        raise InputError(f"{path}: holds data of other settings; expected another folder")
 
 
 def _write_file(path: Path, contents: list[Piece], compute: Compute, bar: tqdm) -> None:

@@ -219,6 +219,12 @@ def test_wrong_predictions_are_one_line(predictions, problem, dataset) -> None:
         ({"settings": {"gat.bogus": 1}}, 'setting "gat.bogus": 1, expected a setting'),
         ({"settings": {"bogus.hidden": 1}}, 'setting "bogus.hidden"'),
         ({"settings": {"train.batch": "x"}}, "setting \"train.batch\": 'x'"),
+        ({"settings": {"gat.dropout": None}}, 'setting "gat.dropout": None, expected a setting'),
+        ({"settings": {"generate.train": "1.2"}}, 'setting "generate.train"'),
+        ({"settings": {"prover.scale": 2.0}}, "prover.scale: no effect on gat"),
+        ({"models": "prover", "settings": {"train.steps": 5}}, "expected prover.train.steps"),
+        ({"seed": None}, 'setting "seed": None'),
+        ({"replicas": None}, 'setting "train.replicas": None'),
         ({"replicas": 0}, "train.replicas 0: expected 1 or more"),
         ({"models": []}, "models: none"),
         ({"dataset": 5}, "dataset: int, expected a Dataset or its path"),
@@ -243,6 +249,10 @@ def test_wrong_generator_settings_and_kinds_are_one_line(dataset) -> None:
         clutrr_jax.batches(dataset.train, "tokens", vocabulary=few)
 
 
+def test_no_stories_have_no_batches(dataset) -> None:
+    assert list(clutrr_jax.batches(dataset.test.select(np.arange(0)))) == []
+
+
 def test_a_registered_model_is_checked(registry, dataset, tmp_path) -> None:
     with pytest.raises(
         clutrr_jax.InputError, match='model "gat": a built-in model or a setting has this name'
@@ -258,6 +268,9 @@ def test_a_registered_model_is_checked(registry, dataset, tmp_path) -> None:
         clutrr_jax.register("constant", Constant, kind="states")
     with pytest.raises(clutrr_jax.InputError, match=r"not JSON serializable.*expected names with"):
         clutrr_jax.register("constant", Constant, config={"activation": max})
+    for train in ({"lr": 1e-3}, {"steps": "many"}, 5):
+        with pytest.raises(clutrr_jax.InputError, match="in the group train those of clutrr_jax"):
+            clutrr_jax.register("constant", Constant, config={"train": train})
     nested = ConfigDict({"columns": 7, "group": ConfigDict({"size": 3})})
     clutrr_jax.register("constant", Constant, config=nested)
     clutrr_jax.register("constant", Constant, config={"columns": 7})

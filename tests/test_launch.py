@@ -216,12 +216,19 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
         ),
         (
             ["--config.models=prover", "--config.gat.dropout=.2"],
-            "--config.gat.dropout: expected gat among --config.models=prover",
+            "gat.dropout: no effect on prover; expected gat among the models",
         ),
         (
             ["--config.models=prover,epignn", "--config.train.steps=9"],
-            "--config.train.steps: no effect with --config.models=prover,epignn; expected "
-            "--config.prover.train.steps",
+            "train.steps: no effect on prover, epignn; expected prover.train.steps",
+        ),
+        (
+            ["--config.train.epochs=3", "--config.prover.train.patience=9"],
+            "prover.train.patience: no effect on gat, bilstm_mean, bilstm_attention; expected",
+        ),
+        (
+            ["--config.train.epochs=3", "--config.train.patience=9"],
+            "no effect on gat, bilstm_mean, bilstm_attention; expected no train.epochs, which is 3",
         ),
         (["--config.train.dev_fraction=20"], "train.dev_fraction 20.0: expected"),
     ],

@@ -15,7 +15,7 @@ from typing import Any
 from clutrr_jax.data.records import Records, build_records, columns, concatenate
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from generator.columns import parse_rows
-from generator.errors import InputError, at
+from generator.errors import InputError
 from generator.files import Source, atomic_write, sources, text_rows
 
 
@@ -32,7 +32,7 @@ class Dataset:
         found: Records | None = getattr(self, split)
         if found is None:
             raise InputError(
-                f"{at(self.name)}: no {split} rows, expected *_{split}.csv or rows whose "
+                f"{self.name}: no {split} rows, expected *_{split}.csv or rows whose "
                 f'task_split is "{split}"'
             )
         return found

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 
 from clutrr_jax.data.arrays import Sizes, StoryArrays, build_arrays
 from clutrr_jax.data.dataset import Dataset, load
@@ -39,7 +38,6 @@ class Prepared:
 def prepare(
     source: Dataset | str | Path,
     resample: Config | None = None,
-    max_stories: int | None = None,
     more: Sequence[str | Path] = (),
 ) -> Prepared:
     """Prepares a data set that has a train and a test split.
@@ -48,15 +46,13 @@ def prepare(
       source: the data set, or its path.
       resample: generator settings, if each epoch has new train stories. The vocabulary then has
         all words that these may contain.
-      max_stories: size of a random sample of each split that has more stories.
       more: data sets whose train rows are added.
     Raises:
       InputError: a data set cannot be read or has no train rows, or the first has no test rows.
     """
     data = source if isinstance(source, Dataset) else load(source)
     parts = [part.records("train") for part in (data, *map(load, more))]
-    train = _sample(concatenate(parts), max_stories)
-    test = _sample(data.records("test"), max_stories)
+    train, test = concatenate(parts), data.records("test")
     pool = entity_pool(train, test)
     if resample:
         pool = max(pool, *(resample.max_size(task)[0] for task in resample.train))
@@ -115,10 +111,3 @@ def prepare_run(data: str, generate: dict[str, Any], folder: Path) -> Prepared:
     ]
     trained_on = f", trained on {' and '.join(names)}" if more else ""
     return replace(prepare(path, more=more), name=names[0] + trained_on)
-
-
-def _sample(records: Records, size: int | None) -> Records:
-    if size is None or len(records) <= size:
-        return records
-    rows = np.random.default_rng(0).choice(len(records), size, replace=False)
-    return records.select(np.sort(rows))

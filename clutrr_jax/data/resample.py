@@ -93,9 +93,10 @@ class EpochSampler:
           InputError: the settings allow no such stories, or they do not fit the layout.
         """
         blocks, parts = self._sample(epoch)
-        people = _stack([part.gender for part in blocks])  # [S, N]
+        people = _stack([part.gender for part in blocks])  # [S, N], -1 where there is no person
         is_person = people >= 0
         seed = [self.config.seed, epoch]
+        # From here on their entities, instead of their genders.
         people[is_person] = draw_entities(is_person.sum(axis=1), self.entities, seed)
         n_token, order = np.zeros(len(people), int), np.arange(len(people))
         tokens = np.zeros(0)
@@ -103,14 +104,9 @@ class EpochSampler:
             told, n_token = self._fit(blocks, parts, epoch)
             order = np.argsort(n_token, kind="stable")
             tokens = self._tokens(told, people, np.argsort(order))
-        people, relations, edges = (
-            _stack(values)[order]
-            for values in (
-                [people],
-                [b.edge_relations() for b in blocks],
-                [b.edges() for b in blocks],
-            )
-        )
+        people = people[order]
+        relations = _stack([b.edge_relations() for b in blocks])[order]
+        edges = _stack([b.edges() for b in blocks])[order]
         is_person, is_fact = people >= 0, relations >= 0
         arrays = {}
         for kind, size, length, flat in (
@@ -129,7 +125,9 @@ class EpochSampler:
             ("query", [b.query() for b in blocks]),
             ("target", [b.target for b in blocks]),
         ):
-            arrays[name] = np.concatenate([np.concatenate(values)[order], 0 * values[0][:1]])
+            story_values = np.concatenate(values)[order]
+            # The story that owns the padding has zeros.
+            arrays[name] = np.concatenate([story_values, np.zeros_like(story_values[:1])])
         found: dict[str, Any] = {name: array.astype(np.int32) for name, array in arrays.items()}
         return StoryArrays(**found)
 

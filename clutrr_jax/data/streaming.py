@@ -40,35 +40,11 @@ class ResampledStories:
           entities: size of the pool of entities.
           batch_size: stories of a batch.
         """
-        layout = self._plan(kind, config, first, batch_size)
+        self.shapes, self.rows, self.first_rows, layout = _plan(kind, config, first, batch_size)
         self.waited = 0.0
         self._sampler = EpochSampler(config, entities, layout)
         self._thread = ThreadPoolExecutor(1)
         self._ahead: dict[int, Future[StoryArrays]] = {}  # the epoch that is sampled ahead
-
-    def _plan(self, kind: InputKind, config: Config, first: StoryArrays, batch_size: int) -> Layout:
-        """Sets the shapes and rows, and returns the sizes of the arrays."""
-        sizes = [(config.max_size(task), config.rows("train", task)) for task in config.train]
-        people, facts = np.repeat(
-            [size for size, _ in sizes], [rows for _, rows in sizes], axis=0
-        ).T  # of each story at most
-        layout = Layout(int(people.sum()), int(facts.sum()), 1, None, 0)
-        if kind in GRAPHS:
-            largest = first._replace(n_node=people, n_edge=facts)  # type: ignore[arg-type]
-            self.shapes, self.first_rows = plan_shapes(kind, largest, batch_size)
-            self.rows = self.first_rows
-            return layout
-        shapes, self.first_rows = plan_shapes(kind, first, batch_size)
-        shapes, counts = _add_margin(shapes, [len(rows) for rows in self.first_rows])
-        # A shape may receive stories of any task.
-        max_names = math.ceil(_NAMES_MARGIN * max(shape.names for shape in shapes))
-        self.shapes = [
-            replace(shape, people=int(people.max()), facts=int(facts.max()), names=max_names)
-            for shape in shapes
-        ]
-        self.rows = np.split(np.arange(sum(counts)), np.cumsum(counts)[:-1])
-        max_tokens = np.repeat([shape.tokens for shape in self.shapes], counts).tolist()
-        return layout._replace(tokens=sum(max_tokens), max_tokens=max_tokens, max_names=max_names)
 
     def __call__(self, epoch: int) -> StoryArrays:
         """Returns the stories of an epoch, and one that owns the padding.
@@ -86,6 +62,33 @@ class ResampledStories:
     def close(self) -> None:
         """Ends the thread."""
         self._thread.shutdown(cancel_futures=True)
+
+
+def _plan(
+    kind: InputKind, config: Config, first: StoryArrays, batch_size: int
+) -> tuple[list[Shape], list[np.ndarray], list[np.ndarray], Layout]:
+    """Shapes, rows and first rows of `ResampledStories`, and the sizes of its arrays."""
+    sizes = [(config.max_size(task), config.rows("train", task)) for task in config.train]
+    people, facts = np.repeat(
+        [size for size, _ in sizes], [rows for _, rows in sizes], axis=0
+    ).T  # of each story at most
+    layout = Layout(int(people.sum()), int(facts.sum()), 1, None, 0)
+    if kind in GRAPHS:
+        largest = first._replace(n_node=people, n_edge=facts)  # type: ignore[arg-type]
+        shapes, rows = plan_shapes(kind, largest, batch_size)
+        return shapes, rows, rows, layout
+    shapes, first_rows = plan_shapes(kind, first, batch_size)
+    shapes, counts = _add_margin(shapes, [len(rows) for rows in first_rows])
+    # A shape may receive stories of any task.
+    max_names = math.ceil(_NAMES_MARGIN * max(shape.names for shape in shapes))
+    shapes = [
+        replace(shape, people=int(people.max()), facts=int(facts.max()), names=max_names)
+        for shape in shapes
+    ]
+    rows = np.split(np.arange(sum(counts)), np.cumsum(counts)[:-1])
+    max_tokens = np.repeat([shape.tokens for shape in shapes], counts).tolist()
+    layout = layout._replace(tokens=sum(max_tokens), max_tokens=max_tokens, max_names=max_names)
+    return shapes, rows, first_rows, layout
 
 
 def _add_margin(shapes: list[Shape], counts: list[int]) -> tuple[list[Shape], list[int]]:

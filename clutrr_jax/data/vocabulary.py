@@ -81,7 +81,7 @@ class Vocabulary:
 
 def entity_pool(*parts: Records) -> int:
     """Size of the entity pool: ENTITY_POOL, or the number of people of the largest story."""
-    return max(ENTITY_POOL, *(int(np.diff(p.node_start).max()) for p in parts))
+    return max(ENTITY_POOL, *(int(np.diff(p.node_start).max(initial=0)) for p in parts))
 
 
 def build_vocabulary(train: Records, entities: int) -> Vocabulary:

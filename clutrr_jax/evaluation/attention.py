@@ -16,7 +16,7 @@ from clutrr_jax.data.batching import GRAPHS, InputKind
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.predict import per_story
-from generator.errors import InputError, at
+from generator.errors import InputError
 
 FILE = "attention.npz"
 
@@ -66,7 +66,7 @@ class Arrays:
             with np.load(path, allow_pickle=False) as file:
                 self.arrays = dict(file)
         except Exception:  # NumPy and zipfile raise a dozen kinds for damaged files
-            raise InputError(f"{at(path)}: damaged, expected NumPy arrays of a run") from None
+            raise InputError(f"{path}: damaged, expected NumPy arrays of a run") from None
 
     def get(self, name: str) -> np.ndarray:
         """Returns an array as it is, empty float64 if there is none."""
@@ -85,7 +85,7 @@ class Arrays:
             or not ((array >= 0) & (array <= highest)).all()
         ):
             raise InputError(
-                f"{at(self.path)}: {name} is damaged or was written for other stories, expected "
+                f"{self.path}: {name} is damaged or was written for other stories, expected "
                 f"numbers of shape {shape}"
             )
         return array
@@ -107,6 +107,6 @@ def read_attention(folder: Path, test: Records) -> Attention | None:
     arrays = Arrays(path, 8 * int(sum(map(np.sum, sizes.values()))))
     over = str(arrays.get("over"))
     if over not in sizes:
-        raise InputError(f'{at(path)}: damaged, expected attention over "facts" or "words"')
+        raise InputError(f'{path}: damaged, expected attention over "facts" or "words"')
     flat = arrays.numbers("weights", "f", (sizes[over].sum(),), np.finfo(np.float32).max)
     return Attention(over, np.split(flat.astype(np.float32), np.cumsum(sizes[over])[:-1]))

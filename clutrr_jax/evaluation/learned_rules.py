@@ -9,7 +9,7 @@ import numpy as np
 from clutrr_jax.evaluation.baselines import given_rules
 from clutrr_jax.models.prover import learned_rules
 from clutrr_jax.training.checkpoints import Checkpoints
-from generator.errors import InputError, at
+from generator.errors import InputError
 from generator.files import read_json
 from generator.kinship import (
     GENDER_OF,
@@ -50,22 +50,18 @@ def read_learned(run: Path, model: str = "prover") -> np.ndarray:
         scale = settings[setting]
     except InputError as error:
         raise InputError(
-            f"{at(run)}: no finished prover, expected a run of launch.py with "
+            f"{run}: no finished prover, expected a run of launch.py with "
             f"--config.models=prover or reader_prover ({error})"
         ) from None
     reasoner = settings.get(f"{model}.reasoner", "prover")
     if reasoner != "prover":
-        raise InputError(
-            f'{at(folder)}: the reasoner "{reasoner}" learns no rules, expected "prover"'
-        )
+        raise InputError(f'{folder}: the reasoner "{reasoner}" learns no rules, expected "prover"')
     path = "" if model == "prover" else "['reasoner']"
     newest = Checkpoints(folder / "checkpoints").newest()
     table = None if newest is None else newest[1].get(f".best_params{path}['table'].value")
     shapes = [(size, size, size + 1) for size in (NUM_PREDICATES, NUM_RELATIONS)]
     if table is None or table.shape[1:] not in shapes or len(table) < replicas:
-        raise InputError(
-            f"{at(folder / 'checkpoints')}: expected a checkpoint of a finished prover"
-        )
+        raise InputError(f"{folder / 'checkpoints'}: expected a checkpoint of a finished prover")
     return np.asarray(learned_rules(jnp.asarray(table[:replicas]), scale))
 
 

@@ -55,10 +55,10 @@ def read_predictions(path: Path, records: Records) -> Predictions:
     story_of = {name: story for story, name in enumerate(positional_ids(records))}
     lines = table_rows(path)
     if next(lines) != list(_HEADER):
-        raise InputError(f"{at(path)}: expected the header {','.join(_HEADER)}")
+        raise InputError(f"{path}: expected the header {','.join(_HEADER)}")
     rows = list(lines)
     if len(rows) % len(records) or not rows:
-        raise InputError(f"{at(path)}: {len(rows)} rows, expected a multiple of {len(records)}")
+        raise InputError(f"{path}: {len(rows)} rows, expected a multiple of {len(records)}")
     shape = (len(rows) // len(records), len(records))
     best, last = np.full(shape, -1), np.full(shape, -1)
     probability = np.zeros(shape)
@@ -78,5 +78,5 @@ def read_predictions(path: Path, records: Records) -> Predictions:
                 + ",".join(_HEADER)
             ) from None
     if (best < 0).any():
-        raise InputError(f"{at(path)}: duplicate rows, expected one for each replica and story")
+        raise InputError(f"{path}: duplicate rows, expected one for each replica and story")
     return Predictions(best, last, probability)

@@ -42,7 +42,7 @@ def json_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             raise InputError(f"{at(path, number)}: expected a JSON object")
         yield at(path, number), row
     if not number:
-        raise InputError(f"{at(path)}: empty file, expected a JSON object on each line")
+        raise InputError(f"{path}: empty file, expected a JSON object on each line")
 
 
 def lm_eval_answers(folder: Path) -> Iterator[Answer]:
@@ -54,7 +54,7 @@ def lm_eval_answers(folder: Path) -> Iterator[Answer]:
     files = sorted(folder.glob("samples_*.jsonl"))
     if not files:
         raise InputError(
-            f"{at(folder)}: no samples_*.jsonl, expected a log folder of lm-eval (--log_samples); "
+            f"{folder}: no samples_*.jsonl, expected a log folder of lm-eval (--log_samples); "
             "predictions of a run are RUN/MODEL/predictions.csv"
         )
     for place, sample in (line for file in files for line in json_objects(file)):
@@ -73,20 +73,20 @@ def inspect_answers(path: Path) -> tuple[str, Iterator[Answer]]:
     """
     if path.suffix == ".json":
         header = read_json(path, {"samples": [dict]})
-        samples = iter([(f"{at(path)}, sample {i}", s) for i, s in enumerate(header["samples"], 1)])
+        samples = iter([(f"{path}, sample {i}", s) for i, s in enumerate(header["samples"], 1)])
     else:
         samples = _read_eval(path)
         _, header = next(samples)
     try:
         check_shape(header, {"status": str, "eval": {"task": str, "model": str}}, "header")
     except ValueError as error:
-        raise InputError(f"{at(path)}: not a log of inspect ({error})") from None
+        raise InputError(f"{path}: not a log of inspect ({error})") from None
     task = header["eval"]["task"]
     if task.rpartition("/")[2] != TASK:
-        raise InputError(f'{at(path)}: log of the task "{task}", expected "{TASK}"')
+        raise InputError(f'{path}: log of the task "{task}", expected "{TASK}"')
     if header["status"] != "success":
         raise InputError(
-            f'{at(path)}: status "{header["status"]}", expected a finished run ("success")'
+            f'{path}: status "{header["status"]}", expected a finished run ("success")'
         )
     return header["eval"]["model"], (_inspect_answer(*sample) for sample in samples)
 

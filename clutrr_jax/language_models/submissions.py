@@ -1,6 +1,7 @@
 """Files of predictions -> `Submission`: CSV, JSON Lines, the predictions.csv of a run, or logs of
 evaluation harnesses."""
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -48,7 +49,7 @@ def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submiss
     read = []
     for file in files:
         path = str(file)
-        while not Path(path).exists() and "=" in path:  # names and paths may contain "="
+        while not os.path.exists(path) and "=" in path:  # names and paths may contain "="
             path = path.partition("=")[2]
         given = str(file).removesuffix(path).removesuffix("=")
         name, predictions = _read(Path(path), test)
@@ -81,7 +82,7 @@ def _read(path: Path, test: Records) -> tuple[str, Predictions]:
     elif path.suffix == ".jsonl":
         answers = _json_answers(path)
     elif path.suffix != ".csv":
-        raise InputError(f"{at(path)}: expected .csv, .jsonl, .eval, .json or a folder")
+        raise InputError(f"{path}: expected .csv, .jsonl, .eval, .json or a folder")
     else:
         header, *cells = table_rows(path)
         if header[:3] == ["replica", "task", "row"]:
@@ -121,11 +122,11 @@ def _best(path: Path, answers: Iterable[Answer], test: Records) -> np.ndarray:
         if missing:
             of_replica = f" of replica {index}" if len(best) > 1 else ""
             raise InputError(
-                f"{at(path)}: no prediction{of_replica} for {len(missing):,} of {len(ids):,} test "
+                f"{path}: no prediction{of_replica} for {len(missing):,} of {len(ids):,} test "
                 f"stories, such as {missing[0]!r}; expected one for each"
             )
     if not best:
-        raise InputError(f"{at(path)}: no predictions, expected one for each test story")
+        raise InputError(f"{path}: no predictions, expected one for each test story")
     return np.array([[best[index][s] for s in range(len(ids))] for index in sorted(best)])
 
 
@@ -146,9 +147,7 @@ def _same_story(answer: Answer, test: Records, story: int) -> bool:
 def _csv_answers(path: Path, header: list[str], rows: list[list[str]]) -> Iterator[Answer]:
     for column in ("id", "prediction"):
         if header.count(column) != 1:
-            raise InputError(
-                f'{at(path)}: expected one column "{column}"; the columns are {EXPECTED}'
-            )
+            raise InputError(f'{path}: expected one column "{column}"; the columns are {EXPECTED}')
     for number, cells in enumerate(rows, start=1):
         place = at(path, number)
         if len(cells) != len(header):
@@ -160,7 +159,7 @@ def _csv_answers(path: Path, header: list[str], rows: list[list[str]]) -> Iterat
 def _json_answers(path: Path) -> Iterator[Answer]:
     for place, row in json_objects(path):
         if "resps" in row:
-            raise InputError(f"{at(path)}: a file of a log of lm-eval, expected the folder")
+            raise InputError(f"{path}: a file of a log of lm-eval, expected the folder")
         # Lines of an export have the prompt too, and are compared with the data.
         row = {"replica": 0, "prompt": "", "target": ""} | row
         for key, kind in (("id", str | int), ("replica", str | int), ("prediction", str)):

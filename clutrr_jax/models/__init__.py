@@ -51,7 +51,7 @@ MODELS: dict[str, Spec] = {
     "edge_rnn": Spec(edge_sequence.EdgeRNN, "graph", edge_sequence.CONFIG, ordered=True),
     "edge_lstm": Spec(edge_sequence.EdgeLSTM, "graph", edge_sequence.CONFIG, ordered=True),
     "edge_gru": Spec(edge_sequence.EdgeGRU, "graph", edge_sequence.CONFIG, ordered=True),
-    "edge_cnn": Spec(edge_sequence.EdgeCNN, "graph", edge_sequence.CNN_CONFIG, ordered=True),
+    "edge_cnn": Spec(edge_sequence.EdgeCNN, "graph", edge_sequence.CONFIG, ordered=True),
     "edge_attention": Spec(
         edge_sequence.EdgeAttention, "graph", edge_sequence.ATTENTION_CONFIG, ordered=True
     ),
@@ -62,12 +62,10 @@ MODELS: dict[str, Spec] = {
     "ctp_memory": Spec(ctp.CTP, "pairs", ctp.CONFIG | {"reformulator": "memory"}),
     "ncrl": Spec(ncrl.NCRL, "graph", ncrl.CONFIG),
     "prover": Spec(prover.Prover, "graph", prover.CONFIG),
-    "bilstm_mean": Spec(bilstm.BiLSTMModel, "tokens", bilstm.CONFIG | {"pooling": "mean"}),
-    "bilstm_attention": Spec(
-        bilstm.BiLSTMAttention, "tokens", bilstm.CONFIG | {"pooling": "attention"}
-    ),
-    "bilstm_last": Spec(bilstm.BiLSTMModel, "tokens", bilstm.CONFIG | {"pooling": "last"}),
-    "bilstm_2018": Spec(bilstm.BiLSTMModel, "tokens", bilstm.CONFIG_2018 | {"pooling": "last"}),
+    "bilstm_mean": Spec(bilstm.BiLSTMModel, "tokens", bilstm.CONFIG),
+    "bilstm_attention": Spec(bilstm.BiLSTMAttention, "tokens", bilstm.CONFIG),
+    "bilstm_last": Spec(bilstm.BiLSTMLast, "tokens", bilstm.CONFIG),
+    "bilstm_2018": Spec(bilstm.BiLSTMLast, "tokens", bilstm.CONFIG_2018),
     "rn": Spec(relation_network.RelationNetwork, "tokens", relation_network.CONFIG),
     "mac": Spec(mac.MAC, "tokens", mac.CONFIG),
     "rmc": Spec(rmc.RMC, "tokens", rmc.CONFIG),

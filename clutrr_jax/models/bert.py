@@ -49,7 +49,7 @@ class Bert(nnx.Module):
     """A readout of the mean of the states (Sinha et al. 2019, appendix 1.1)."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.encoder = new_encoder(sizes.encoder, config.matmul_dtype, rngs=rngs)
+        self.encoder = new_encoder(sizes.encoder, rngs=rngs)
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(3 * sizes.states, config, sizes, rngs=rngs)
 
@@ -66,12 +66,10 @@ class BertLSTM(nnx.Module):
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.encoder = new_encoder(sizes.encoder, config.matmul_dtype, rngs=rngs)
+        self.encoder = new_encoder(sizes.encoder, rngs=rngs)
         self.entity = EntityEmbedding(sizes.entities, sizes.states, rngs=rngs)
         dims = [sizes.states] + [config.hidden] * (config.layers - 1)
-        self.layers = nnx.List(
-            LSTM(dim, config.hidden, config.matmul_dtype, rngs=rngs) for dim in dims
-        )
+        self.layers = nnx.List(LSTM(dim, config.hidden, rngs=rngs) for dim in dims)
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(3 * config.hidden, config, sizes, rngs=rngs)
 

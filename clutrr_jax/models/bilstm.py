@@ -10,8 +10,7 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models import reader
-from clutrr_jax.models.common import MatmulLinear, Readout
-from generator.errors import one_of
+from clutrr_jax.models.common import Readout
 
 CONFIG = reader.CONFIG | {"readout": 200}  # Sinha et al. 2019, appendix 2.2
 CONFIG_2018 = CONFIG | {"hidden": 50}  # Sinha et al. 2018, section 4
@@ -25,12 +24,13 @@ class BiLSTMModel(nnx.Module):
     mentions.
     """
 
+    pooling = "mean"
+
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.pooling = one_of(config, "pooling", "mean", "attention", "last")
         self.reader = reader.Reader(config, sizes, rngs=rngs)
         width = self.reader.width
         if self.pooling == "attention":
-            self.key = MatmulLinear(width, config.hidden, config.matmul_dtype, rngs=rngs)
+            self.key = nnx.Linear(width, config.hidden, use_bias=False, rngs=rngs)
             self.query = nnx.Linear(2 * width, config.hidden, rngs=rngs)
             self.score = nnx.Linear(config.hidden, 1, use_bias=False, rngs=rngs)
         self.readout = Readout(3 * width, config, sizes, rngs=rngs)
@@ -62,12 +62,16 @@ class BiLSTMModel(nnx.Module):
         return nnx.softmax(jnp.where(mask, score, -1e9), axis=0) * mask
 
 
+class BiLSTMLast(BiLSTMModel):
+    """BiLSTM whose story vector is the last state of each direction."""
+
+    pooling = "last"
+
+
 class BiLSTMAttention(BiLSTMModel):
     """BiLSTM with attention pooling, whose attention weights can be inspected."""
 
-    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        one_of(config, "pooling", "attention")
-        super().__init__(config, sizes, rngs=rngs)
+    pooling = "attention"
 
     def attention(self, batch: TokenBatch) -> jax.Array:
         """Attention weight of each token, [B, T]."""

@@ -8,11 +8,9 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
-from clutrr_jax.ops.matmul import matmul
 from generator.errors import InputError
 
 DIRECTIONS = ("forward", "backward", "both")  # of the messages, relative to the facts
-MATMUL_DTYPES = ("float32", "bfloat16")
 
 
 def check_heads(config, name: str) -> None:
@@ -35,18 +33,6 @@ class EntityEmbedding(nnx.Module):
     def __call__(self, entity: jax.Array) -> jax.Array:
         """Entity ids [...] -> [..., dim]."""
         return self.table[...][entity]
-
-
-class MatmulLinear(nnx.Module):
-    """Linear layer without bias that multiplies in `dtype` and sums in float32."""
-
-    def __init__(self, dim: int, out: int, dtype: str, *, rngs: nnx.Rngs):
-        self.kernel = nnx.Param(nnx.initializers.lecun_normal()(rngs.params(), (dim, out)))
-        self.dtype = dtype
-
-    def __call__(self, x: jax.Array) -> jax.Array:
-        """[..., dim] -> float32 [..., out]."""
-        return matmul(x, self.kernel[...], self.dtype)
 
 
 class Messages(NamedTuple):

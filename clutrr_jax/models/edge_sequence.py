@@ -19,7 +19,6 @@ from clutrr_jax.models.lstm import initial_weight, lstm
 
 # Sizes as in the code of Minervini et al. 2020, which has no dropout.
 CONFIG = {"embedding": 100, "hidden": 100, "readout": 200, "dropout": 0.0}
-CNN_CONFIG = CONFIG | {"widths": (1, 2, 3, 4, 5)}  # filter widths; `hidden` filters of each
 ATTENTION_CONFIG = CONFIG | {"heads": 4}  # the authors' 3 does not divide 100
 
 
@@ -154,14 +153,14 @@ class EdgeGRU(EdgeRNN):
 class EdgeCNN(EdgeSequence):
     """Convolutions over 1 to 5 symbols with max pooling over the positions (Kim 2014)."""
 
+    widths = (1, 2, 3, 4, 5)  # of the filters; `hidden` filters of each
+
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        super().__init__(config, sizes, len(config.widths) * config.hidden, rngs=rngs)
+        super().__init__(config, sizes, len(self.widths) * config.hidden, rngs=rngs)
         # On a CPU, training with `nnx.Conv` is 11 times as slow as with windows.
         self.filters = nnx.List(
-            nnx.Linear(width * config.embedding, config.hidden, rngs=rngs)
-            for width in config.widths
+            nnx.Linear(width * config.embedding, config.hidden, rngs=rngs) for width in self.widths
         )
-        self.widths = tuple(config.widths)
 
     def encode(self, symbols, mask, table):
         x = table[symbols] * mask[..., None]  # [T, B, D]

@@ -10,8 +10,6 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.common import check_heads, pair_index, query_positions
-from clutrr_jax.ops.matmul import matmul
-from generator.errors import check_range
 
 # The authors' code for CLUTRR, without its learning rate schedule.
 CONFIG = {
@@ -20,7 +18,6 @@ CONFIG = {
     "layers": 8,  # with shared weights
     "widening": 4,  # of the feed-forward layer
     "dropout": 0.2,
-    "matmul_dtype": "bfloat16",  # of the large matrix products; float32 or bfloat16
     "train": {"learning_rate": 5e-4, "steps": 2000, "patience": 500, "grad_clip_norm": 1.0},
 }
 
@@ -39,7 +36,6 @@ class EdgeTransformer(nnx.Module):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         check_heads(config, "dim")
-        check_range("layers", config.layers, 1)
         self.layers = config.layers
         glorot = nnx.initializers.glorot_uniform()
         # A row for each edge type; the last row is for pairs without a stated relation.
@@ -83,7 +79,7 @@ class Layer(nnx.Module):
         def weights(*shapes: tuple[int, int], gain: float = 1.0) -> nnx.Param:
             return nnx.Param(gain * jnp.hstack([glorot(rngs.params(), shape) for shape in shapes]))
 
-        self.heads, self.dtype = config.heads, config.matmul_dtype
+        self.heads = config.heads
         self.norm = nnx.LayerNorm(dim, rngs=rngs)
         self.left = weights((dim, dim), (dim, dim))  # key and value
         self.right = weights((dim, dim), (dim, dim))
@@ -105,12 +101,12 @@ class Layer(nnx.Module):
           masks: dropout masks of the attention, the wide layer and the narrow layer.
         """
         states = self.norm(states)
-        left, right = (matmul(states, side[...], self.dtype) for side in (self.left, self.right))
+        left, right = states @ self.left[...], states @ self.right[...]
         attended = triangular_attention(left, right, is_person, self.heads)
-        states = states + matmul(attended, self.out[...], self.dtype) * masks[0]
+        states = states + attended @ self.out[...] * masks[0]
         states = self.wide_norm(states)
-        wide = nnx.relu(matmul(states, self.wide[...], self.dtype) + self.wide_bias[...])
-        narrow = matmul(wide * masks[1], self.narrow[...], self.dtype) + self.narrow_bias[...]
+        wide = nnx.relu(states @ self.wide[...] + self.wide_bias[...])
+        narrow = wide * masks[1] @ self.narrow[...] + self.narrow_bias[...]
         return states + narrow * masks[2]
 
 

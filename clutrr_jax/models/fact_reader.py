@@ -29,7 +29,6 @@ CONFIG = {
     "relation_word_penalty": 0.02,
     # Initial logit of the holder that the grammar suggests: "Ann's uncle", "the uncle of Ann".
     "syntax_prior": 3.0,
-    "matmul_dtype": "bfloat16",  # of the LSTMs' input projections; float32 or bfloat16
 }
 SILENT = -5.0  # initial logit of any other word to state a fact
 RECENT = 3  # names back to look for an earlier mention of the same person
@@ -75,9 +74,7 @@ class FactReader(nnx.Module):
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
         width = 2 * config.hidden
         dims = [config.embedding] + [width] * (config.layers - 1)
-        self.layers = nnx.List(
-            BiLSTM(dim, config.hidden, config.matmul_dtype, rngs=rngs) for dim in dims
-        )
+        self.layers = nnx.List(BiLSTM(dim, config.hidden, rngs=rngs) for dim in dims)
         zero = nnx.initializers.zeros
         # Logits of a word: states a fact, predicate [Q], gender.
         self.meaning = nnx.Linear(

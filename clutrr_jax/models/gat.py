@@ -38,81 +38,55 @@ CONFIG = {
 }
 
 
-def graph_attention(
-    x: jax.Array,
-    kernel: jax.Array,
-    table: jax.Array,
-    edge_score: jax.Array,
-    bias: jax.Array,
-    edges: Messages,
-) -> tuple[jax.Array, jax.Array]:
-    """Every node attends over its incoming edges and the edge from itself; then ELU.
-
-    Args:
-      x: [N, H] node states.
-      kernel: [H, H + 2 K] projects a node to its value (H columns), to its contribution to the
-        scores of its outgoing edges (K) and of its incoming edges (K).
-      table: [T, H] contribution of each edge type to a message.
-      edge_score: [T, K] contribution of each edge type to a score.
-      bias: [H].
-      edges: the edges without those from a node to itself.
-
-    Returns:
-      New node states [N, H], and the attention weight of each edge [E, K].
-    """
-    nodes, dim, heads = len(x), table.shape[1], edge_score.shape[1]
-    senders, receivers, types = edges
-    value, outgoing, incoming = jnp.split(x @ kernel, [dim, dim + heads], axis=1)
-    score = outgoing[senders] + incoming[receivers] + edge_score[types]
-    score = jax.nn.leaky_relu(score, SLOPE)  # [E, K]
-    own = jax.nn.leaky_relu(outgoing + incoming + edge_score[-1], SLOPE)  # [N, K]
-    # Softmax over the incoming edges of a node and the edge from itself.
-    largest = jnp.maximum(own, jraph.segment_max(score, receivers, nodes))
-    largest = jax.lax.stop_gradient(largest)
-    score, own = jnp.exp(score - largest[receivers]), jnp.exp(own - largest)
-    total = own + jraph.segment_sum(score, receivers, nodes)
-    weight = score / total[receivers]
-
-    def weighted(messages: jax.Array, weights: jax.Array) -> jax.Array:
-        by_head = messages.reshape(-1, heads, dim // heads) * weights[..., None]
-        return by_head.reshape(-1, dim)
-
-    received = jraph.segment_sum(weighted(value[senders] + table[types], weight), receivers, nodes)
-    return jax.nn.elu(received + weighted(value + table[-1], own / total) + bias), weight
-
-
-def head_columns(vectors: jax.Array, heads: int) -> jax.Array:
-    """Places one vector per head on the block diagonal: [H / K, n K] -> [H, n K].
-
-    Column i then multiplies only the features of head i modulo K.
-    """
-    dim, columns = vectors.shape
-    own = jnp.arange(columns) % heads == jnp.arange(heads)[:, None]  # [K, n K]
-    return jnp.where(own[:, None], vectors, 0).reshape(heads * dim, columns)
-
-
 class AttentionStep(nnx.Module):
-    """Parameters of one attention layer.
+    """Attention layer: every node attends over its incoming edges and the edge from itself.
 
     The score a . [W x_i, W x_j, e] is a sum of three dot products, so that no array of E edges
     times the concatenated width is needed.
     """
 
     def __init__(self, dim: int, edge_dim: int, heads: int, *, rngs: nnx.Rngs):
-        self.heads = heads
         self.node = nnx.Linear(dim, dim, use_bias=False, rngs=rngs)
         self.edge = nnx.Linear(edge_dim, dim, use_bias=False, rngs=rngs)
         glorot = nnx.initializers.glorot_uniform()
         self.attend = nnx.Param(glorot(rngs.params(), (dim // heads, 3 * heads)))
         self.bias = nnx.Param(jnp.zeros(dim))
 
-    def weights(self, edge_table: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-        """Edge embeddings [T, edge] -> kernel, table, edge scores and bias of `graph_attention`."""
-        node, table = self.node.kernel[...], self.edge(edge_table)
-        incoming, outgoing, edge = jnp.split(self.attend[...], 3, axis=1)
-        ends = head_columns(jnp.concatenate([outgoing, incoming], axis=1), self.heads)  # [H, 2 K]
-        kernel = jnp.concatenate([node, node @ ends], axis=1)
-        return kernel, table, table @ head_columns(edge, self.heads), self.bias[...]
+    def __call__(
+        self, x: jax.Array, table: jax.Array, edges: Messages
+    ) -> tuple[jax.Array, jax.Array]:
+        """New node states [N, H], and the attention weight of each edge [E, K].
+
+        Args:
+          x: [N, H] node states.
+          table: [T, edge] embeddings of the edge types.
+          edges: the edges without those from a node to itself.
+        """
+        senders, receivers, types = edges
+        nodes, features = len(x), self.attend.shape[0]
+
+        def by_head(x: jax.Array) -> jax.Array:
+            return x.reshape(len(x), -1, features)
+
+        value, relation = by_head(self.node(x)), by_head(self.edge(table))  # [N, K, H/K], [T, ...]
+        to_score = jnp.split(self.attend[...], 3, axis=1)  # of receiver, sender and edge type
+        incoming, outgoing, edge_score = (
+            jnp.einsum("nkd,dk->nk", part, vectors)
+            for part, vectors in zip((value, value, relation), to_score, strict=True)
+        )
+        score = outgoing[senders] + incoming[receivers] + edge_score[types]
+        score = jax.nn.leaky_relu(score, SLOPE)  # [E, K]
+        own = jax.nn.leaky_relu(outgoing + incoming + edge_score[-1], SLOPE)  # [N, K]
+        # Softmax over the incoming edges of a node and the edge from itself.
+        largest = jnp.maximum(own, jraph.segment_max(score, receivers, nodes))
+        largest = jax.lax.stop_gradient(largest)
+        score, own = jnp.exp(score - largest[receivers]), jnp.exp(own - largest)
+        total = own + jraph.segment_sum(score, receivers, nodes)
+        weight = score / total[receivers]
+        messages = (value[senders] + relation[types]) * weight[..., None]
+        received = jraph.segment_sum(messages, receivers, nodes)
+        received += (value + relation[-1]) * (own / total)[..., None]
+        return jax.nn.elu(received.reshape(x.shape) + self.bias[...]), weight
 
 
 class GAT(nnx.Module):
@@ -152,10 +126,9 @@ class GAT(nnx.Module):
         entity = batch.nodes["entity"]
         edges = messages(batch, self.edge_types, self.directions)
         x = jnp.zeros((len(entity), self.dim)) if self.entity is None else self.entity(entity)
-        layers = [step.weights(self.edge_table[...]) for step in self.steps]
         attention = []
         for _ in range(self.rounds):
-            for layer in layers:
-                x, weight = graph_attention(self.dropout(x), *layer, edges)  # [N, H], [E, K]
+            for step in self.steps:
+                x, weight = step(self.dropout(x), self.edge_table[...], edges)  # [N, H], [E, K]
                 attention.append(weight.mean(axis=1))
         return x, jnp.stack(attention).mean(axis=0)

@@ -9,7 +9,7 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, UNKNOWN
-from clutrr_jax.models.common import EntityEmbedding, MatmulLinear
+from clutrr_jax.models.common import EntityEmbedding
 
 
 def lstm(inputs: jax.Array, weight: jax.Array, mask: jax.Array) -> jax.Array:
@@ -53,8 +53,8 @@ def initial_weight(hidden: int, rngs: nnx.Rngs, gates: int = 4) -> jax.Array:
 class LSTM(nnx.Module):
     """Forward LSTM layer. The input projection is computed for all tokens before the scan."""
 
-    def __init__(self, dim: int, hidden: int, matmul_dtype: str, *, rngs: nnx.Rngs):
-        self.inputs = MatmulLinear(dim, 4 * hidden, matmul_dtype, rngs=rngs)
+    def __init__(self, dim: int, hidden: int, *, rngs: nnx.Rngs):
+        self.inputs = nnx.Linear(dim, 4 * hidden, use_bias=False, rngs=rngs)
         self.bias = nnx.Param(initial_bias(hidden))
         self.weight = nnx.Param(initial_weight(hidden, rngs))
 
@@ -67,8 +67,8 @@ class LSTM(nnx.Module):
 class BiLSTM(nnx.Module):
     """Bidirectional LSTM layer. Both directions run in the same scan."""
 
-    def __init__(self, dim: int, hidden: int, matmul_dtype: str, *, rngs: nnx.Rngs):
-        self.inputs = MatmulLinear(dim, 8 * hidden, matmul_dtype, rngs=rngs)
+    def __init__(self, dim: int, hidden: int, *, rngs: nnx.Rngs):
+        self.inputs = nnx.Linear(dim, 8 * hidden, use_bias=False, rngs=rngs)
         self.bias = nnx.Param(jnp.tile(initial_bias(hidden), 2))
         self.weight = nnx.Param(jnp.stack([initial_weight(hidden, rngs) for _ in range(2)]))
 

@@ -93,7 +93,7 @@ class Prover(nnx.Module):
         unknown *= ~jnp.eye(size, dtype=bool)[..., None]
         rounds = people[:, None, None, None] - 1
 
-        @jax.checkpoint
+        @jax.checkpoint  # keeps [B, X, Z, Y, R] of no round for the gradient
         def round_(state: jax.Array, index: jax.Array) -> tuple[jax.Array, None]:
             half = jnp.einsum("BXZa,abc->BXZbc", state, rules)
             via = jnp.einsum("BXZbc,BZYb->BZXYc", half, state)  # type of X and Y derived via Z

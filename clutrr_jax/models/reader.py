@@ -19,7 +19,6 @@ CONFIG = {
     "layers": 2,
     "dropout": 0.3,
     "word_dropout": 0.05,
-    "matmul_dtype": "bfloat16",  # of the LSTMs' input projections; float32 or bfloat16
     "train": {"batch": 20, "patience": 3000},
 }
 
@@ -31,9 +30,7 @@ class Reader(nnx.Module):
         self.embed = TokenEmbedding(sizes, config.embedding, config.word_dropout, rngs=rngs)
         self.width = 2 * config.hidden
         dims = [config.embedding] + [self.width] * (config.layers - 1)
-        self.layers = nnx.List(
-            BiLSTM(dim, config.hidden, config.matmul_dtype, rngs=rngs) for dim in dims
-        )
+        self.layers = nnx.List(BiLSTM(dim, config.hidden, rngs=rngs) for dim in dims)
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
 
     def __call__(self, tokens: jax.Array, mask: jax.Array) -> jax.Array:

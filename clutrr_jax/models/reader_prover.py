@@ -53,7 +53,7 @@ class ReaderProver(nnx.Module):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.gold, self.word_penalty = config.gold, config.relation_word_penalty
-        self.encoder = new_encoder(sizes.encoder, config.matmul_dtype, rngs=rngs)
+        self.encoder = new_encoder(sizes.encoder, rngs=rngs)
         self.reader = fact_reader.FactReader(config, sizes, rngs=rngs)
         reasoner = REASONERS[one_of(config, "reasoner", *REASONERS)]
         self.reasoner = reasoner(config.prover, sizes, rngs=rngs)

@@ -12,7 +12,7 @@ from clutrr_jax.data.prepare import GENERATE, prepare_run
 from clutrr_jax.language_models.submissions import read_submissions
 from clutrr_jax.report.results import RESULTS
 from clutrr_jax.report.write import write_report
-from generator.errors import InputError, Parser, at
+from generator.errors import InputError, Parser
 from generator.files import read_json
 
 
@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> None:
     folder = options.folder
     if not all((folder / name).exists() for name in ("config.json", "results.json")):
         raise InputError(
-            f"{at(folder)}: no run in this folder, expected one that launch.py has finished; "
+            f"{folder}: no run in this folder, expected one that launch.py has finished; "
             "--config.only=none of its command rebuilds the report of a grid"
         )
     results = read_json(folder / "results.json", RESULTS)
@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> None:
     data = prepare_run(config["data"], config["generate"], folder / "data")
     if data.fingerprint != results["data"]["fingerprint"]:
         source = folder / "data" if config["data"] in ("", GENERATE) else config["data"]
-        raise InputError(f"{at(source)}: not the data set of this run, expected the same files")
+        raise InputError(f"{source}: not the data set of this run, expected the same files")
     models, versions = list(results["models"]), results["versions"]
     data = replace(data, name=results["data"]["name"])  # of stories that were not in a file
     added = read_submissions(options.add, data.test)

@@ -99,8 +99,8 @@ def _stories(test: Records, over_words: bool) -> dict[str, Any]:
     edges = list(pairwise(test.edge_start.tolist()))
     predicates = np.array([*(PREDICATES[p] for p in PREDICATE_OF), "not stated"])
     clauses = [
-        ", ".join(predicates[test.relations[start : start + k]])
-        for (start, _), k in zip(edges, test.clause_length, strict=True)
+        ", ".join(predicates[test.relations[start : min(start + k, end)]])
+        for (start, end), k in zip(edges, test.clause_length, strict=True)
     ]
     by_sentence = [sentences(story) for story in test.stories if over_words]
     return {

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from clutrr_jax.training import distributed
-from generator.errors import InputError, at
+from generator.errors import InputError, first_line
 from generator.files import write_text
 
 DIGESTS = "files.sha256"  # file of a checkpoint with the digests of its other files
@@ -74,7 +74,7 @@ class Checkpoints:
             write_text(folder / DIGESTS, _digests(folder))
         except Exception as error:  # Orbax raises many classes
             raise InputError(
-                f"{at(folder)}: cannot be written ({_first_line(error)}); run the same command "
+                f"{folder}: cannot be written ({first_line(error)}); run the same command "
                 "again to resume from the checkpoint before"
             ) from None
 
@@ -95,7 +95,7 @@ class Checkpoints:
             saved = expected
         elif {n: x.shape for n, x in saved.items()} != {n: x.shape for n, x in expected.items()}:
             raise InputError(
-                f"{at(self.folder / str(epoch))}: a checkpoint of another configuration, "
+                f"{self.folder / str(epoch)}: a checkpoint of another configuration, "
                 "expected the same model, sizes and number of replicas"
             )
         saved = distributed.broadcast(saved)
@@ -128,10 +128,10 @@ class Checkpoints:
                     return epoch, self._manager.restore(epoch, args=args.StandardRestore())
                 problem = problem or "a file differs from its digest"
             except Exception as error:  # Orbax raises many classes
-                problem = problem or _first_line(error)
+                problem = problem or first_line(error)
         if problem:
             raise InputError(
-                f"{at(self.folder)}: no checkpoint can be read ({problem}); remove the folder to "
+                f"{self.folder}: no checkpoint can be read ({problem}); remove the folder to "
                 "train from the start"
             )
         return None
@@ -149,7 +149,3 @@ def _digests(folder: Path) -> str:
     return "".join(
         f"{hashlib.sha256(f.read_bytes()).hexdigest()}  {f.relative_to(folder)}\n" for f in files
     )
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or repr(error)).splitlines()[0][:200]

@@ -21,7 +21,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Sharding
 
-from generator.errors import InputError
+from generator.errors import InputError, first_line
 
 HEARTBEAT_SECONDS = 30
 EXIT_BARRIER_SECONDS = 86_400  # the other hosts wait at their end while the primary writes reports
@@ -57,8 +57,9 @@ def initialize(coordinator: str, host_count: int | None, host_index: int | None)
             shutdown_timeout_seconds=EXIT_BARRIER_SECONDS,
         )
     except (RuntimeError, ValueError, OSError) as error:
-        reason = (str(error).splitlines() or [""])[0]
-        raise InputError(f"--hosts={coordinator}: the hosts did not connect ({reason})") from None
+        raise InputError(
+            f"--hosts={coordinator}: the hosts did not connect ({first_line(error)})"
+        ) from None
 
 
 def is_primary() -> bool:

@@ -32,7 +32,7 @@ from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.state import TrainState, replica_model
 from clutrr_jax.training.tensorboard import Scalars
 from clutrr_jax.training.trainer import Metrics, Trainer
-from generator.errors import InputError, at
+from generator.errors import InputError
 from generator.files import write_text
 
 
@@ -221,7 +221,7 @@ def _truncate_metrics(path: Path, last: int) -> list[dict[str, Any]]:
     lines = [line for line in lines if line["epoch"] <= last]
     if [line["epoch"] for line in lines] != list(range(1, last + 1)):
         raise InputError(
-            f"{at(path)}: damaged, expected a line for each epoch up to {last}, the epoch of the "
+            f"{path}: damaged, expected a line for each epoch up to {last}, the epoch of the "
             "last checkpoint; remove the folder to train again"
         )
     if path.exists():

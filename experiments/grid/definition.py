@@ -23,7 +23,7 @@ from experiments.grid.measured import Key
 from experiments.published.clutrr import Accuracy
 from experiments.published.systematic import Row
 from generator.config import Config, parse_tasks
-from generator.errors import InputError, at, one_of
+from generator.errors import InputError, one_of
 
 MODEL = "MODEL"  # placeholder for the model's name in the keys of a training
 SCALES = ("paper", "laptop", "smoke")
@@ -172,16 +172,10 @@ def cells(config: ConfigDict) -> list[Cell]:
     """Returns all runs of a grid; runs with the same data are adjacent.
 
     Raises:
-      InputError: an unknown scale or model, or data that this grid cannot use.
+      InputError: an unknown scale or model, wrong settings of the generator, or data that this
+        grid cannot use.
     """
     grid: Grid = config.grid
-    one_of(config, "scale", *SCALES)
-    replicas = {
-        "paper": dict.fromkeys(grid.models, PAPER_REPLICAS),
-        "laptop": dict(grid.laptop),
-        "smoke": dict.fromkeys(list(grid.laptop)[:1], 1),
-    }[config.scale]
-    models = model_names(config.models) if config.models else list(replicas)
     _check_decided_settings(config)
     if config.data == GENERATE and grid.write_stories is not write_stories:
         raise InputError(
@@ -190,19 +184,33 @@ def cells(config: ConfigDict) -> list[Cell]:
     return [
         cell
         for training, data in _trainings_with_data(config.data, grid.trainings)
-        for model in models
-        for cell in _cells_of_model(
-            config, model, training, data, replicas.get(model, min(replicas.values()))
-        )
+        for model, count in replicas(config).items()
+        for cell in _cells_of_model(config, model, training, data, count)
     ]
 
 
+def replicas(config: ConfigDict) -> dict[str, int]:
+    """Returns the models of a grid with the number of replicas of its scale.
+
+    Raises:
+      InputError: an unknown scale or model.
+    """
+    one_of(config, "scale", *SCALES)
+    usual = {
+        "paper": dict.fromkeys(config.grid.models, PAPER_REPLICAS),
+        "laptop": dict(config.grid.laptop),
+        "smoke": dict.fromkeys(list(config.grid.laptop)[:1], 1),
+    }[config.scale]
+    models = model_names(config.models) if config.models else usual
+    return {model: usual.get(model, min(usual.values())) for model in models}
+
+
 def _cells_of_model(
-    config: ConfigDict, model: str, training: Training, data: str, replicas: int
+    config: ConfigDict, model: str, training: Training, data: str, count: int
 ) -> list[Cell]:
-    """The runs of one model on one training. `replicas`: of the scale."""
+    """The runs of one model on one training. `count`: replicas of the scale."""
     own, everywhere = config[model].train, config.train
-    replicas = own.replicas or everywhere.replicas or replicas
+    count = own.replicas or everywhere.replicas or count
     single = config.copy_and_resolve_references()
     with single.unlocked():
         for name in ("grid", "scale", "only", *(MODELS.keys() - {model})):
@@ -224,12 +232,14 @@ def _cells_of_model(
     }
     generates = data in ("", GENERATE)
     found = []
-    for seed in range(config.seed, config.seed + replicas) if generates else [config.seed]:
+    for seed in range(config.seed, config.seed + count) if generates else [config.seed]:
         name = f"{training.name}/{model}" + (f"/{seed}" if generates else "")
         run = single.copy_and_resolve_references()
         run.name = f"{config.name}, {name}"
         run.seed = run.generate.seed = seed
-        run.train.replicas = run[model].train.replicas = 1 if generates else replicas
+        if generates and config.grid.write_stories is write_stories:
+            Config.from_json(run.generate.to_dict())  # checks them
+        run.train.replicas = run[model].train.replicas = 1 if generates else count
         found.append(Cell(name, model, run, tests_by_cell))  # type: ignore[arg-type]
     return found
 
@@ -296,6 +306,6 @@ def _released(folder: Path, training: Training) -> str:
         if path.exists():
             return str(path)
     raise InputError(
-        f"{at(folder)}: no {training.release}.zip in it, expected the folder of the released data "
+        f"{folder}: no {training.release}.zip in it, expected the folder of the released data "
         "sets (for one data set: --config=experiments/single.py)"
     )

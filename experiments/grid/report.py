@@ -23,7 +23,7 @@ from experiments.grid.measured import (
 )
 from experiments.grid.plot import Rows, plot_grid
 from generator.audit import plain_text
-from generator.errors import InputError, at
+from generator.errors import InputError
 from generator.files import atomic_write, read_json, write_text
 
 MARK = "*"  # marks a difference whose two intervals do not overlap
@@ -301,9 +301,9 @@ def check_folder(workdir: Path, name: str) -> None:
     """Raises InputError if a folder holds a single run, or the report of another table."""
     path = workdir / "results.json"
     if (workdir / "config.json").exists():
-        raise InputError(f"{at(workdir)}: holds a single run, expected another folder")
+        raise InputError(f"{workdir}: holds a single run, expected another folder")
     if path.exists() and (other := read_json(path).get("name")) != name:
-        raise InputError(f"{at(workdir)}: holds the report of {other}, expected another folder")
+        raise InputError(f"{workdir}: holds the report of {other}, expected another folder")
 
 
 def write_counts(name: str, rows: Sequence[tuple[str, float, float]], workdir: Path) -> str:

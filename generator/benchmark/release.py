@@ -17,7 +17,7 @@ import numpy as np
 
 from generator.config import ALL_NOISE, CLEAN, DISCONNECTED, IRRELEVANT, SUPPORTING, Config, Task
 from generator.diagnosis import write_diagnosis
-from generator.errors import InputError, at
+from generator.errors import InputError
 from generator.files import table_rows, write_text
 from generator.write import dataset_files, write_dataset
 
@@ -110,7 +110,7 @@ def _check(version: str, out: Path, written: list[Path], form: str) -> None:
         name = path.relative_to(out).as_posix().removesuffix(f".{form}")
         if found[inode] != expected[f"{name}.csv"]:
             raise InputError(
-                f"{at(path)}: not the stories of clutrr-{version}, expected an unchanged generator "
+                f"{path}: not the stories of clutrr-{version}, expected an unchanged generator "
                 f"and the NumPy of requirements.txt (this is NumPy {np.__version__})"
             )
 

@@ -1,7 +1,6 @@
 """`python -m generator workshop`: the benchmark of 2018, CLUTRR v0.1 (Sinha et al. 2018).
 
     python -m generator workshop --out DIR         M3_train.csv, M3_test.csv, ... M6_test.csv
-    python -m generator workshop --count-paths     table 2 of the paper
 
 A story states the k facts of a simple path through a family (Algorithm 1) in order, interleaved
 with sentences about the jobs, hobbies, etc. of its people. The question is the relation of the last
@@ -30,7 +29,7 @@ import numpy as np
 from generator.columns import COLUMNS
 from generator.errors import InputError, Parser, check_range
 from generator.files import write_text
-from generator.workshop.paths import count_paths, family, paths_of
+from generator.workshop.paths import family, paths_of
 from generator.workshop.stories import story_rows
 from generator.workshop.text import KINDS, PEOPLE
 
@@ -55,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     # fmt: off
     add = parser.add_argument
-    add("--out", type=Path, metavar="DIR", help="output folder")
+    add("--out", type=Path, metavar="DIR", required=True, help="output folder")
     add("--k", type=_int_list, default=[3, 4, 5, 6], metavar="K,K,...",
         help="facts per story, 2 or more [3,4,5,6; 3 to 6, section 2]")
     add("--train-k", type=_int_list, metavar="K,K,...",
@@ -77,9 +76,6 @@ def _parser() -> argparse.ArgumentParser:
         help="drop or keep paths whose facts do not imply the answer [%(default)s; keep]")
     add("--seed", type=int, default=0, metavar="N",
         help="random seed; the same seed and settings give the same files [%(default)s; unknown]")
-    add("--count-paths", action="store_true",
-        help="only print table 2: the number of unique relation paths of 3 people, 4 people, up to "
-        "one more than the largest --k, in families of --l-max and --c-max")
     # fmt: on
     return parser
 
@@ -102,8 +98,6 @@ def _check(settings: argparse.Namespace) -> None:
     if settings.train_k and not set(settings.train_k) <= set(settings.k):
         train_k = ",".join(map(str, settings.train_k))
         raise InputError(f"workshop: --train-k is {train_k}, expected a subset of --k")
-    if settings.out is None and not settings.count_paths:
-        raise InputError("workshop: expected --out DIR (or --count-paths)")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -114,14 +108,6 @@ def main(argv: Sequence[str]) -> int:
     """
     settings = _parser().parse_args(argv)
     _check(settings)
-    if settings.count_paths:
-        # In table 2, the length of a path is its number of people. With gender, each path counts
-        # twice: its last person may be male or female.
-        print("Path length  Unique paths  Unique paths with gender")
-        for people in range(3, settings.k[-1] + 2):
-            count = count_paths(settings.l_max, settings.c_max, people)
-            print(f"{people:11}  {count:12}  {2 * count:24}")
-        return 0
     drop = settings.ambiguous == "drop"
     families_and_paths = {}  # for all k before the first file, so that errors write nothing
     for k in settings.k:

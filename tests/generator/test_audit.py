@@ -82,6 +82,7 @@ def test_each_fault_is_found(data, tmp_path, capsys):
     found = findings(tmp_path)["1.7_test.csv"]
     assert (found.wrong, found.unique, found.duplicates, found.unnamed) == (2, 38, 1, 2)
     assert found.disagreeing == 3
+    assert found.ceiling == 40  # as in a report, which has no bound for a wrong label
     assert len(found.mistakes) == 2 and found.mistakes[0].startswith("row 1: ")
     assert main(["audit", str(tmp_path)]) == 1
     out = capsys.readouterr().out

