@@ -147,6 +147,7 @@ def parse_flags(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDi
         unknown = settings(rest)[1:]
     except (flags.Error, ValueError, TypeError) as error:
         reason = re.sub("invalid literal for int.*", "expected an integer", first_line(error))
+        reason = re.sub(".*Non-boolean argument.*", "expected True or False", reason)
         reason = re.sub("could not convert string to float.*", "expected a number", reason)
         raise InputError(f"command line: {reason}; see --help") from None
     if unknown:

@@ -287,9 +287,12 @@ def train(
         raise InputError("models: none, expected names of models")
     names = model_names(",".join(names))
     config = default_settings("train", ",".join(names))
-    _change(config, {"seed": seed, "train.replicas": replicas, "train.epochs": epochs})
-    _change(config, settings or {})
-    check_effect(config, names, settings or {})
+    arguments = {"seed": seed, "train.replicas": replicas, "train.epochs": epochs}
+    settings = dict(settings or {})
+    if both := arguments.keys() & settings:
+        raise InputError(f'setting "{min(both)}": expected as an argument of train')
+    _change(config, arguments | settings)
+    check_effect(config, names, settings)
     folder = Path(folder or tempfile.mkdtemp(prefix="clutrr_jax_"))
     if not (folder / "config.json").exists() and any(folder.glob("[!.]*")):
         raise InputError(f"{folder}: holds other files, expected a new folder or that of a run")

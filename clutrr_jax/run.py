@@ -21,11 +21,11 @@ from flax.traverse_util import flatten_dict
 from clutrr_jax.command import cache_folder, folder_lock
 from clutrr_jax.data.prepare import Prepared, generates, prepare_run
 from clutrr_jax.models import MODELS
-from clutrr_jax.report.tables import results_table
+from clutrr_jax.report.tables import diverged, results_table
 from clutrr_jax.report.write import write_report
 from clutrr_jax.settings import check
 from clutrr_jax.training import distributed, preemption
-from clutrr_jax.training.loop import device_name, run_model
+from clutrr_jax.training.loop import check_model, device_name, run_model
 from generator.audit import plain_text
 from generator.config import Config
 from generator.errors import InputError
@@ -63,7 +63,7 @@ def run(config: Any, workdir: Path, write_stories: WriteStories = write_stories)
     results = train_and_report(config, workdir, prepare)
     if results:
         table = plain_text(results_table(results))
-        print(f"\n{table}\n\nReport: {workdir / 'report.html'}")
+        print("\n".join(["", table, "", *diverged(results), f"Report: {workdir / 'report.html'}"]))
 
 
 def train_and_report(
@@ -83,6 +83,7 @@ def train_and_report(
       FolderLocked, InputError: as in `run`.
     """
     models = model_names(config.models)
+    config.models = ",".join(models)
     check(config, models)
     _print(f"Running on {device_name()}.")
     if not distributed.is_primary():
@@ -133,6 +134,8 @@ def _train_and_test(config: Any, models: list[str], workdir: Path, data: Prepare
         check_or_write_config(workdir / "data.json", {"stories": data.fingerprint})
     distributed.barrier("data")
     distributed.assert_same(identity(config) | {"data": data.fingerprint})
+    for name in models:
+        check_model(name, config, data)
     for name in models:
         if config[name].get("reasoner", "rules") != "rules" and not data.sizes.relation_words:
             _print(

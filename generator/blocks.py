@@ -71,7 +71,8 @@ def block(
         advice = f"at most {max_rows} rows" if max_rows else "shorter clauses, another noise type"
         raise InputError(
             f"task {task}: found {len(stories)} of {len(plan.wanted)} {split} stories among "
-            f"{num_candidates} random ones; choose {advice}, larger families, or hold out less"
+            f"{num_candidates} random ones; choose {advice}, larger families, or another hold_out, "
+            "clause_fraction or paraphrase_fraction"
         )
     return plan.arrange(stories), rng
 
@@ -165,7 +166,7 @@ def _plan(
             raise InputError(
                 f"task {task}: there are {len(clauses)} clauses of {task.k} facts for {split} "
                 f"stories, expected {rows if unique else 1} or more; choose fewer rows, another "
-                "clause length, larger families, or hold out less"
+                "clause length, larger families, or another hold_out or clause_fraction"
             )
         if rows > len(clauses) // 4:
             order = _rng(config, split, task).permutation(len(clauses))

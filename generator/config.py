@@ -21,6 +21,7 @@ TASKS = {
     MIXED: "mix of 1 and 6",
 }
 MAX_FACTS = 30  # per clause: the people of a story must fit into a family and into 150 names
+MAX_ROWS = 10_000_000  # stories per task
 SPLITS = ("train", "test", "dev")
 LANGUAGES = ("paraphrase", "synthetic", "plain")
 
@@ -208,10 +209,11 @@ class Config:
         for split in SPLITS:
             rows, tasks = getattr(self, f"{split}_rows"), self.tasks(split)
             counts = [rows] if isinstance(rows, int) else rows
-            if min(counts) < 0 or (not isinstance(rows, int) and len(rows) != len(tasks)):
+            wrong_number = not isinstance(rows, int) and len(rows) != len(tasks)
+            if wrong_number or not 0 <= min(counts) <= max(counts) <= MAX_ROWS:
                 raise InputError(
-                    f"{split}_rows {','.join(map(str, counts))}: expected a number of 0 or "
-                    f"more, or one for each of the {len(tasks)} tasks"
+                    f"{split}_rows {','.join(map(str, counts))}: expected a number of 0 to "
+                    f"{MAX_ROWS}, or one for each of the {len(tasks)} tasks"
                 )
         for task in (*self.train, *self.test):
             if (people := self.max_size(task)[0]) > NAMES_PER_GENDER:

@@ -224,6 +224,7 @@ def test_wrong_predictions_are_one_line(predictions, problem, dataset) -> None:
         ({"settings": {"prover.scale": 2.0}}, "prover.scale: no effect on gat"),
         ({"models": "prover", "settings": {"train.steps": 5}}, "expected prover.train.steps"),
         ({"seed": None}, 'setting "seed": None'),
+        ({"settings": {"train.epochs": 5}}, 'setting "train.epochs": expected as an argument'),
         ({"replicas": None}, 'setting "train.replicas": None'),
         ({"replicas": 0}, "train.replicas 0: expected 1 or more"),
         ({"models": []}, "models: none"),

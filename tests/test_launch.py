@@ -238,6 +238,17 @@ def test_wrong_command_is_one_line(arguments: list[str], expected: str, tmp_path
     assert done.code == 2 and done.err.count("\n") == 1 and expected in done.err
 
 
+def test_no_model_is_trained_if_another_has_wrong_settings(data, tmp_path) -> None:
+    models = ("--config.models=prover,bert,gat", "--config.train.replicas=1")
+    for wrong, expected in (
+        (f"--config.bert.folder={tmp_path / 'nowhere'}", "bert: "),
+        ("--config.gat.heads=7", "expected a multiple of heads 7"),
+    ):
+        done = launch(*PROVER, *models, wrong, data, f"--workdir={tmp_path / 'run'}")
+        assert done.code == 2 and done.err.count("\n") == 1 and expected in done.err
+        assert not (tmp_path / "run" / "prover").exists()
+
+
 def test_an_empty_folder_name_is_refused(tmp_path, monkeypatch) -> None:
     """As of an unset variable of the shell."""
     monkeypatch.chdir(tmp_path)
@@ -292,7 +303,8 @@ def test_diverged_replicas_are_reported(data, tmp_path) -> None:
     diverging = ("--config.gat.train.learning_rate=1e30", "--config.train.batch=20")
     done = launch(*GAT, *diverging, "--config.train.replicas=2", data, f"--workdir={tmp_path}")
     assert done.code == 0 and "replica 1" in done.err
-    assert "Replica 1 of gat" in (tmp_path / "results.md").read_text()
+    assert "Replica 1 of gat diverged" in done.out
+    assert "Replica 1 of gat diverged" in (tmp_path / "results.md").read_text()
     losses = [line["loss"] for line in read_lines(tmp_path / "gat" / "metrics.jsonl")]
     assert losses == [[None, None]]  # of two epochs: nothing is left to train
 

@@ -102,8 +102,8 @@ def prepare_run(data: str, generate: dict[str, Any], folder: Path) -> Prepared:
         return replace(found, name="generated stories, new train stories in each epoch")
     # Names of files have commas too.
     parts = [data] if os.path.exists(data) else (data or GENERATE).split(",")
-    if "" in parts:
-        raise InputError(f'data "{data}": an empty part, expected data sets joined by commas')
+    if "" in parts or len({*map(os.path.realpath, parts)}) < len(parts):
+        raise InputError(f'data "{data}": expected different data sets, joined by commas')
     path, *more = [folder if part == GENERATE else Path(part) for part in parts]
     names = [
         "generated stories" if part == GENERATE else Path(part).name.removesuffix(".zip")

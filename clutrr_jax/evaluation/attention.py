@@ -16,6 +16,7 @@ from clutrr_jax.data.batching import GRAPHS, InputKind
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.predict import per_story
+from clutrr_jax.models.functional import has_method
 from generator.errors import InputError
 
 FILE = "attention.npz"
@@ -42,7 +43,7 @@ def attention_weights(model: Any, kind: InputKind, stories: StoryArrays) -> np.n
 
 def write_attention(folder: Path, model: Any, kind: InputKind, stories: StoryArrays) -> None:
     """Writes the file of a model with attention weights, see `attention_weights`."""
-    if not hasattr(model, "attention") or kind == "states":
+    if not has_method(model, "attention") or kind == "states":
         return
     weights = attention_weights(model, kind, stories).astype(np.float16)
     over = "facts" if kind in GRAPHS else "words"

@@ -24,6 +24,7 @@ from clutrr_jax.evaluation.attention import Arrays
 from clutrr_jax.evaluation.baselines import stated_facts, stated_predicates
 from clutrr_jax.evaluation.learned_rules import gendered
 from clutrr_jax.evaluation.predict import per_story
+from clutrr_jax.models.functional import has_method
 from generator.kinship import (
     GENDER_OF,
     INVERSE,
@@ -70,11 +71,11 @@ class JudgedFacts(NamedTuple):
 
 def write_extracted(folder: Path, model: Any, kind: InputKind, data: Prepared) -> None:
     """Writes the file of a model in evaluation mode, if it extracts a graph."""
-    if not hasattr(model, "answer"):
+    if not has_method(model, "answer"):
         return
     reasoner: Any = getattr(model, "reasoner", None)
     rules = gendered(np.asarray(reasoner.rules())) if hasattr(reasoner, "rules") else np.zeros(0)
-    read = _read_words if hasattr(model, "word_facts") and kind != "states" else _read
+    read = _read_words if has_method(model, "word_facts") and kind != "states" else _read
     people, words = np.diff(data.test.node_start), np.asarray(data.test_stories.n_token)
     found: list[Any] = [None] * len(people)
     for story, (graph, *of_words) in per_story(read, model, kind, data.test_stories):

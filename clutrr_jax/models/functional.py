@@ -15,6 +15,11 @@ from clutrr_jax.models.pretrained.folder import find_folder
 from clutrr_jax.models.pretrained.load import load_parameters
 
 
+def has_method(model: Any, name: str) -> bool:
+    """Returns whether a model has an optional method. A layer of the same name is none."""
+    return hasattr(type(model), name)
+
+
 @dataclass(frozen=True)
 class ModelDef:
     """Everything about a model that is not an array.

@@ -103,18 +103,22 @@ def html_table(table: list[list[str]]) -> str:
 def run_summary(results: dict[str, Any]) -> str:
     """Number of stories, hardware, training time and diverged replicas of a run."""
     data = results["data"]
-    sentences = [
+    about = (
         f"{data['train_rows']:,} train and {data['test_rows']:,} test stories; "
         f"{results['device']}; training took {results['wall_seconds']:.0f} s."
+    )
+    return " ".join([about, *diverged(results)])
+
+
+def diverged(results: dict[str, Any]) -> list[str]:
+    """A sentence on each replica of a run that diverged."""
+    return [
+        f"Replica {replica} of {model} diverged in epoch {epoch} (non-finite loss); the state "
+        "before that epoch is evaluated."
+        for model, summary in results["models"].items()
+        for replica, epoch in enumerate(summary["diverged_epochs"])
+        if epoch
     ]
-    for model, summary in results["models"].items():
-        for replica, epoch in enumerate(summary["diverged_epochs"]):
-            if epoch:
-                sentences.append(
-                    f"Replica {replica} of {model} diverged in epoch {epoch} (non-finite loss); "
-                    "the state before that epoch is evaluated."
-                )
-    return " ".join(sentences)
 
 
 def results_markdown(results: dict[str, Any]) -> str:

@@ -11,11 +11,13 @@ import platform
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+from flax import nnx
 from tqdm import tqdm
 
 from clutrr_jax.data.prepare import Prepared
@@ -24,6 +26,7 @@ from clutrr_jax.evaluation.extraction import write_extracted
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, write_predictions
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.functional import ModelDef
+from clutrr_jax.models.pretrained.folder import find_folder, read_config
 from clutrr_jax.models.pretrained.frozen_states import with_states
 from clutrr_jax.settings import train_settings
 from clutrr_jax.training import distributed, preemption
@@ -51,6 +54,21 @@ def device_name() -> str:
     return f"{cores} of {names[0] if names else platform.machine()} (CPU){hosts}"
 
 
+def check_model(name: str, config: Any, data: Prepared) -> None:
+    """Builds a model without its arrays.
+
+    Raises:
+      InputError: a setting of the model or a file that it needs is wrong.
+    """
+    spec, sizes = MODELS[name], data.sizes
+    try:
+        if spec.kind == "states":
+            sizes = replace(sizes, states=read_config(find_folder(config[name].folder)).hidden_size)
+        nnx.eval_shape(lambda: spec.model(config[name], sizes, rngs=nnx.Rngs(0)))
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
 def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
     """Trains and tests one model of the registry, unless its folder says that it is finished.
 
@@ -64,6 +82,8 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
     """
     finished = folder / "model.json"
     if distributed.any_host(distributed.is_primary() and finished.exists()):
+        if distributed.is_primary():
+            print(f"{name}: trained before ({finished})", flush=True)
         return
     if distributed.any_host(preemption.requested()):
         preemption.exit_resumable()

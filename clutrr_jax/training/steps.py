@@ -18,7 +18,7 @@ import optax
 from clutrr_jax.data.arrays import StoryArrays, redraw_entities, reorder_sentences
 from clutrr_jax.data.batching import Shape, pack, targets
 from clutrr_jax.evaluation.predict import Output, map_batches, relation_logits
-from clutrr_jax.models.functional import ModelDef
+from clutrr_jax.models.functional import ModelDef, has_method
 from clutrr_jax.training.state import TrainState
 
 
@@ -46,7 +46,7 @@ def loss_fn(params: Any, program: Program, buffers: Any, batch: Any, key: jax.Ar
     model = program.model.merge(params, buffers, key)
     model.train()
     target, mask = targets(batch)
-    if hasattr(model, "loss"):
+    if has_method(model, "loss"):
         losses = model.loss(batch)
     else:
         logits = relation_logits(model, batch)

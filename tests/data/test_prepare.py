@@ -50,9 +50,9 @@ def test_paths_with_commas_and_empty_parts(folders, tmp_path) -> None:
     folder.symlink_to(folders[0])
     assert len(prepare_run(str(folder), {}, Path("unused")).train) == 20
     with pytest.raises(InputError, match="no such file"):
-        prepare_run(",".join(["data_089907f8.zip"] * 20), {}, Path("unused"))
-    for data in (f"{folders[0]},", f",{folders[0]}"):
-        with pytest.raises(InputError, match="an empty part, expected data sets joined by commas"):
+        prepare_run(",".join(f"data_{i:08}.zip" for i in range(20)), {}, Path("unused"))
+    for data in (f"{folders[0]},", f",{folders[0]}", f"{folders[0]},{folders[0]}/"):
+        with pytest.raises(InputError, match="expected different data sets, joined by commas"):
             prepare_run(data, {}, Path("unused"))
 
 

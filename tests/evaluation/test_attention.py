@@ -20,6 +20,14 @@ from tests.models.small import small_config
 ATTENDING = [name for name, spec in MODELS.items() if hasattr(spec.model, "attention")]
 
 
+def test_a_layer_named_attention_is_no_method(small, few, tmp_path) -> None:
+    """As in the relational memory core, which has no weights to show."""
+    model = make("rmc", small)
+    assert isinstance(model.attention, nnx.Linear)
+    write_attention(tmp_path, model, "tokens", few.test_stories)
+    assert not list(tmp_path.iterdir())
+
+
 def make(name: str, small) -> nnx.Module:
     model = MODELS[name].model(small_config(name), small.sizes, rngs=nnx.Rngs(1))
     model.eval()
