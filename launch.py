@@ -38,9 +38,8 @@ Settings of a run on several hosts; start the same command on each of them:
 clutrr_jax/settings.py, generator/config.py (generate.*) and the CONFIG of each file in
 clutrr_jax/models/ list all settings.
 
---workdir receives report.html, results.md, results.json and curve.png, and one folder per model
-(or per run of a grid) with checkpoints, metrics and predictions. The same command resumes an
-interrupted run.
+--workdir receives the report (report.html, results.md, results.json, curve.png) and one folder per
+model or run of a grid. The same command resumes an interrupted run.
 """
 
 import re
@@ -181,8 +180,7 @@ def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list
             f"--launcher={options.launcher}: {config.name} is a single run, expected a grid; to "
             "run it as a Slurm job, pass this command to sbatch"
         )
-    host_flags = (options.host_count, options.host_number)
-    if host_flags != (None, None) and options.hosts in (None, "auto"):
+    if {options.host_count, options.host_number} != {None} and options.hosts in (None, "auto"):
         raise InputError("--host_count, --host_number: expected --hosts=HOST:PORT as well")
     names = [argument.lstrip("-").partition("=")[0] for argument in rest]
     for name in names:

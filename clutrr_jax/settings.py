@@ -134,13 +134,13 @@ def _check_model(prefix: str, given: Mapping[str, Any], default: Mapping[str, An
             continue
         if isinstance(usual, Mapping):
             _check_model(f"{prefix}{name}.", value, usual)
-        elif name == "scale":
+        elif name == "scale" and usual > 0:
             _check_positive(f"{prefix}{name}", value)
-        elif ("dropout" in name or name == "floor") and not 0 <= value < 1:
+        elif "dropout" in name and not 0 <= value < 1:
             raise InputError(f"{prefix}{name} {value}: expected at least 0 and below 1")
         elif name == "encoder_layer_decay" and not 0 < value <= 1:
             raise InputError(f"{prefix}{name} {value}: expected above 0 and at most 1")
-        elif type(usual) is float and not (value >= 0 and math.isfinite(value)):
+        elif type(usual) is float and usual >= 0 and not (value >= 0 and math.isfinite(value)):
             raise InputError(f"{prefix}{name} {value}: expected a finite number, 0 or more")
         elif type(usual) is int and usual >= 1:
             check_range(f"{prefix}{name}", value, 1)

@@ -56,7 +56,7 @@ def test_default_settings_are_valid() -> None:
             "gat.train.microbatches 7: expected a divisor of train.batch, 100",
         ),
         ("reader_prover.gold", -0.5, "reader_prover.gold -0.5: expected a finite number, 0 or"),
-        ("reader_prover.prover.floor", 1.0, "reader_prover.prover.floor 1.0: expected at least 0"),
+        ("reader_prover.prover.floor", -1.0, "reader_prover.prover.floor -1.0: expected a finite"),
         ("reader_prover.prover.rounds", 0, "reader_prover.prover.rounds 0: expected 1 or more"),
     ],
 )
