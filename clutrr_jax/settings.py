@@ -163,7 +163,7 @@ def check_effect(config: Any, models: list[str], given: Iterable[str]) -> None:
 
 
 def _effective(config: Any, model: str, name: str) -> str:
-    """What has an effect on a model instead of a setting; empty if that setting has."""
+    """Returns what to set instead of a setting without effect on a model, or an empty string."""
     group, _, setting = name.rpartition(".")
     own = config[model].train
     if name.partition(".")[0] in MODELS.keys() - {model}:

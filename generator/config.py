@@ -224,7 +224,7 @@ class Config:
         if self.shape.max_people() > 20_000:
             raise InputError(
                 f"families of {self.max_levels} levels and {self.max_child} children are too "
-                "large; expected max_levels and max_child of at most 20000 people"
+                "large; expected max_levels and max_child for at most 20000 people"
             )
 
 
