@@ -193,6 +193,8 @@ def _parse_row(index: int, cell: Mapping[str, str], stated: set[str], default: s
     for column, text in (("story", story), ("clean_story", clean_story)):
         if len(text) > MAX_STORY:
             raise _CellError(column, f"{len(text):,} characters, expected at most {MAX_STORY:,}")
+    if not story.strip():
+        raise _CellError("story", "empty, expected text")
     names, genders = _parse_genders(cell["genders"])
     pairs = _match(_PAIRS, cell, "story_edges", "a list of pairs such as [(0, 1), (1, 2)]")
     edges = tuple([(int(x), int(y)) for x, y in _PAIR.findall(pairs[0])])

@@ -77,22 +77,25 @@ def _check_names(path: Path, found: list[Source]) -> None:
 
 def _folder_tables(path: Path) -> list[Path]:
     """The tables in a folder, or in the only data set in it."""
-    if files := _tables_in(path):
+    if files := tables_in(path):
         return files
-    inner = {folder.name: files for folder in path.iterdir() if (files := _tables_in(folder))}
+    inner = {folder.name: files for folder in path.iterdir() if (files := tables_in(folder))}
     if len(inner) > 1:
         names = ", ".join(sorted(inner))
         raise InputError(f"{path}: several data sets, expected one of {names}")
     return next(iter(inner.values()), [])
 
 
-def _tables_in(folder: Path) -> list[Path]:
-    """The tables in a folder or, if it has none, in its folders of one split each."""
+def tables_in(folder: Path) -> list[Path]:
+    """The tables in a folder or, if it has none, in its folders of one split each.
+
+    There are none if it is no folder.
+    """
     if not folder.is_dir():
         return []
     files = sorted(f for f in folder.iterdir() if _is_table(f.name) and f.is_file())
     splits = (folder / name for name in SPLIT_FOLDERS if folder.name not in SPLIT_FOLDERS)
-    return files or [file for split in splits for file in _tables_in(split)]
+    return files or [file for split in splits for file in tables_in(split)]
 
 
 def _is_table(name: str) -> bool:

@@ -16,7 +16,7 @@ from clutrr_jax.data.records import Records, build_records, columns, concatenate
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from generator.columns import parse_rows
 from generator.errors import InputError
-from generator.files import Source, atomic_write, sources, text_rows
+from generator.files import Source, atomic_write, sources, tables_in, text_rows
 
 
 @dataclass(frozen=True)
@@ -50,19 +50,20 @@ class Dataset:
         that the records hold: id, story, query, target, the task, the facts and the genders.
 
         Raises:
-          InputError: the folder cannot be written.
+          InputError: the folder holds other data, or cannot be written.
         """
         import pyarrow as pa  # only this format needs it
         import pyarrow.parquet as pq
 
-        written = []
-        for split, records in (("train", self.train), ("test", self.test)):
-            if records is not None:
-                cells = columns(records) | {"task_split": [split] * len(records)}
-                with atomic_write(Path(folder) / f"{split}.parquet") as temporary:
-                    pq.write_table(pa.table(cells), temporary)
-                written.append(Path(folder) / f"{split}.parquet")
-        return written
+        parts = {"train": self.train, "test": self.test}
+        files = {Path(folder) / f"{s}.parquet": (s, r) for s, r in parts.items() if r is not None}
+        if others := [file.name for file in tables_in(Path(folder)) if file not in files]:
+            raise InputError(f"{folder}: holds other data, {others[0]}; expected an empty folder")
+        for file, (split, records) in files.items():
+            cells = columns(records) | {"task_split": [split] * len(records)}
+            with atomic_write(file) as temporary:
+                pq.write_table(pa.table(cells), temporary)
+        return list(files)
 
 
 def load(source: str | Path | Mapping[str, Iterable[Any]] | Iterable[Any]) -> Dataset:

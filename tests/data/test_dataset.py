@@ -156,6 +156,9 @@ def test_parquet_round_trip(small_folder: Path, tmp_path: Path) -> None:
     assert same(load(tmp_path / "both"), data)
     Dataset("", None, data.test).to_parquet(tmp_path / "test")
     assert same(load(tmp_path / "test"), Dataset("", None, data.test))
+    with pytest.raises(InputError, match=r"both: holds other data, test\.parquet"):
+        Dataset("", data.train, None).to_parquet(tmp_path / "both")
+    assert same(load(tmp_path / "both"), data)
 
 
 def test_parquet_keeps_quotes_unstated_facts_and_ids(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def stories(draw):
     return {
         "index": draw(st.integers(0, 10**6)),
         "uuid": str(draw(st.uuids())),
-        "story": draw(st.text(max_size=80)),
+        "story": draw(st.text(max_size=80).filter(str.strip)),
         "clean_story": draw(st.text(max_size=80)),
         "stated_target": draw(st.lists(st.text(max_size=9), max_size=2)),
         "names": draw(st.permutations(NAMES[0]))[:n],
@@ -198,6 +198,7 @@ BAD_CELLS = [
     ("target", "6", '"6" is mother, but target_text is "daughter"'),
     ("task_name", "1.1", "expected a task such as task_1.10"),  # 1.10 as a number
     ("task_name", "task_1.0", "expected a task such as task_1.3"),
+    ("story", " ", "empty, expected text"),
     ("story", "x" * 40_000, "40,000 characters, expected at most 32,768"),
     ("clean_story", "x" * 40_000, "40,000 characters, expected at most 32,768"),
 ]
