@@ -19,7 +19,7 @@ CONFIG = {
     "layers": 2,
     "dropout": 0.3,
     "word_dropout": 0.05,
-    "train": {"batch": 20, "patience": 3000},
+    "train": {"batch": 20, "steps": 20_000, "patience": 3000},
 }
 
 
