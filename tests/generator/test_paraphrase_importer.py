@@ -53,7 +53,7 @@ def write_csv(path, stories):
         genders = [story.gender, *(GENDER_OF[r] for r in story.relations)]
         people = zip(story.people, genders, strict=True)
         rows.append({
-            "story": story.text,
+            "story": story.text or "Some text.",
             "clean_story": story.text,
             "query": str((story.people[0], story.people[-1])),
             "edge_types": str([RELATIONS[r] for r in story.relations]),
