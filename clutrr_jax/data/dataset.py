@@ -16,7 +16,7 @@ from clutrr_jax.data.records import Records, build_records, columns, concatenate
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from generator.columns import parse_rows
 from generator.errors import InputError
-from generator.files import Source, atomic_write, sources, tables_in, text_rows
+from generator.files import Source, atomic_write, reading, sources, tables_in, text_rows
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,9 @@ class Dataset:
 
         parts = {"train": self.train, "test": self.test}
         files = {Path(folder) / f"{s}.parquet": (s, r) for s, r in parts.items() if r is not None}
-        if others := [file.name for file in tables_in(Path(folder)) if file not in files]:
+        with reading(Path(folder)):
+            others = [file.name for file in tables_in(Path(folder)) if file not in files]
+        if others:
             raise InputError(f"{folder}: holds other data, {others[0]}; expected an empty folder")
         for file, (split, records) in files.items():
             cells = columns(records) | {"task_split": [split] * len(records)}

@@ -158,6 +158,8 @@ def test_parquet_round_trip(small_folder: Path, tmp_path: Path) -> None:
     assert same(load(tmp_path / "test"), Dataset("", None, data.test))
     with pytest.raises(InputError, match=r"both: holds other data, test\.parquet"):
         Dataset("", data.train, None).to_parquet(tmp_path / "both")
+    with pytest.raises(InputError, match="name too long"):
+        data.to_parquet(tmp_path / ("x" * 300))
     assert same(load(tmp_path / "both"), data)
 
 
