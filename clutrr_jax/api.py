@@ -28,6 +28,7 @@ from clutrr_jax.language_models import scoring
 from clutrr_jax.language_models.submissions import (
     UNMAPPED,
     Submission,
+    check_no_ids,
     read_submissions,
     relation_id,
 )
@@ -109,12 +110,13 @@ def batches(
       vocabulary: of the tokens, by default that of these stories. Pass `dataset.vocabulary` for
         the test stories of a model that is trained on `dataset.train`.
     Raises:
-      InputError: an unknown kind or a batch size below 1.
+      InputError: an unknown kind, a batch size below 1, or a negative seed.
     """
     if not isinstance(stories, Records):
         raise InputError(f"stories: {type(stories).__name__}, expected dataset.train or .test")
     one_of({"kind": kind}, "kind", *KINDS)
     check_range("batch_size", batch_size, 1)
+    check_range("seed", seed or 0, 0)
     vocabulary = vocabulary or build_vocabulary(stories, entity_pool(stories))
     arrays = build_arrays(stories, vocabulary, seed or 0)
     size = min(batch_size, len(stories))
@@ -160,8 +162,9 @@ def register(
     if not callable(model):
         raise InputError(f'model "{name}": {model!r}, expected a class of Flax NNX')
     one_of({"kind": kind}, "kind", *KINDS)
-    settings = dict(config or {})
+    settings = config or {}
     try:
+        settings = dict(settings)
         json.dumps(ConfigDict(settings).to_dict())  # as config.json of a run holds them
         default_settings("", "").train.update(ConfigDict(settings.get("train", {})))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -273,8 +276,7 @@ def train(
       epochs: passes over the train stories; by default a replica stops when its dev loss no longer
         improves.
       seed: of the first replica.
-      settings: other settings by name, such as {"gat.dropout": 0.3, "train.batch": 50}; see
-        clutrr_jax/settings.py.
+      settings: other settings by name, such as {"gat.dropout": 0.3} (clutrr_jax/settings.py).
       folder: the run folder. An interrupted run into the same folder is resumed. By default a new
         temporary folder.
     Raises:
@@ -282,17 +284,14 @@ def train(
         another run.
     """
     dataset = _dataset(dataset)
-    names = [models] if isinstance(models, str) else list(models)
-    if not names:
-        raise InputError("models: none, expected names of models")
-    names = model_names(",".join(names))
+    names = model_names(models if isinstance(models, str) else ",".join(models))
     config = default_settings("train", ",".join(names))
     arguments = {"seed": seed, "train.replicas": replicas, "train.epochs": epochs}
     settings = dict(settings or {})
     if both := arguments.keys() & settings:
         raise InputError(f'setting "{min(both)}": expected as an argument of train')
     _change(config, arguments | settings)
-    check_effect(config, names, settings)
+    check_effect(config, names, [*settings, *([] if epochs is None else ["train.epochs"])])
     folder = Path(folder or tempfile.mkdtemp(prefix="clutrr_jax_"))
     if not (folder / "config.json").exists() and any(folder.glob("[!.]*")):
         raise InputError(f"{folder}: holds other files, expected a new folder or that of a run")
@@ -381,11 +380,16 @@ def _predictions(name: str, values: Any, test: Records) -> Predictions:
             f'predictions of "{name}": shape {items.shape}, expected one for each of the '
             f"{len(test):,} test stories, with the replicas as first axis"
         )
+    check_no_ids(f'predictions of "{name}"', items.flat)
     ids = np.empty(items.shape, int)
     for place, item in np.ndenumerate(items):
         if isinstance(item, str):
             ids[place] = relation_id(item)
-        elif isinstance(item, int | np.integer) and UNMAPPED <= item < len(RELATIONS):
+        elif (
+            isinstance(item, int | np.integer)
+            and not isinstance(item, bool)
+            and UNMAPPED <= item < len(RELATIONS)
+        ):
             ids[place] = item
         else:
             raise InputError(

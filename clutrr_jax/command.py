@@ -54,6 +54,10 @@ def folder_lock(folder: Path) -> Iterator[None]:
                 f"{folder}: another run is using it; wait until that run ends, or choose "
                 "another folder"
             ) from None
+        except OSError as error:
+            raise InputError(
+                f"{folder}: cannot be locked ({error.strerror}), expected a file system with locks"
+            ) from None
         yield
 
 

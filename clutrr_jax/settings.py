@@ -76,8 +76,7 @@ def train_settings(config: Any, model: str) -> Any:
 
 
 def check(config: Any, models: list[str]) -> None:
-    """Checks the settings of a run for these models. An integer whose default is 1 or more must be
-    1 or more.
+    """Checks the settings of a run for these models.
 
     Raises:
       InputError: for the first invalid setting.
@@ -128,22 +127,28 @@ def _check_positive(name: str, value: float) -> None:
 
 
 def _check_model(prefix: str, given: Mapping[str, Any], default: Mapping[str, Any]) -> None:
+    """Checks the settings of a model. An integer whose default is 1 or more must be 1 or more; a
+    float whose default is not negative must not be negative."""
     for name, usual in default.items():
-        value = given[name]
+        value, full_name = given[name], f"{prefix}{name}"
         if name == "train":
             continue
         if isinstance(usual, Mapping):
-            _check_model(f"{prefix}{name}.", value, usual)
-        elif name == "scale" and usual > 0:
-            _check_positive(f"{prefix}{name}", value)
-        elif "dropout" in name and not 0 <= value < 1:
-            raise InputError(f"{prefix}{name} {value}: expected at least 0 and below 1")
-        elif name == "encoder_layer_decay" and not 0 < value <= 1:
-            raise InputError(f"{prefix}{name} {value}: expected above 0 and at most 1")
-        elif type(usual) is float and usual >= 0 and not (value >= 0 and math.isfinite(value)):
-            raise InputError(f"{prefix}{name} {value}: expected a finite number, 0 or more")
+            _check_model(f"{full_name}.", value, usual)
         elif type(usual) is int and usual >= 1:
-            check_range(f"{prefix}{name}", value, 1)
+            check_range(full_name, value, 1)
+        elif type(usual) is not float:
+            continue
+        elif name == "scale" and usual > 0:
+            _check_positive(full_name, value)
+        elif "dropout" in name and not 0 <= value < 1:
+            raise InputError(f"{full_name} {value}: expected at least 0 and below 1")
+        elif name == "encoder_layer_decay" and not 0 < value <= 1:
+            raise InputError(f"{full_name} {value}: expected above 0 and at most 1")
+        elif name == "floor":
+            check_range(full_name, value, 0, 1)
+        elif usual >= 0 and not (value >= 0 and math.isfinite(value)):
+            raise InputError(f"{full_name} {value}: expected a finite number, 0 or more")
 
 
 def check_effect(config: Any, models: list[str], given: Iterable[str]) -> None:

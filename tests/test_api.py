@@ -195,6 +195,8 @@ def test_tables_as_text_and_as_html(trained) -> None:
         ({"a": [0.5] * 80}, 'of "a", story 0: 0.5, expected a relation name'),
         ({"a": ["aunt"] * 79 + [None]}, 'of "a", story 79: None, expected a relation name'),
         ({"a": [["aunt"] * 80, ["aunt"]]}, 'of "a": shape'),
+        ({"a": [True] * 80}, 'of "a", story 0: True, expected a relation name'),
+        ({"a": ["7"] * 80}, 'of "a": all are numbers as text, expected names'),
         ({"a": np.zeros((0, 80), int)}, 'of "a": shape'),
         ({}, "predictions: none"),
         ([], "predictions: none"),
@@ -227,7 +229,7 @@ def test_wrong_predictions_are_one_line(predictions, problem, dataset) -> None:
         ({"settings": {"train.epochs": 5}}, 'setting "train.epochs": expected as an argument'),
         ({"replicas": None}, 'setting "train.replicas": None'),
         ({"replicas": 0}, "train.replicas 0: expected 1 or more"),
-        ({"models": []}, "models: none"),
+        ({"models": []}, 'no model ""'),
         ({"dataset": 5}, "dataset: int, expected a Dataset or its path"),
     ],
 )
@@ -243,6 +245,8 @@ def test_wrong_generator_settings_and_kinds_are_one_line(dataset) -> None:
         clutrr_jax.batches(dataset.train, "images")
     with pytest.raises(clutrr_jax.InputError, match="batch_size 0: expected 1 or more"):
         clutrr_jax.batches(dataset.train, batch_size=0)
+    with pytest.raises(clutrr_jax.InputError, match="seed -1: expected 0 or more"):
+        clutrr_jax.batches(dataset.train, seed=-1)
     with pytest.raises(clutrr_jax.InputError, match="stories: Dataset, expected dataset"):
         clutrr_jax.batches(dataset)
     few = build_vocabulary(dataset.train, entities=2)
@@ -269,6 +273,8 @@ def test_a_registered_model_is_checked(registry, dataset, tmp_path) -> None:
         clutrr_jax.register("constant", Constant, kind="states")
     with pytest.raises(clutrr_jax.InputError, match=r"not JSON serializable.*expected names with"):
         clutrr_jax.register("constant", Constant, config={"activation": max})
+    with pytest.raises(clutrr_jax.InputError, match=r"settings \[1\].*expected names with"):
+        clutrr_jax.register("constant", Constant, config=[1])
     for train in ({"lr": 1e-3}, {"steps": "many"}, 5):
         with pytest.raises(clutrr_jax.InputError, match="in the group train those of clutrr_jax"):
             clutrr_jax.register("constant", Constant, config={"train": train})
@@ -288,6 +294,26 @@ def test_a_registered_model_is_checked(registry, dataset, tmp_path) -> None:
     assert found.predictions["constant"].best.shape == (1, 80)
 
 
+def test_a_method_with_other_arguments_is_refused_before_training(
+    registry, dataset, tmp_path
+) -> None:
+    class Attending(Constant):
+        def attention(self, queries, keys):
+            return queries @ keys
+
+    clutrr_jax.register("mine", Attending, config={"columns": len(RELATIONS)})
+    expected = r"mine: method attention\(self, queries, keys\): expected attention\(self, batch\)"
+    with pytest.raises(clutrr_jax.InputError, match=expected):
+        clutrr_jax.train("mine", dataset, replicas=1, epochs=1, folder=tmp_path)
+
+
+def test_epochs_without_effect_are_refused(registry, dataset, tmp_path) -> None:
+    own = {"columns": len(RELATIONS), "train": {"epochs": 5}}
+    clutrr_jax.register("mine", Constant, config=own)
+    with pytest.raises(clutrr_jax.InputError, match=r"no effect on mine; expected mine\.train\.ep"):
+        clutrr_jax.train("mine", dataset, replicas=1, epochs=20, folder=tmp_path)
+
+
 def test_logits_that_are_not_finite_are_predictions_with_probability_zero(
     registry, dataset, tmp_path
 ) -> None:
@@ -299,6 +325,16 @@ def test_logits_that_are_not_finite_are_predictions_with_probability_zero(
     found = clutrr_jax.train("broken", dataset, replicas=1, epochs=1, folder=tmp_path / "run")
     assert (found.predictions["broken"].probability == 0).all()
     assert found.results["models"]["broken"]["diverged_epochs"] == [1]
+
+
+def test_logits_of_minus_infinity_exclude_relations(registry, dataset, tmp_path) -> None:
+    class Masked(Constant):
+        def __call__(self, batch):
+            return super().__call__(batch).at[:, 2:].set(-jnp.inf)
+
+    clutrr_jax.register("masked", Masked, config={"columns": len(RELATIONS)})
+    found = clutrr_jax.train("masked", dataset, replicas=1, epochs=1, folder=tmp_path)
+    assert (found.predictions["masked"].probability == 0.5).all()
 
 
 def test_a_folder_with_other_files_is_not_overwritten(dataset, tmp_path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from clutrr_jax.command import folder_lock
 from generator.errors import InputError, run_command
 
 ROOT = Path(__file__).parent.parent
@@ -30,6 +31,16 @@ def test_exit_codes(error: BaseException, code: int, message: str, capsys) -> No
     assert run_command(main, []) == 0
     assert run_command(main, ["fail"]) == code
     assert capsys.readouterr().err.startswith(message)
+
+
+def test_a_folder_that_cannot_be_locked_is_one_line(tmp_path, monkeypatch) -> None:
+    def flock(*arguments):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    expected = r"cannot be locked \(No locks available\), expected"
+    with pytest.raises(InputError, match=expected), folder_lock(tmp_path):
+        pass
 
 
 @pytest.mark.parametrize("command", [["-m", "generator", "audit"], ["launch.py", "--help"]])

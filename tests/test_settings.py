@@ -7,7 +7,7 @@ from flax import nnx
 from ml_collections import ConfigDict
 
 from clutrr_jax.data.arrays import Sizes
-from clutrr_jax.models import MODELS
+from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.settings import check, default_settings, train_settings
 from generator.errors import InputError
 
@@ -56,7 +56,8 @@ def test_default_settings_are_valid() -> None:
             "gat.train.microbatches 7: expected a divisor of train.batch, 100",
         ),
         ("reader_prover.gold", -0.5, "reader_prover.gold -0.5: expected a finite number, 0 or"),
-        ("reader_prover.prover.floor", -1.0, "reader_prover.prover.floor -1.0: expected a finite"),
+        ("reader_prover.prover.floor", -1.0, "reader_prover.prover.floor -1.0: expected 0 to 1"),
+        ("reader_prover.prover.floor", 1.5, "reader_prover.prover.floor 1.5: expected 0 to 1"),
         ("reader_prover.prover.rounds", 0, "reader_prover.prover.rounds 0: expected 1 or more"),
     ],
 )
@@ -65,6 +66,12 @@ def test_wrong_value_is_refused(setting: str, value: object, expected: str) -> N
     config.update_from_flattened_dict({setting: value})
     with pytest.raises(InputError, match=f"^{re.escape(expected)}"):
         check(config, ["gat", "mac", "rn", "bert", "reader_prover"])
+
+
+def test_limits_of_a_name_are_for_fractions_only(monkeypatch) -> None:
+    own = {"use_dropout": True, "dropout_layers": 2, "dropout_kind": "variational", "scale": "log"}
+    monkeypatch.setitem(MODELS, "mine", Spec(nnx.Module, "graph", own))
+    check(default_settings("single", ""), ["mine"])
 
 
 def test_only_the_models_of_the_run_are_checked() -> None:

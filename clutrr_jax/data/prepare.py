@@ -89,9 +89,9 @@ def prepare_run(data: str, generate: dict[str, Any], folder: Path) -> Prepared:
     """Prepares the data set of a run.
 
     Args:
-      data: path of a data set; "" or GENERATE for generated stories. Several joined by commas: the
-        train rows of all and the test rows of the first; GENERATE stands for stories that are
-        generated once.
+      data: path of a data set; "" for generated stories; GENERATE for the same with new train
+        stories in every epoch. Several joined by commas: the train rows of all and the test rows of
+        the first, where GENERATE stands for stories that are generated once.
       generate: generator settings.
       folder: the folder with the generated stories.
     Raises:

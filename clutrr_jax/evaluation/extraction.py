@@ -3,8 +3,8 @@ page, and precision and recall against the stated facts.
 
 A model that extracts a graph has a method `read(batch)`, which returns the probability of each fact
 for the ordered pairs of a story's people, [B, P, P, R] with a sum of at most 1 per pair, and a
-method `answer(batch, read)`, which returns relation logits from such a graph. The query pair is not
-part of the graph, because the reasoner does not see it. If the model's `reasoner` has a method
+method `answer(batch, graph)`, which returns relation logits from such a graph. The query pair is
+not part of the graph, because the reasoner does not see it. If the model's `reasoner` has a method
 `rules()`, its rules are saved too. So are the facts that single words state, if the model has a
 method `word_facts(batch)`, which returns the most probable fact of each token [B, T, 3] (X,
 relation, Y) and its probability [B, T]; except over a pretrained encoder, whose tokens are not

@@ -83,8 +83,7 @@ def describe(learned: np.ndarray) -> str:
         lines.append(f"{np.mean(chances):6.2f}  {text}")
     chance[tuple(given.T)] = 0
     others = sorted(np.argwhere(chance > THRESHOLD).tolist(), key=lambda rule: -chance[tuple(rule)])
-    pairs = len(chance) ** 2 - len(given)
-    lines += ["", f"Other rules: {len(others)}, for {pairs} pairs without a given rule"]
+    lines += ["", f"Other rules: {len(others)}"]
     for rule in others:
         text = "{}, {} -> {}".format(*(names[r] for r in rule))
         lines.append(f"{chance[tuple(rule)]:6.2f}  {text}")

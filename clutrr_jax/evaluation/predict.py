@@ -63,11 +63,12 @@ def relation_logits(model: Any, batch: Any) -> jax.Array:
 
 
 def classify(model: Any, batch: Any) -> tuple[jax.Array, jax.Array]:
-    """Predicted relation [B] and its probability [B], which is 0 if the logits are not finite."""
+    """Predicted relation [B] and its probability [B], which is 0 if the logits have none: one is
+    NaN or infinity, or all are minus infinity."""
     logits = relation_logits(model, batch)
     probability = nnx.softmax(logits).max(axis=-1)
-    finite = jnp.isfinite(logits).all(axis=-1)
-    return logits.argmax(axis=-1), jnp.where(finite, probability, 0.0)
+    valid = (logits < jnp.inf).all(axis=-1) & (logits > -jnp.inf).any(axis=-1)
+    return logits.argmax(axis=-1), jnp.where(valid, probability, 0.0)
 
 
 def grade(model: Any, batch: Any) -> tuple[jax.Array, jax.Array]:

@@ -62,8 +62,7 @@ def to_relation(text: str, relations: tuple[str, ...]) -> str | None:
     for marker in _MARKERS:
         ends = [match.end() for match in marker.finditer(text)]
         if ends and not found:
-            text = text[ends[-1] :]
-            found = _relatives(_first_line(text), relations)
+            found = _relatives(_first_line(text[ends[-1] :]), relations)
     if found is None:
         found = _relatives(_first_line(text) if thought else text, relations)
     return found.pop() if len(found) == 1 and found <= set(relations) else None

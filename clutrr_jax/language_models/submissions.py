@@ -5,7 +5,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -97,6 +97,7 @@ def _best(path: Path, answers: Iterable[Answer], test: Records) -> np.ndarray:
     ids = story_ids(test)
     story_of = {name: s for names in (positional_ids(test), ids) for s, name in enumerate(names)}
     best: dict[int, dict[int, int]] = defaultdict(dict)  # replica -> story -> relation
+    texts = []
     for answer in answers:
         if answer.id not in story_of:
             raise InputError(
@@ -111,12 +112,13 @@ def _best(path: Path, answers: Iterable[Answer], test: Records) -> np.ndarray:
                 f"{answer.place}: second prediction for {answer.id!r}, expected one for each "
                 "replica"
             )
-        if answer.prompt and not _same_story(answer, test, story):
+        if answer.prompt and answer.target and not _same_story(answer, test, story):
             raise InputError(
                 f"{answer.place}: story {answer.id!r} has another text or label, expected the log "
-                "of an export of this data"
+                "of an export of this data, or no prompt"
             )
         relations[story] = relation_id(answer.text)
+        texts.append(answer.text)
     for index, relations in sorted(best.items()):
         missing = [id for story, id in enumerate(ids) if story not in relations]
         if missing:
@@ -127,7 +129,14 @@ def _best(path: Path, answers: Iterable[Answer], test: Records) -> np.ndarray:
             )
     if not best:
         raise InputError(f"{path}: no predictions, expected one for each test story")
+    check_no_ids(str(path), texts)
     return np.array([[best[index][s] for s in range(len(ids))] for index in sorted(best)])
+
+
+def check_no_ids(place: str, predictions: Iterable[Any]) -> None:
+    """Raises InputError if all predictions are relation ids as text, which state no relation."""
+    if all(isinstance(text, str) and text.strip().isdecimal() for text in predictions):
+        raise InputError(f"{place}: all are numbers as text, expected names of relations or text")
 
 
 def relation_id(text: str) -> int:
@@ -161,7 +170,8 @@ def _json_answers(path: Path) -> Iterator[Answer]:
         if "resps" in row:
             raise InputError(f"{path}: a file of a log of lm-eval, expected the folder")
         # Lines of an export have the prompt too, and are compared with the data.
-        row = {"replica": 0, "prompt": "", "target": ""} | row
+        given = {key: value for key, value in row.items() if value is not None}
+        row = {"replica": 0, "prompt": "", "target": ""} | given
         for key, kind in (("id", str | int), ("replica", str | int), ("prediction", str)):
             if not isinstance(row.get(key), kind):
                 raise InputError(

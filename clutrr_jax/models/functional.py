@@ -1,5 +1,6 @@
 """Models as pure functions of parameters, buffers and a random key."""
 
+import inspect
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,11 +14,31 @@ from clutrr_jax.models import Spec
 from clutrr_jax.models.common import EntityVectors
 from clutrr_jax.models.pretrained.folder import find_folder
 from clutrr_jax.models.pretrained.load import load_parameters
+from generator.errors import InputError
 
 
 def has_method(model: Any, name: str) -> bool:
     """Returns whether a model has an optional method. A layer of the same name is none."""
     return hasattr(type(model), name)
+
+
+def check_methods(model: Any) -> None:
+    """Checks the signatures of the optional methods of a model.
+
+    Raises:
+      InputError: one takes other arguments.
+    """
+    for name in ("loss", "attention", "read", "answer", "word_facts"):
+        arguments = ("batch", "graph") if name == "answer" else ("batch",)
+        if has_method(model, name):
+            signature = inspect.signature(getattr(type(model), name))
+            try:
+                signature.bind("self", *arguments)
+            except TypeError:
+                raise InputError(
+                    f"method {name}{signature}: expected {name}(self, {', '.join(arguments)}), or "
+                    "another name for a method that is not for the report or the training"
+                ) from None
 
 
 @dataclass(frozen=True)

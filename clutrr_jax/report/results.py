@@ -102,6 +102,7 @@ def collect(
         "wordings": {
             model: by_wording(extraction, data.train, data.test)
             for model, extraction in extractions.items()
+            if not data.resample  # else the stories of later epochs have other wordings
         },
         "config": config,
     }

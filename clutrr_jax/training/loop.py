@@ -25,7 +25,7 @@ from clutrr_jax.evaluation.attention import write_attention
 from clutrr_jax.evaluation.extraction import write_extracted
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, write_predictions
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.functional import ModelDef
+from clutrr_jax.models.functional import ModelDef, check_methods
 from clutrr_jax.models.pretrained.folder import find_folder, read_config
 from clutrr_jax.models.pretrained.frozen_states import with_states
 from clutrr_jax.settings import train_settings
@@ -58,13 +58,15 @@ def check_model(name: str, config: Any, data: Prepared) -> None:
     """Builds a model without its arrays.
 
     Raises:
-      InputError: a setting of the model or a file that it needs is wrong.
+      InputError: a setting of the model, a file that it needs, or the signature of an optional
+        method is wrong.
     """
     spec, sizes = MODELS[name], data.sizes
     try:
         if spec.kind == "states":
             sizes = replace(sizes, states=read_config(find_folder(config[name].folder)).hidden_size)
-        nnx.eval_shape(lambda: spec.model(config[name], sizes, rngs=nnx.Rngs(0)))
+        model = nnx.eval_shape(lambda: spec.model(config[name], sizes, rngs=nnx.Rngs(0)))
+        check_methods(model)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
 

@@ -82,6 +82,8 @@ def test_a_relation_within_a_word_is_ignored(letters, relation) -> None:
         ("**Answer**: aunt\n\nThe answer is explained above: brother", "aunt"),
         ("Answer: step by step. Bob is a brother, so the answer is aunt.", None),
         ("Answer: step by step.\nBob is a brother, so the answer is aunt.", "aunt"),
+        ("Bob is a brother, so the answer is aunt.\nAnswer: see above", "aunt"),
+        ("Bob is a brother, so the answer is aunt.\n\nFinal Answer:", "aunt"),
         ("Bob is a brother of Cy.\n\n**Final Answer**\n\naunt", "aunt"),
         ("Bob is a brother.\n### Answer\naunt\n", "aunt"),
         ("Bob is a brother. <answer>aunt</answer>", "aunt"),

@@ -141,6 +141,26 @@ def test_every_file_format_gives_the_same_predictions(data, ids, tmp_path) -> No
         np.testing.assert_array_equal(submission.predictions.best, predictions.best)
 
 
+def test_a_prompt_of_the_user_is_not_compared_without_a_label(data, ids, tmp_path) -> None:
+    path = tmp_path / "own.jsonl"
+    for own in ({"prompt": "Who is it?"}, {"prompt": None, "target": None}):
+        rows = [{"id": id, "prediction": "aunt"} | own for id in ids]
+        path.write_text("\n".join(map(json.dumps, rows)))
+        assert len(read_submissions([path], data.test)) == 1
+    rows = [{"id": id, "prediction": "aunt", "prompt": "Who?", "target": "aunt"} for id in ids]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(InputError, match="has another text or label, expected the log"):
+        read_submissions([path], data.test)
+
+
+def test_relation_ids_as_text_are_refused(data, ids, tmp_path) -> None:
+    path = tmp_path / "ids.csv"
+    rows = [f"{id},{target}" for id, target in zip(ids, data.test.target, strict=True)]
+    path.write_text("\n".join(["id,prediction", *rows]))
+    with pytest.raises(InputError, match=r"ids\.csv: all are numbers as text, expected names"):
+        read_submissions([path], data.test)
+
+
 def test_unmapped_predictions_are_counted_and_wrong(data, ids, tmp_path) -> None:
     texts = [RELATIONS[t] for t in data.test.target]
     texts[0], texts[30], texts[31] = "dunno", "a cousin", ""

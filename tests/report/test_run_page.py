@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from clutrr_jax.evaluation.predictions import Predictions, read_predictions
 from clutrr_jax.report import run_page
 from clutrr_jax.report.__main__ import main
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs
-from clutrr_jax.report.results import Outputs
+from clutrr_jax.report.results import Outputs, collect
 from clutrr_jax.report.run_page import GENERATIONS
+from generator.config import Config
 from generator.errors import InputError
 from generator.kinship import (
     COMPOSE,
@@ -177,6 +179,17 @@ def test_results_count_extracted_facts_and_name_diverged_replicas(run_folder, te
         "Replica 2 of gat diverged in epoch 7 (non-finite loss); the state before that epoch is "
         "evaluated."
     ) in (run_folder / "results.md").read_text()
+
+
+@pytest.mark.parametrize("resample", [None, Config()])
+def test_new_stories_in_every_epoch_leave_no_table_by_wording(resample) -> None:
+    test = records_of({})
+    predictions = {"reader": Predictions(test.target[None], test.target[None], np.ones((1, 1)))}
+    outputs = {"reader": Outputs({"seconds": 1.0}, predictions, None, perfect(test))}
+    data = SimpleNamespace(train=test, test=test, name="a", fingerprint="f", resample=resample)
+    results = collect(outputs, {}, data, "2 cores")
+    assert list(results["extraction"]) == ["reader"]
+    assert list(results["wordings"]) == ([] if resample else ["reader"])
 
 
 def test_a_rebuilt_report_is_the_same(run_folder, tmp_path, capsys) -> None:

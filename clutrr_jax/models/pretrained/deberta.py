@@ -3,8 +3,8 @@
 Besides the content of two tokens, attention compares the content of each with an embedding of the
 distance between them.
 
-Shapes: B stories, T tokens, H hidden dimension, K heads, D = 2T - 1 distances from a
-key to a query, T - 1 to 1 - T.
+Shapes: B stories, T tokens, H hidden dimension, K heads, D = 2T - 1 distances from a key to a
+query, T - 1 to 1 - T.
 """
 
 from typing import ClassVar
