@@ -24,6 +24,7 @@ from benchmarks import parser, positive_int
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import tasks
 from clutrr_jax.models import MODELS
+from clutrr_jax.models.pretrained.frozen_states import with_states
 from clutrr_jax.run import model_names
 from clutrr_jax.settings import default_settings, train_settings
 from clutrr_jax.training.replicas import Replicas
@@ -84,7 +85,7 @@ def main(argv: list[str]) -> int:
     found = read_json(given.json) if given.json.exists() else {}
     for model, source in product(given.models, [*given.data, *given.generate]):
         is_generated = source in given.generate
-        key = f"{model}, {source if is_generated else Path(source).stem}"
+        key = f"{model}, {source}, {given.steps} steps, {given.replicas} replicas"
         if key not in found:
             with tempfile.TemporaryDirectory() as folder:
                 data = read(source, is_generated, Path(folder))
@@ -112,6 +113,8 @@ def read(source: str, is_generated: bool, folder: Path) -> Prepared:
 def train(model: str, data: Prepared, steps: int, count: int) -> list[dict[str, Any]]:
     """Trains and tests every epoch. Returns the history of each replica."""
     config = default_settings("selection", model)
+    if MODELS[model].kind == "states":
+        data = with_states(data, config[model])
     settings = train_settings(config, model)
     settings.steps, settings.patience = steps, 0
     trainer = Trainer(MODELS[model], config[model], settings, data, Replicas(count))

@@ -40,7 +40,7 @@ def default_settings(name: str, models: str) -> ConfigDict:
 
     config.train = ConfigDict({
         "replicas": 10,
-        "steps": 10_000,  # at most
+        "steps": 10_000,  # at most, rounded up to whole epochs
         "patience": 1_000,  # steps without a better dev score after which a replica stops; 0: never
         "epochs": config_dict.placeholder(int),  # instead of `steps` and `patience`, if it is set
         "selection": "dev_loss",  # the epoch that is tested; dev_accuracy (as in the paper) or last

@@ -2,9 +2,9 @@
 
     make demo
 
-Trains on 5,000 stories each of k = 2, 3 and tests on 200 each of k = 2..10. Takes a few minutes on
-two cores. Expected result: the prover stays near the ceiling, the GAT falls from k = 5 on, and the
-BiLSTM, which reads the text, is below both up to k = 7. `experiments/figure5.py` is the full
+Trains on 5,000 stories each of k = 2, 3 and tests on 200 each of k = 2..10, in four to ten minutes
+on two cores. Expected result: the prover stays near the ceiling, the GAT falls from k = 5 on, and
+the BiLSTM, which reads the text, is below both up to k = 7. `experiments/figure5.py` is the full
 comparison.
 """
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from experiments.figure5 import RELEASES, training
 from experiments.grid import claims
-from experiments.grid.definition import Grid, grid_config
+from experiments.grid.definition import Grid, Training, grid_config
 from experiments.published.clutrr import MODELS_2019
 from generator.config import Config
 from generator.hold_out import split_bank
@@ -31,7 +31,15 @@ def write_stories(settings: dict[str, Any], folder: Path) -> None:
     path = folder.resolve() / "bank.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     save_bank(split_bank(load_bank(config), config).test, path)
-    write_dataset(replace(config, bank=str(path), hold_out=("clauses",)), folder)
+    config = replace(config, bank=str(path), language="paraphrase", hold_out=("clauses",))
+    write_dataset(config, folder)
+
+
+def training_on_unseen_clauses(train: str) -> Training:
+    """Returns the training of figure 5; `write_stories` decides what is held out."""
+    of_figure5 = training(train)
+    settings = {**of_figure5.settings, "generate.hold_out": "clauses,paraphrases"}
+    return replace(of_figure5, settings=settings)
 
 
 def get_config():
@@ -39,7 +47,7 @@ def get_config():
         "figure6",
         Grid(
             column_names=("train k", "k", "model"),
-            trainings=tuple(training(train) for train in RELEASES),
+            trainings=tuple(map(training_on_unseen_clauses, RELEASES)),
             models=MODELS_2019,
             laptop={"gat": 5, "bilstm_attention": 2},
             claims=claims.FIGURE_6,

@@ -6,7 +6,7 @@ paraphrases, which only text models see. Not in any paper.
     python launch.py --config=experiments/scaling.py --workdir=runs/scaling --config.scale=laptop
 
 Hardware: the laptop scale, one replica, takes a few hours on two cores (estimate). The number of
-steps does not depend on the number of stories.
+steps depends on the number of stories only where one epoch has more steps than `train.steps`.
 
 Expected result: more stories improve reading; they help reasoning at k = 7 and 10 far less.
 """

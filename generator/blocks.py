@@ -2,7 +2,8 @@
 
 The stories of a task form an unbounded sequence of blocks of `BLOCK` stories. Each block has its
 own random generator, seeded with the seed, split, task, block index and epoch. A seed therefore
-yields the same stories regardless of the number of rows and of which process computes which block.
+yields the same stories regardless of which process computes which block, and of the number of rows
+unless clauses are to be unique or equally frequent.
 
 Rejected stories (held out, ambiguous or duplicate) are resampled with the same target relation, so
 the relations stay uniform.

@@ -106,7 +106,7 @@ class Config:
         "or none",
     )
     clause_fraction: float = _setting(
-        0.1, "0.1", "fraction of the clauses with 3 or more facts that is held out"
+        0.1, "0.1", "fraction of the clauses of 3 or more facts in training that is held out"
     )
     paraphrase_fraction: float = _setting(
         0.2, "0.2", "fraction of the paraphrases that is held out"
@@ -205,6 +205,11 @@ class Config:
         for name, (low, high) in ranges.items():
             check_range(name, getattr(self, name), low, high)
         one_of(vars(self), "language", *LANGUAGES)
+        if self.bank and self.language != "paraphrase":
+            raise InputError(
+                f'bank "{self.bank}": expected without a bank, or the language paraphrase instead '
+                f"of {self.language}"
+            )
         one_of(vars(self), "ambiguous", "drop", "keep")
         for split in SPLITS:
             rows, tasks = getattr(self, f"{split}_rows"), self.tasks(split)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from generator.config import Config, Task
+from generator.errors import InputError
 from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank
 from generator.render import Renderer, pieces
@@ -39,6 +40,8 @@ def write_diagnosis(config: Config, out: Path, workers: int = 1, form: str = "cs
     Raises:
       InputError: as `write_dataset`.
     """
+    if any(config.rows("dev", task) for task in config.tasks("dev")):
+        raise InputError("dev_rows: expected 0, because the tests have the stories of dev files")
     files = write_dataset(config, out, workers, form)
     banks = split_bank(load_bank(config), config)
     words = {"seen": banks.train, "new": banks.test}

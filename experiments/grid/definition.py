@@ -23,7 +23,7 @@ from experiments.grid.measured import Key
 from experiments.published.clutrr import Accuracy
 from experiments.published.systematic import Row
 from generator.config import Config, parse_tasks
-from generator.errors import InputError, one_of
+from generator.errors import InputError, check_range, one_of
 
 MODEL = "MODEL"  # placeholder for the model's name in the keys of a training
 SCALES = ("paper", "laptop", "smoke")
@@ -210,6 +210,10 @@ def _cells_of_model(
 ) -> list[Cell]:
     """The runs of one model on one training. `count`: replicas of the scale."""
     own, everywhere = config[model].train, config.train
+    for name in ("replicas", "epochs"):
+        for prefix, settings in (("", everywhere), (f"{model}.", own)):
+            if settings[name] is not None:
+                check_range(f"{prefix}train.{name}", settings[name], 1)
     count = own.replicas or everywhere.replicas or count
     single = config.copy_and_resolve_references()
     with single.unlocked():

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ def collect(config: Any, cells: list[Cell], workdir: Path) -> dict[str, Any]:
         for cell in cells
         if is_finished(workdir / cell.name)
     }
-    table = measured_table(cells, runs)
+    table, comparable = measured_table(cells, runs)
     keys = list(dict.fromkeys(key for cell in cells for key in cell.tests_by_cell))
     rows = []
     for key in keys:
@@ -75,14 +75,18 @@ def collect(config: Any, cells: list[Cell], workdir: Path) -> dict[str, Any]:
         "cells": [_state(workdir, cell.name, cell.name in runs) for cell in cells],
         "rows": rows,
         "averages": averages(grid, list(dict.fromkeys(key[2] for key in keys)), table),
-        "claims": {} if config.scale == "smoke" else verdicts(grid.claims, table),
+        "claims": {} if config.scale == "smoke" else verdicts(grid.claims, comparable),
         "devices": sorted({run["device"] for run in runs.values()}),
         "wall_seconds": round(sum(run["wall_seconds"] for run in runs.values()), 2),
     }
 
 
-def measured_table(cells: list[Cell], runs: dict[str, dict[str, Any]]) -> Table:
-    """Returns the table cells that finished runs fill, given their results by name."""
+def measured_table(cells: list[Cell], runs: dict[str, dict[str, Any]]) -> tuple[Table, Table]:
+    """Returns the table cells that finished runs fill, given their results by name.
+
+    The second table is for comparisons between cells: if all cells have tests of some lengths k in
+    common, it counts only those. Released test files have k = 2 on the diagonal of table 2 alone.
+    """
     found: defaultdict[Key, list[list[dict[str, Any]]]] = defaultdict(list)
     for cell in cells:
         if cell.name in runs:
@@ -90,7 +94,19 @@ def measured_table(cells: list[Cell], runs: dict[str, dict[str, Any]]) -> Table:
             for key, tests in cell.tests_by_cell.items():
                 if available := [by_test[test] for test in tests if test in by_test]:
                     found[key].append(available)
-    return {key: measure(of_key) for key, of_key in found.items()}
+    lengths = [{_length(row) for rows in of_key for row in rows} for of_key in found.values()]
+    common = set.intersection(*lengths) if lengths else set()
+    table, comparable = {}, {}
+    for key, of_key in found.items():
+        shared = [[row for row in rows if _length(row) in common] for rows in of_key]
+        table[key] = measure(of_key)
+        comparable[key] = measure(shared) if all(shared) else table[key]
+    return table, comparable
+
+
+def _length(row: Mapping[str, Any]) -> str:
+    """The clause length k of the test T.K of a row, as text."""
+    return row["task"].partition(".")[2]
 
 
 def averages(grid: Grid, series: list[str], table: Table) -> list[dict[str, Any]]:

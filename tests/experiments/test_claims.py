@@ -289,3 +289,12 @@ def test_consistent_improvement_is_for_all_three_kinds_of_noise(change: str | No
     if change:
         table[change, change, "gat"] = cell(0.5)
     assert claim(claims.TABLE_2, "only the GAT consistently improves")(table) == (change is None)
+
+
+def test_improvement_is_a_fraction_of_the_ceiling() -> None:
+    """.6 of a ceiling of .8 is more than .7 of a ceiling of 1."""
+    table = noise_table([], rn=0.1)
+    for row in DIAGONAL:
+        table[*row, "gat"] = cell(0.6)._replace(ceiling=0.8)
+        table["clean", row[1], "gat"] = cell(0.7)
+    assert claim(claims.TABLE_2, "only the GAT consistently improves")(table)

@@ -15,6 +15,7 @@ from clutrr_jax.models import MODELS
 from experiments import diagnosis
 from experiments.grid import definition, report
 from generator.config import Config
+from generator.errors import InputError
 from generator.hold_out import split_bank
 from generator.kinship import RELATIONS
 from generator.paraphrases.load import load_bank
@@ -137,3 +138,10 @@ def test_table_holds_the_accuracy_of_every_cell(cells, tmp_path: Path) -> None:
     assert lines["seen clauses, new words", "mac"][2:] == [""] * 7
     assert "" not in lines["new clauses, new words", "reader_prover: gold graph"][1:]
     assert lines["new clauses, seen words", "stories"] == ["", *[str(ROWS)] * 8]
+
+
+def test_dev_stories_would_be_tests(cells, tmp_path) -> None:
+    settings = cells[1][0].config.generate.to_dict() | {"dev_rows": 4}
+    with pytest.raises(InputError, match="dev_rows: expected 0, because the tests have"):
+        diagnosis.write_stories(settings, tmp_path)
+    assert not list(tmp_path.iterdir())

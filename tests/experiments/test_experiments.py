@@ -131,6 +131,11 @@ def test_given_settings_override_the_scale() -> None:
         ("figure5", {"scale": "paper", "train.selection": "last"}, 'to be left at "dev_loss"'),
         ("figure5", {"scale": "paper", "train.steps": 500}, 'to be left at "10000"'),
         ("figure5", {"scale": "smoke", "train.patience": 5}, 'to be left at "1000"'),
+        ("figure5", {"train.replicas": -1}, "train.replicas -1: expected 1 or more"),
+        ("figure5", {"gat.train.replicas": 0}, "gat.train.replicas 0: expected 1 or more"),
+        ("figure5", {"train.epochs": 0}, "train.epochs 0: expected 1 or more"),
+        ("figure6", {"generate.hold_out": "none"}, 'to be left at "clauses,paraphrases"'),
+        ("table4", {"generate.bank": "b.json"}, "or the language paraphrase instead of"),
     ],
 )
 def test_wrong_setting_is_an_error(name: str, changes: dict, expected: str) -> None:

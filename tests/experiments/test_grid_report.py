@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ml_collections import ConfigDict
 
 from experiments.figure5 import RELEASES
 from experiments.grid import definition, report
@@ -44,6 +45,20 @@ def test_replicas_with_own_data_sets_count_equally() -> None:
     assert (found.mean, found.ceiling) == (pytest.approx(0.7), pytest.approx(0.9))
     assert (found.stories, found.replicas) == (20, 2)
     assert found.error == pytest.approx(0.2)  # standard deviation .4 / sqrt(2), over sqrt(2)
+
+
+def test_cells_are_compared_on_the_lengths_that_all_have() -> None:
+    """Only the diagonal has tests of k = 2. Cells by k have no length in common."""
+    one = {"model": "gat", "count": 10, "ceiling": 1.0}
+    rows = [one | {"task": t, "correct": [n]} for t, n in (("1.2", 9), ("1.3", 5), ("2.3", 6))]
+    pooled = {("clean", "clean", "gat"): ("1.2", "1.3"), ("clean", "sup", "gat"): ("2.2", "2.3")}
+    by_k = {("clean", k, "gat"): (f"1.{k}",) for k in (2, 3)}
+    for tests, compared in ((pooled, [0.5, 0.6]), (by_k, [0.9, 0.5])):
+        tests_by_cell = {key: tuple(("gat", t) for t in of_key) for key, of_key in tests.items()}
+        runs = [definition.Cell("a", "gat", ConfigDict(), tests_by_cell)], {"a": {"rows": rows}}
+        table, comparable = report.measured_table(*runs)
+        assert [found.mean for found in comparable.values()] == compared
+        assert table == comparable or table["clean", "clean", "gat"].mean == 0.7
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ def test_switches_are_read_from_text():
         ({"train_rows": "9" * 5000}, "expected an integer"),
         ({"train": "1." + "9" * 5000}, "expected a number"),
         ({"ambiguous": "maybe"}, "drop, keep"),
+        ({"bank": "b.json", "language": "plain"}, 'bank "b.json": expected without a bank, or the'),
         ({"dev_rows": "-1"}, "expected a number of 0 or more"),
     ],
 )
