@@ -24,13 +24,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from ml_collections import ConfigDict
 
 from benchmarks import parser, positive_int
 from benchmarks.flops import matmul_flops
 from clutrr_jax.data.arrays import StoryArrays
-from clutrr_jax.data.batching import TEST_BATCH, pack, plan_shapes, targets
+from clutrr_jax.data.batching import TEST_BATCH, pack, plan_shapes
 from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import Records
@@ -41,6 +40,7 @@ from clutrr_jax.run import model_names
 from clutrr_jax.settings import default_settings
 from clutrr_jax.training.loop import device_name
 from clutrr_jax.training.replicas import Replicas
+from clutrr_jax.training.steps import loss_fn
 from clutrr_jax.training.trainer import Trainer
 from generator.config import Config
 from generator.files import read_json, write_text
@@ -239,12 +239,11 @@ def flops_per_story(definition: ModelDef, stories: StoryArrays, batch: int, trai
     params, buffers = definition.init(jax.random.key(0))
 
     def run(params: Any, packed: Any) -> jax.Array:
+        if train:
+            return loss_fn(params, definition, buffers, packed, jax.random.key(0))
         model = definition.merge(params, buffers, jax.random.key(0))
-        (model.train if train else model.eval)()
-        logits, (target, _) = model(packed), targets(packed)
-        if not train:
-            return logits
-        return optax.softmax_cross_entropy_with_integer_labels(logits, target).mean()
+        model.eval()
+        return model(packed)
 
     total = 0.0
     for shape, rows in zip(*plan_shapes(definition.spec.kind, stories, batch), strict=True):

@@ -41,9 +41,11 @@ class Program:
     patience: int
 
 
-def loss_fn(params: Any, program: Program, buffers: Any, batch: Any, key: jax.Array) -> jax.Array:
+def loss_fn(
+    params: Any, definition: ModelDef, buffers: Any, batch: Any, key: jax.Array
+) -> jax.Array:
     """Sum of the losses of a batch. Models may have a method `loss(batch)` of their own, [b]."""
-    model = program.model.merge(params, buffers, key)
+    model = definition.merge(params, buffers, key)
     model.train()
     target, mask = targets(batch)
     if has_method(model, "loss"):
@@ -75,7 +77,8 @@ def gradient(
     def of_microbatch(microbatch):
         index, rows = microbatch
         batch, own_key = pack(stories, rows, shape), jax.random.fold_in(key, first + index)
-        return jax.value_and_grad(loss_fn)(state.params, program, state.buffers, batch, own_key)
+        arguments = program.model, state.buffers, batch, own_key
+        return jax.value_and_grad(loss_fn)(state.params, *arguments)
 
     sums = jax.lax.map(of_microbatch, (jnp.arange(len(rows)), rows))
     return jax.lax.psum(jax.tree.map(lambda x: x.sum(axis=0), sums), "data")

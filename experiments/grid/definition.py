@@ -256,7 +256,7 @@ def _check_decided_settings(config: ConfigDict) -> None:
     if config.scale == "smoke":
         decided |= {*SMOKE_ROWS, "train.steps", "train.patience"}
     elif config.scale == "paper":
-        decided |= {"train.selection", "train.steps"}
+        decided |= {"train.selection", "train.steps", "train.patience"}
     given, usual = (
         flatten_dict(settings.to_dict(), sep=".")
         for settings in (config, grid_config(config.name, grid))

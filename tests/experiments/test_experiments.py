@@ -130,6 +130,7 @@ def test_given_settings_override_the_scale() -> None:
         ("figure5", {"scale": "smoke", "generate.train_rows": 50}, 'to be left at "5000"'),
         ("figure5", {"scale": "paper", "train.selection": "last"}, 'to be left at "dev_loss"'),
         ("figure5", {"scale": "paper", "train.steps": 500}, 'to be left at "10000"'),
+        ("figure5", {"scale": "paper", "train.patience": 5}, 'to be left at "1000"'),
         ("figure5", {"scale": "smoke", "train.patience": 5}, 'to be left at "1000"'),
         ("figure5", {"train.replicas": -1}, "train.replicas -1: expected 1 or more"),
         ("figure5", {"gat.train.replicas": 0}, "gat.train.replicas 0: expected 1 or more"),

@@ -16,7 +16,7 @@ from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.common import EntityVectors
 from clutrr_jax.models.functional import ModelDef
-from clutrr_jax.training.steps import Program, loss_fn
+from clutrr_jax.training.steps import loss_fn
 from tests.models.small import shape_for, small_config
 
 GRAPH_MODELS = [name for name, spec in MODELS.items() if spec.kind in GRAPHS]
@@ -159,10 +159,9 @@ def test_overfits_and_trains_every_parameter(name: str, data) -> None:
     batch = _pack(data.train_stories, jnp.array(rows), shape_for(model.spec.kind, data, rows))
     target, _ = targets(batch)
     optimizer = optax.adam(2e-2)
-    program = Program(model.definition, optimizer, shapes=(), train=None, patience=0)
 
     def mean_loss(params: Any) -> jax.Array:
-        return loss_fn(params, program, model.buffers, batch, KEY) / len(rows)
+        return loss_fn(params, model.definition, model.buffers, batch, KEY) / len(rows)
 
     @jax.jit
     def steps(state: Any) -> tuple[Any, jax.Array]:

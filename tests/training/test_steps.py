@@ -92,7 +92,7 @@ def test_each_key_draws_a_dropout_of_its_own(small) -> None:
     state = one_replica(trainer)
     batch = pack(trainer._stories, jnp.array([3, 70]), trainer.program.shapes[0])
     losses = [
-        float(loss_fn(state.params, trainer.program, state.buffers, batch, jax.random.key(seed)))
+        float(loss_fn(state.params, trainer.model, state.buffers, batch, jax.random.key(seed)))
         for seed in (0, 0, 1)
     ]
     assert losses[0] == losses[1] != losses[2]
