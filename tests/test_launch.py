@@ -239,12 +239,12 @@ def test_wrong_command_is_one_line(arguments: list[str], expected: str, tmp_path
 
 
 def test_no_model_is_trained_if_another_has_wrong_settings(data, tmp_path) -> None:
-    models = ("--config.models=prover,bert,gat", "--config.train.replicas=1")
-    for wrong, expected in (
-        (f"--config.bert.folder={tmp_path / 'nowhere'}", "bert: "),
-        ("--config.gat.heads=7", "expected a multiple of heads 7"),
+    for model, wrong, expected in (
+        ("bert", f"--config.bert.folder={tmp_path / 'nowhere'}", "bert: "),
+        ("gat", "--config.gat.heads=7", "expected a multiple of heads 7"),
     ):
-        done = launch(*PROVER, *models, wrong, data, f"--workdir={tmp_path / 'run'}")
+        models = f"--config.models=prover,{model}"
+        done = launch(*PROVER, models, wrong, data, f"--workdir={tmp_path / 'run'}")
         assert done.code == 2 and done.err.count("\n") == 1 and expected in done.err
         assert not (tmp_path / "run" / "prover").exists()
 

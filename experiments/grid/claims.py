@@ -155,8 +155,12 @@ def improves(table: Table, model: str) -> bool:
 
     Accuracies are compared as fractions of the ceilings of their tests, which differ.
     """
-    trained, clean = ([table[t or n, n, model] for n in NOISY] for t in ("", "clean"))
-    return all(a.mean / a.ceiling > b.mean / b.ceiling for a, b in zip(trained, clean, strict=True))
+
+    def fraction(train: str, test: str) -> float:
+        cell = table[train, test, model]
+        return cell.mean / cell.ceiling
+
+    return all(fraction(n, n) > fraction("clean", n) for n in NOISY)
 
 
 def gains(table: Table, models: Iterable[str]) -> list[bool]:
