@@ -17,13 +17,13 @@ from ml_collections import ConfigDict, config_dict
 from clutrr_jax.data.prepare import GENERATE
 from clutrr_jax.models import MODELS
 from clutrr_jax.run import WriteStories, model_names, write_stories
-from clutrr_jax.settings import default_settings
+from clutrr_jax.settings import check, default_settings
 from experiments.grid.claims import Claims
 from experiments.grid.measured import Key
 from experiments.published.clutrr import Accuracy
 from experiments.published.systematic import Row
 from generator.config import Config, parse_tasks
-from generator.errors import InputError, check_range, one_of
+from generator.errors import InputError, one_of
 
 MODEL = "MODEL"  # placeholder for the model's name in the keys of a training
 SCALES = ("paper", "laptop", "smoke")
@@ -172,11 +172,12 @@ def cells(config: ConfigDict) -> list[Cell]:
     """Returns all runs of a grid; runs with the same data are adjacent.
 
     Raises:
-      InputError: an unknown scale or model, wrong settings of the generator, or data that this
-        grid cannot use.
+      InputError: an unknown scale or model, a wrong setting, or data that this grid cannot use.
     """
     grid: Grid = config.grid
     _check_decided_settings(config)
+    models = replicas(config)
+    check(config, list(models))
     if config.data == GENERATE and grid.write_stories is not write_stories:
         raise InputError(
             f'data "{GENERATE}": {config.name} has its own generator; expected --config.data='
@@ -184,7 +185,7 @@ def cells(config: ConfigDict) -> list[Cell]:
     return [
         cell
         for training, data in _trainings_with_data(config.data, grid.trainings)
-        for model, count in replicas(config).items()
+        for model, count in models.items()
         for cell in _cells_of_model(config, model, training, data, count)
     ]
 
@@ -210,10 +211,6 @@ def _cells_of_model(
 ) -> list[Cell]:
     """The runs of one model on one training. `count`: replicas of the scale."""
     own, everywhere = config[model].train, config.train
-    for name in ("replicas", "epochs"):
-        for prefix, settings in (("", everywhere), (f"{model}.", own)):
-            if settings[name] is not None:
-                check_range(f"{prefix}train.{name}", settings[name], 1)
     count = own.replicas or everywhere.replicas or count
     single = config.copy_and_resolve_references()
     with single.unlocked():

@@ -8,7 +8,6 @@ from ml_collections import ConfigDict
 
 from clutrr_jax.command import FolderLocked
 from clutrr_jax.run import WriteStories, check_or_write_config, has_begun, identity, run
-from clutrr_jax.settings import check
 from experiments.grid import definition, report, slurm
 from experiments.grid.measured import is_finished
 from experiments.loader import one_line
@@ -36,8 +35,6 @@ def run_grid(
     """
     cells = definition.cells(config)
     selected = definition.select(config, cells)
-    for cell in selected:
-        check(cell.config, [cell.model])
     if launcher == "job":
         return 1 if run_here(selected, workdir, config.grid.write_stories) else 0
     report.check_folder(workdir, config.name)
