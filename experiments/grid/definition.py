@@ -177,11 +177,11 @@ def cells(config: ConfigDict) -> list[Cell]:
     grid: Grid = config.grid
     _check_decided_settings(config)
     models = replicas(config)
-    check(config, list(models))
     if config.data == GENERATE and grid.write_stories is not write_stories:
         raise InputError(
             f'data "{GENERATE}": {config.name} has its own generator; expected --config.data='
         )
+    check(config, list(models))
     return [
         cell
         for training, data in _trainings_with_data(config.data, grid.trainings)
