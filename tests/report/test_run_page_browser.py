@@ -258,6 +258,17 @@ def test_groups_have_the_accuracy_of_their_stories(page, run_folder, test_record
     assert names == sorted(names, reverse=True)
 
 
+def test_a_long_table_is_short_until_all_rows_are_asked_for(page, test_records) -> None:
+    short = table(page, "#groups-body")
+    (button,) = find(page, "#groups-body > button")
+    count = int(button.text.removeprefix("Show all "))
+    button.click()
+    lines = table(page, "#groups-body")
+    assert lines[:20] == short and len(lines) == count > 20 == len(short)
+    assert sum(int(line[1]) for line in lines) == len(test_records)
+    assert not find(page, "#groups-body > button")
+
+
 def test_the_accuracy_table_is_sorted_by_a_column(page) -> None:
     before = table(page, "#table-body")
     header = "#table-body th:nth-child(3) button"

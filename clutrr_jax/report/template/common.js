@@ -46,8 +46,9 @@ function makeTable(columns, rows, attributes) {
 //   groups: lists of lines that stay together; a line is a list of texts
 //   row(line, before, isSorted): row of a line that follows the line `before`
 //   last: groups that stay last
-function sortableTable(place, columns, groups, row, last = []) {
-  let [sortBy, sign, most] = [null, -1, 500]; // rows that are shown at first
+//   most: number of rows until "Show all" is selected
+function sortableTable(place, columns, groups, row, { last = [], most = Infinity } = {}) {
+  let [sortBy, sign] = [null, -1];
 
   function header(column, i) {
     if (groups.every(([line]) => !line[i])) return column;
@@ -95,7 +96,7 @@ function showTable() {
   sortableTable($("table-body"), columns, groups, ([name, ...cells], before) => {
     const style = name.startsWith(" ") ? "secondary" : name === before?.[0] ? null : "first";
     return el("tr", { class: style }, rowHeader(name), ...cells.map((cell) => el("td", {}, cell)));
-  }, last);
+  }, { last });
 }
 
 // A table cell shaded by its value between 0 and 1.

@@ -86,7 +86,7 @@ function showGroups(browse) {
     const columns = [$("group-by").selectedOptions[0].text, "stories", ...MODELS];
     sortableTable($("groups-body"), columns, lines.map((line) => [line]), ([name, count, ...cells]) =>
       el("tr", {}, el("th", { scope: "row", class: "wrap" }, label(name)), el("td", {}, count),
-        ...cells.map((cell) => heatCell(Number(cell), cell))));
+        ...cells.map((cell) => heatCell(Number(cell), cell))), { most: 20 });
   }
   for (const id of ["group-by", "group-test"]) $(id).addEventListener("change", draw);
   draw();
