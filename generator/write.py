@@ -60,7 +60,7 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
         raise InputError("no stories: expected a task and a number of rows above 0")
     for split, task in sorted({piece[:2] for parts in files.values() for piece in parts}):
         check(config, split, task)
-    _write_description(out, _description(config, bank, banks, [path.name for path in files]))
+    write_description(out, _description(config, bank, banks, [path.name for path in files]))
     return write_files(files, Renderer(config, banks, form), workers)
 
 
@@ -119,8 +119,12 @@ def _description(config: Config, bank: Bank, banks: SplitBank, files: list[str])
     return text + "\n"
 
 
-def _write_description(out: Path, description: str) -> None:
-    """Writes config.json. Raises InputError if there is one with other settings."""
+def write_description(out: Path, description: str) -> None:
+    """Writes config.json of a folder of stories.
+
+    Raises:
+      InputError: there is one with other settings, or it cannot be written.
+    """
     path = out / "config.json"
     with reading(path):
         existing = path.read_bytes() if path.exists() else None

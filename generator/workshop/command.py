@@ -1,6 +1,6 @@
 """`python -m generator workshop`: the benchmark of 2018, CLUTRR v0.1 (Sinha et al. 2018).
 
-    python -m generator workshop --out DIR         M3_train.csv, M3_test.csv, ... M6_test.csv
+    python -m generator workshop --out DIR    M3_train.csv, ... M6_test.csv, config.json (settings)
 
 A story states the k facts of a simple path through a family (Algorithm 1) in order, interleaved
 with sentences about the jobs, hobbies, etc. of its people. The question is the relation of the last
@@ -19,6 +19,7 @@ does.
 import argparse
 import csv
 import io
+import json
 from collections.abc import Sequence
 from itertools import islice
 from math import inf
@@ -26,12 +27,14 @@ from pathlib import Path
 
 import numpy as np
 
+from generator import VERSION
 from generator.columns import COLUMNS
 from generator.errors import InputError, Parser, check_range
 from generator.files import write_text
 from generator.workshop.paths import family, paths_of
 from generator.workshop.stories import story_rows
 from generator.workshop.text import KINDS, PEOPLE
+from generator.write import write_description
 
 SPLITS = ("train", "test")
 MAX_FACTS = len(PEOPLE) - 1
@@ -115,6 +118,9 @@ def main(argv: Sequence[str]) -> int:
         members = family(settings.l_max, min(settings.c_max, k + 1))
         paths = paths_of(members, k, settings.c_min, settings.c_max, drop)
         families_and_paths[k] = members, paths
+    described = {name: value for name, value in vars(settings).items() if name != "out"}
+    content = {"generator": f"clutrr-jax {VERSION} workshop", "settings": described}
+    write_description(settings.out, json.dumps(content) + "\n")
     for k, (members, paths) in families_and_paths.items():
         for split, count in zip(SPLITS, (settings.train_rows, settings.test_rows), strict=True):
             if split == "train" and k not in (settings.train_k or settings.k):

@@ -204,7 +204,7 @@ def test_workshop_training_has_stories_of_one_length(tmp_path: Path) -> None:
     cell = definition.cells(with_scale("workshop_table1", "smoke"))[0]
     CONFIGS["workshop_table1"].grid.write_stories(cell.config.generate.to_dict(), tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"M3_train.csv", *(f"M{k}_test.csv" for k in range(3, 7))}
+    assert names == {"config.json", "M3_train.csv", *(f"M{k}_test.csv" for k in range(3, 7))}
 
 
 def test_the_leaderboard_trains_on_the_benchmark_release() -> None:

@@ -85,7 +85,7 @@ def test_proofs_hold_in_every_family(facts):
 def generate(out, *options: str) -> dict[str, list[dict[str, str]]]:
     small = ["--k", "3,5", "--train-rows", "150", "--test-rows", "40"]
     assert command.main(["--out", str(out), *small, *options]) == 0
-    return {path.name: read(path) for path in sorted(out.iterdir())}
+    return {path.name: read(path) for path in sorted(out.glob("*.csv"))}
 
 
 @pytest.fixture(scope="module")
@@ -200,6 +200,14 @@ def test_files_depend_on_seed_and_k_only(tmp_path, files):
     }
 
 
+def test_a_folder_of_other_settings_is_kept(tmp_path):
+    files = generate(tmp_path)
+    assert generate(tmp_path) == files
+    with pytest.raises(InputError, match=r"config\.json: holds data of other settings"):
+        generate(tmp_path, "--seed", "1")
+    assert {path.name: read(path) for path in sorted(tmp_path.glob("*.csv"))} == files
+
+
 def test_ambiguous_paths_can_be_kept(tmp_path, stories):
     kept = [row for rows in generate(tmp_path, "--ambiguous", "keep").values() for row in rows]
     assert any(row["proof_state"] == "[]" for row in kept)
@@ -245,4 +253,4 @@ def test_errors_for_bad_folders(tmp_path):
     (tmp_path / "M3_train.csv").mkdir()
     with pytest.raises(InputError, match=r"M3_train\.csv: cannot be written"):
         command.main(["--out", str(tmp_path), *options])
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["M3_train.csv", "file"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["M3_train.csv", "config.json", "file"]
