@@ -98,6 +98,7 @@ function showCurves() {
   shownIn($("legend"), keys.filter((key) => !referenceKeys.includes(key)));
   shownIn($("references-legend"), referenceKeys);
   $("references").hidden = !names.length;
+  $("markers").hidden = !names.length && !PUBLISHED;
 }
 
 const LEGENDS = {
