@@ -6,10 +6,10 @@ paraphrases, and the synthetic and the plain language, which are never trained o
 are told in all four. For models that extract a graph from the text, the table also holds
 variants that replace one or both parts of the model:
 
-    MODEL                        the extracted graph with the learned rules
-    MODEL: 16 rules              the extracted graph with the benchmark's 16 rules
-    MODEL: gold graph            the stated facts with the learned rules
-    MODEL: gold graph, 16 rules  the stated facts with the 16 rules
+    MODEL                              the extracted graph with the learned rules
+    MODEL: given rules                 the extracted graph with the benchmark's 16 rules
+    MODEL: stated facts                the stated facts with the learned rules
+    MODEL: stated facts, given rules   the stated facts with the 16 rules
 
 The reading error is the difference between the last variant and the second, the reasoning error the
 difference between the last and the third.
@@ -84,9 +84,9 @@ def get_config():
             note="Words: the paraphrases, seen in training or new, or a language that is never "
             "trained on. New: held out in training. All clauses of k = 2 are trained on and "
             "all clauses of k > 3 are new, so the other cells are empty. For models that "
-            "extract a graph from the text, 16 rules: the extracted graph with the 16 rules "
-            "of the benchmark; gold graph: the stated facts with the learned rules. The "
-            "reading error is the difference between gold graph, 16 rules and 16 rules; the "
-            "reasoning error is the difference between gold graph, 16 rules and gold graph.",
+            "extract a graph from the text, given rules: the extracted graph with the 16 rules "
+            "of the benchmark; stated facts: the stated facts with the learned rules. The "
+            "reading error is the difference between stated facts, given rules and given rules; "
+            "the reasoning error that between stated facts, given rules and stated facts.",
         ),
     )

@@ -127,9 +127,9 @@ class GoldGraphRuleReasoning(RuleReasoning, GoldGraph):
 
 # Variants with the same parameters that replace the reader, the reasoner or both.
 VARIANTS = {
-    "16 rules": RuleReasoning,
-    "gold graph": GoldGraph,
-    "gold graph, 16 rules": GoldGraphRuleReasoning,
+    "given rules": RuleReasoning,
+    "stated facts": GoldGraph,
+    "stated facts, given rules": GoldGraphRuleReasoning,
 }
 
 

@@ -167,7 +167,7 @@ def test_pairs_that_cannot_be_judged() -> None:
     assert precision_recall(found, records_of(change))[0]["extracted"] == 12 - 4
 
 
-def test_the_gold_graph_and_the_16_rules_prove_the_label(small) -> None:
+def test_the_stated_facts_and_the_given_rules_prove_the_label(small) -> None:
     """With probability 1 and in as few steps as over predicates. No other relation has a proof."""
     test, found = small.test, perfect(small.test)
     heads = rule_heads(RULES)
@@ -328,17 +328,17 @@ def logits(made: nnx.Module, stories) -> np.ndarray:
 
 
 def test_variants_replace_reading_or_reasoning(few) -> None:
-    """With gold graph and 16 rules: the symbolic prover. With the gold graph the text has no
-    influence, with the 16 rules the learned rules have none."""
+    """With the stated facts and the given rules: the symbolic prover. With the stated facts the
+    text has no influence, with the given rules the learned rules have none."""
     stories = few.test_stories
-    predicted = logits(model(few, "gold graph, 16 rules"), stories).argmax(axis=-1)
+    predicted = logits(model(few, "stated facts, given rules"), stories).argmax(axis=-1)
     symbolic = predict_with_rules(few.test, given_rules()).best[0]
     np.testing.assert_array_equal(predicted, symbolic)
     np.testing.assert_array_equal(predicted, few.test.target)
-    by_gold = logits(model(few, "gold graph"), stories)
+    by_gold = logits(model(few, "stated facts"), stories)
     garbled = stories._replace(tokens=jnp.where(stories.tokens > 40, 40, stories.tokens))
-    np.testing.assert_allclose(logits(model(few, "gold graph"), garbled), by_gold, atol=1e-6)
-    other = model(few, "16 rules")
+    np.testing.assert_allclose(logits(model(few, "stated facts"), garbled), by_gold, atol=1e-6)
+    other = model(few, "given rules")
     by_rules = logits(other, stories)
     other.reasoner.table = nnx.Param(jnp.zeros_like(other.reasoner.table[...]))
     np.testing.assert_array_equal(logits(other, stories), by_rules)

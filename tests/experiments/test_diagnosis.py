@@ -136,7 +136,7 @@ def test_table_holds_the_accuracy_of_every_cell(cells, tmp_path: Path) -> None:
     assert table[0] == ["tests", "model", *(f"k = {k}" for k in range(2, 11))]
     lines = {(line[0], line[1]): line[2:] for line in table[1:]}
     assert lines["seen clauses, new words", "mac"][2:] == [""] * 7
-    assert "" not in lines["new clauses, new words", "reader_prover: gold graph"][1:]
+    assert "" not in lines["new clauses, new words", "reader_prover: stated facts"][1:]
     assert lines["new clauses, seen words", "stories"] == ["", *[str(ROWS)] * 8]
 
 
