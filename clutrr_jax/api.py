@@ -1,6 +1,6 @@
 """The public functions of `clutrr_jax`, described in docs/api.md.
 
-Wrong input raises `InputError`, whose message is one line.
+Wrong data and settings raise `InputError`, whose message is one line.
 """
 
 import json

@@ -154,10 +154,14 @@ def _print(text: str) -> None:
 
 def identity(config: Any) -> dict[str, Any]:
     """Returns the settings that determine a run's results, by dotted name: not those of models that
-    it does not train."""
+    it does not train, nor how often it writes checkpoints."""
     others = MODELS.keys() - model_names(config.models) | {"tensorboard"}
     settings = flatten_dict(config.to_dict(), sep=".")
-    return {name: value for name, value in settings.items() if name.split(".")[0] not in others}
+    return {
+        name: value
+        for name, value in settings.items()
+        if name.split(".")[0] not in others and not name.endswith(".checkpoint_minutes")
+    }
 
 
 def claim_folder(workdir: Path, settings: dict[str, Any]) -> None:
@@ -205,7 +209,7 @@ def check_or_write_config(path: Path, settings: dict[str, Any]) -> None:
         write_text(path, json.dumps(settings, indent=1) + "\n")
         return
     before = read_json(path)
-    for name in ("models", *(before | settings)):  # the settings of other models follow from it
+    for name in ("models", *settings):  # the settings of other models follow from it
         if before.get(name) != settings.get(name):
             raise InputError(
                 f"{path}: belongs to a run with another configuration: {name} was "

@@ -49,7 +49,7 @@ def default_settings(name: str, models: str) -> ConfigDict:
         "microbatches": 1,  # parts of each batch, which devices can share
         "learning_rate": 1e-3,  # of Adam
         "grad_clip_norm": 5.0,
-        "ema_decay": 0.999,  # per step, of the averaged parameters that are evaluated
+        "ema_decay": 0.999,  # at most, of the averaged parameters that are evaluated
         "shuffle_sentences": 0.5,  # fraction of stories whose sentences are shuffled each epoch
         "dev_fraction": 0.2,  # of the train stories, to select the epoch that is tested
         "checkpoint_minutes": 1.0,  # between checkpoints; one is always written at the end
@@ -175,8 +175,14 @@ def _effective(config: Any, model: str, name: str) -> str:
         return f"{name.partition('.')[0]} among the models"
     if group == "train" and own[setting] is not None:
         return f"{model}.{name}"
-    if group in ("train", f"{model}.train") and setting in ("steps", "patience"):
-        epochs = train_settings(config, model).epochs
-        if epochs is not None:
-            return f"no {'' if own.epochs is None else f'{model}.'}train.epochs, which is {epochs}"
+    if group not in ("train", f"{model}.train"):
+        return ""
+    if setting == "shuffle_sentences" and MODELS[model].kind != "tokens":
+        return "a model that reads words"
+    train = train_settings(config, model)
+    if setting in ("steps", "patience") and train.epochs is not None:
+        own_name = "" if own.epochs is None else f"{model}."
+        return f"no {own_name}train.epochs, which is {train.epochs}"
+    if setting == "patience" and train.selection == "last":
+        return "no train.selection=last, which never stops early"
     return ""

@@ -78,6 +78,12 @@ def test_same_command_changes_nothing(finished, data) -> None:
     assert [(workdir / name).read_bytes() for name in files] == before
 
 
+def test_time_between_checkpoints_can_change(finished, data) -> None:
+    workdir, _ = finished
+    again = launch(*BOTH, data, f"--workdir={workdir}", "--config.train.checkpoint_minutes=9")
+    assert again.code == 0 and not again.err.count("error")
+
+
 def test_other_configuration_is_refused(finished, data) -> None:
     workdir, _ = finished
     before = (workdir / "results.json").read_bytes()
@@ -229,6 +235,14 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
         (
             ["--config.train.epochs=3", "--config.train.patience=9"],
             "no effect on gat, bilstm_mean, bilstm_attention; expected no train.epochs, which is 3",
+        ),
+        (
+            ["--config.models=gat,prover", "--config.train.shuffle_sentences=0"],
+            "train.shuffle_sentences: no effect on gat, prover; expected a model that reads words",
+        ),
+        (
+            ["--config.train.selection=last", "--config.train.patience=9"],
+            "expected no train.selection=last, which never stops early",
         ),
         (["--config.train.dev_fraction=20"], "train.dev_fraction 20.0: expected"),
     ],

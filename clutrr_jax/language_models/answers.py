@@ -57,7 +57,7 @@ _LAW = r"in ?law"
 
 def to_relation(text: str, relations: tuple[str, ...]) -> str | None:
     """Name of the relation that a text states by the rules above; None if it is not mapped."""
-    thought, _, text = _APOSTROPHES.sub("'", text.casefold()).rpartition("</think>")
+    _, thought, text = _APOSTROPHES.sub("'", text.casefold()).rpartition("</think>")
     text, found = _NEXT_EXAMPLE.split(text.lstrip(), maxsplit=1)[0], None
     for marker in _MARKERS:
         ends = [match.end() for match in marker.finditer(text)]

@@ -15,7 +15,7 @@ from clutrr_jax.models.common import pair_index, query_positions
 from generator.kinship import GENDER_OF, NUM_PREDICATES, PREDICATE_OF, RELATION_OF
 
 CONFIG = {
-    "rounds": 20,  # at most; a story of n people needs n - 1
+    "rounds": 20,  # at most; a story of n people has n - 1
     "scale": 3.0,  # logits are parameters times this, which makes Adam's steps larger
     "share_genders": True,  # learn rules over predicates, which hold for all genders
     "rule_penalty": 0.05,  # on the negative log-probabilities that there is no rule

@@ -137,7 +137,7 @@ def fact_loss(batch: TokenBatch, graph: jax.Array) -> jax.Array:
     """Loss of an extracted graph against the stated facts: [B, P, P, R] -> [B].
 
     Sum of the negative log-probabilities of all stated facts, and of "no relation" for all pairs
-    without a stated fact in either direction.
+    without a fact in either direction. Facts whose relation the data set does not give are ignored.
     """
     relations = graph.shape[-1]
     first, second, relation = jnp.moveaxis(batch.facts, -1, 0)  # [B, F]
@@ -145,7 +145,7 @@ def fact_loss(batch: TokenBatch, graph: jax.Array) -> jax.Array:
     is_fact = (relation >= 0) & (relation < relations)
     probability = graph[story, first, second, jnp.clip(relation, 0, relations - 1)]
     stated = -(jnp.log(probability + EPSILON) * is_fact).sum(axis=1)
-    is_unstated = jnp.ones(graph.shape[:3]).at[story, first, second].min(1.0 - is_fact)
+    is_unstated = jnp.ones(graph.shape[:3]).at[story, first, second].min(1.0 * (relation < 0))
     is_unstated *= is_unstated.swapaxes(1, 2)
     log_none = jnp.log(1 - graph.sum(axis=-1) + EPSILON)
     return stated - (log_none * is_unstated).sum(axis=(1, 2))

@@ -111,7 +111,8 @@ def train_step(
     grads = jax.tree.map(lambda g: g / count, grads)
     updates, opt_state = program.optimizer.update(grads, state.opt_state, state.params)
     params = optax.apply_updates(state.params, updates)
-    # Early on the average covers the last tenth of the steps, so that it forgets the start.
+    # The average covers the last tenth of the steps, so that it forgets the start, but not more
+    # steps than `ema_decay` allows: 1,000 with 0.999.
     step_size = jnp.maximum(1 - program.train.ema_decay, 10 / (10 + state.step))
     state = state._replace(
         params=params,
@@ -143,8 +144,8 @@ def train_epoch(
 
     Returns:
       The state after the epoch and the mean loss. If the loss or a parameter is not finite, or was
-      not in an earlier epoch, the state stays what it was before the epoch and the loss is NaN. The
-      state of a replica that has stopped does not change either.
+      not in an earlier epoch, or if the replica has stopped, the state stays what it was before the
+      epoch and the loss is NaN.
     """
     key = jax.random.fold_in(jax.random.key(seed), epoch)
     entity_key, sentence_key, step_key = jax.random.split(key, 3)
@@ -162,11 +163,12 @@ def train_epoch(
     new, (losses, counts) = jax.lax.scan(step, state, (rows, buckets))
     loss = losses.sum() / counts.sum()
     finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves((loss, new.params))]
-    healthy = jnp.stack(finite).all() & (state.diverged_epoch == 0)
-    is_trained = healthy & ~has_stopped(state.best_epoch, epoch - 1, program.patience)
-    new = jax.tree.map(partial(jnp.where, is_trained), new, state)
-    diverged = jnp.where(healthy | (state.diverged_epoch > 0), state.diverged_epoch, epoch)
-    return new._replace(diverged_epoch=diverged), jnp.where(healthy, loss, jnp.nan)
+    is_finite = jnp.stack(finite).all()
+    stopped = has_stopped(state.best_epoch, epoch - 1, program.patience)
+    continues = (state.diverged_epoch == 0) & ~stopped
+    new = jax.tree.map(partial(jnp.where, continues & is_finite), new, state)
+    diverged = jnp.where(continues & ~is_finite, epoch, state.diverged_epoch)
+    return new._replace(diverged_epoch=diverged), jnp.where(continues & is_finite, loss, jnp.nan)
 
 
 def has_stopped(best_epoch: Any, epoch: Any, patience: int) -> Any:

@@ -91,6 +91,7 @@ def test_a_relation_within_a_word_is_ignored(letters, relation) -> None:
         (r"Bob is a brother. \boxed{\text{aunt}}", "aunt"),
         ("Bob is a brother. Answer\N{FULLWIDTH COLON}aunt", "aunt"),
         ("<think>son?</think>\n\naunt\n\nShe is a sister of the father.", "aunt"),
+        ("</think>\n\naunt\n\nShe is a sister of the father.", "aunt"),  # template opens the tag
         ("aunt\n\nShe is a sister of the father.", None),
         ("The father said so. Answer: I do not know.", None),
         ("The father said so. Answer:", None),

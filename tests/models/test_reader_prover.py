@@ -125,13 +125,16 @@ def test_extracted_fact_about_the_query_pair_is_not_used(small) -> None:
 def test_fact_loss_of_two_facts(small) -> None:
     batch = token_batch(small.train_stories, jnp.array([0]))
     size, relations = batch.people.shape[1], 22
-    facts = [(0, 1, 3), (1, 2, 7)]
+    assert size > 3
+    # The data set does not say which relation the story states between 2 and 3.
+    facts = [(0, 1, 3), (1, 2, 7), (2, 3, relations)]
     batch = batch._replace(facts=jnp.array([[*facts, (-1, -1, -1)]]))
     graph = np.zeros((1, size, size, relations), np.float32)
+    graph[0, 2, 3, 9], graph[0, 3, 2, 9] = 0.6, 0.4
     graph[0, 0, 1, 3], graph[0, 1, 2, 7], graph[0, 1, 0, 5] = 0.5, 0.25, 0.9
     graph[0, 0, 2, 1] = 0.75  # wrong: no fact about this pair is stated
     eps = reader_prover.EPSILON
-    empty = size * size - 4 - 1  # pairs without a stated and without an extracted fact
+    empty = size * size - 6 - 1  # pairs without a stated and without an extracted fact
     expected = -np.log([0.5 + eps, 0.25 + eps, 0.25 + eps]).sum() - empty * np.log(1 + eps)
     found = reader_prover.fact_loss(batch, jnp.asarray(graph))
     np.testing.assert_allclose(found, [expected], rtol=1e-5)

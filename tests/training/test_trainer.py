@@ -147,6 +147,19 @@ def test_stopped_replica_is_frozen_and_the_others_continue(small) -> None:
     assert trainer.has_stopped(state, trainer.epochs)
 
 
+def test_stopped_replica_does_not_diverge(small) -> None:
+    """A step from its last state would, but the state no longer changes."""
+    trainer = make_trainer("gat", small, Replicas(2), epochs=None, steps=1000, patience=1)
+    state = trainer.init()
+    state = state._replace(
+        params=jax.tree.map(lambda p: p.at[1].mul(1e30), state.params),
+        best_epoch=jnp.array([3, 1]), best_score=jnp.array([1e9, 1e9]),
+    )  # fmt: skip
+    after, metrics = trainer.epoch(state, 4)
+    assert np.asarray(after.diverged_epoch).tolist() == [0, 0]
+    assert np.isfinite(metrics.loss).tolist() == [True, False]
+
+
 def test_training_that_stopped_early_is_not_continued(small, tmp_path) -> None:
     settings = {"epochs": None, "steps": 10_000, "patience": 1, "checkpoint_minutes": 1.0}
     trainer = make_trainer("gat", small, Replicas(1), learning_rate=0.3, **settings)
