@@ -8,6 +8,7 @@ A run folder holds `config.json` (the settings), `data.json` (the fingerprint of
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -84,6 +85,7 @@ def train_and_report(
     """
     models = model_names(config.models)
     config.models = ",".join(models)
+    config.data = re.sub(r"(?<=[^/,])/+(?=,|$)", "", config.data)  # a shell adds "/" to folders
     check(config, models)
     _print(f"Running on {device_name()}.")
     if not distributed.is_primary():
@@ -171,14 +173,16 @@ def claim_folder(workdir: Path, settings: dict[str, Any]) -> None:
     to resume: its settings and the stories that it generated are replaced.
 
     Raises:
-      InputError: the folder holds another run, other data, or the report of a grid.
+      InputError: the folder holds another run, other data, or other files that the run would
+        replace, such as the report of a grid.
     """
     path, stories = workdir / "config.json", workdir / "data"
     if not path.exists():
-        if (workdir / "results.json").exists():
-            raise InputError(f"{workdir}: holds the report of a grid, expected another folder")
-        if generates(settings["data"]) and any(stories.glob("*")):
-            raise InputError(f"{stories}: holds other files, expected a new --workdir")
+        written = ["results.*", "report.html", "curve.png", "data.json"]
+        written += [f"{model}/*" for model in settings["models"].split(",")]
+        written += ["data/*"] if generates(settings["data"]) else []
+        for file in (file for pattern in written for file in workdir.glob(pattern)):
+            raise InputError(f"{file}: not of a run, expected another --workdir")
     elif not has_begun(workdir) and {"models", "train.batch"} <= set(before := read_json(path)):
         if before != as_json(settings):
             path.unlink()

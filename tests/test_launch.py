@@ -78,10 +78,10 @@ def test_same_command_changes_nothing(finished, data) -> None:
     assert [(workdir / name).read_bytes() for name in files] == before
 
 
-def test_time_between_checkpoints_can_change(finished, data) -> None:
+def test_what_does_not_change_a_run_can_differ(finished, data) -> None:
     workdir, _ = finished
-    again = launch(*BOTH, data, f"--workdir={workdir}", "--config.train.checkpoint_minutes=9")
-    assert again.code == 0 and not again.err.count("error")
+    minutes = "--config.train.checkpoint_minutes=9"
+    assert launch(*BOTH, f"{data}/", minutes, f"--workdir={workdir}").code == 0
 
 
 def test_other_configuration_is_refused(finished, data) -> None:
@@ -107,11 +107,15 @@ def test_stories_of_a_failed_start_are_replaced(tmp_path) -> None:
         assert len((tmp_path / "data/1.2,1.3_train.csv").read_text().splitlines()) == 1 + 2 * rows
 
 
-def test_other_files_in_the_folder_of_the_stories_are_kept(tmp_path) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data/mine.csv").write_text("mine")
-    assert "data: holds other files" in error_of(launch(f"--workdir={tmp_path}"))
-    assert [path.name for path in tmp_path.rglob("*.csv")] == ["mine.csv"]
+def test_files_that_a_run_would_replace_are_kept(tmp_path) -> None:
+    for name in ("data/mine.csv", "gat/predictions.csv", "results.md"):
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("mine")
+        error = error_of(launch(f"--workdir={tmp_path}", "--config.models=gat"))
+        assert error == f"error: {file}: not of a run, expected another --workdir"
+        assert file.read_text() == "mine"
+        file.unlink()
 
 
 def test_a_wrong_setting_of_a_model_names_the_model(data, tmp_path) -> None:
@@ -139,7 +143,9 @@ def test_runs_and_grids_do_not_share_a_folder(finished, tmp_path) -> None:
     grid = launch(f"--workdir={tmp_path}", "--config.only=none", config="figure5")
     assert "holds the report of table1, expected another folder" in error_of(grid)
     (tmp_path / "results.json").write_text("{}")
-    assert "holds the report of a grid" in error_of(launch(f"--workdir={tmp_path}"))
+    assert "results.md: not of a run, expected another --workdir" in error_of(
+        launch(f"--workdir={tmp_path}")
+    )
 
 
 def test_locked_folder_is_refused(data, tmp_path) -> None:

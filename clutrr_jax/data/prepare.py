@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 
 from clutrr_jax.data.arrays import Sizes, StoryArrays, build_arrays
 from clutrr_jax.data.dataset import Dataset, load
@@ -46,13 +47,18 @@ def prepare(
       source: the data set, or its path.
       resample: generator settings, if each epoch has new train stories. The vocabulary then has
         all words that these may contain.
-      more: data sets whose train rows are added.
+      more: data sets whose train rows are added, except those with a story that is there already
+        or in the tests.
     Raises:
-      InputError: a data set cannot be read or has no train rows, or the first has no test rows.
+      InputError: a data set cannot be read, has no train rows or adds none, or the first has no
+        test rows.
     """
     data = source if isinstance(source, Dataset) else load(source)
-    parts = [part.records("train") for part in (data, *map(load, more))]
-    train, test = concatenate(parts), data.records("test")
+    test, parts = data.records("test"), [data.records("train")]
+    for path in more:
+        known = {*test.stories, *(story for part in parts for story in part.stories)}
+        parts.append(_without(load(path).records("train"), known, path))
+    train = concatenate(parts)
     pool = entity_pool(train, test)
     if resample:
         pool = max(pool, *(resample.max_size(task)[0] for task in resample.train))
@@ -78,6 +84,17 @@ def prepare(
         fingerprint=digest.hexdigest()[:16],
         resample=resample,
     )
+
+
+def _without(train: Records, known: set[str], path: str | Path) -> Records:
+    """Returns the stories whose text is none of the known ones. Stories without text are kept."""
+    new = np.array([not story or story not in known for story in train.stories])
+    if not new.any():
+        raise InputError(
+            f"{path}: all {len(train):,} train stories are in the other data, expected new ones; "
+            "generated stories depend on generate.seed"
+        )
+    return train if new.all() else train.select(new)
 
 
 def generates(data: str) -> bool:

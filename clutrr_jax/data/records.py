@@ -181,7 +181,7 @@ def _query_problem(row: Row) -> str:
     x, y = row.query
     for name in row.query_names:
         if f"[{name}]" not in row.story:
-            return f'"{name}" is not in the story: expected two of its people'
+            return f'"[{name}]" is not in the story: expected two people, with names in brackets'
     if row.query_names != (row.names[x], row.names[y]):
         return "query and query_edge name different people: expected the same"
     if x == y:

@@ -62,21 +62,43 @@ def read_predictions(path: Path, records: Records) -> Predictions:
     shape = (len(rows) // len(records), len(records))
     best, last = np.full(shape, -1), np.full(shape, -1)
     probability = np.zeros(shape)
+    labels = {name: RELATIONS[records.target[story]] for name, story in story_of.items()}
     for number, cells in enumerate(rows, start=1):
-        try:
-            replica, task, row, target, prediction, p, last_prediction = cells
-            story = story_of[f"{task}/{row}"]
-            same_label = RELATION_ID[target] == records.target[story]
-            if not (same_label and replica.isdecimal() and 0 <= float(p) <= 1):
-                raise ValueError
-            best[int(replica), story] = RELATION_ID[prediction]
-            last[int(replica), story] = RELATION_ID[last_prediction]
-            probability[int(replica), story] = float(p)
-        except (ValueError, KeyError, IndexError):
-            raise InputError(
-                f"{at(path, number)}: no prediction of a story of this data set, expected "
-                + ",".join(_HEADER)
-            ) from None
+        if len(cells) != len(_HEADER):
+            raise InputError(f"{at(path, number)}: expected the columns {','.join(_HEADER)}")
+        row = dict(zip(_HEADER, cells, strict=True))
+        if problem := _problem(row, labels, len(best)):
+            column, expected = problem
+            raise InputError(f'{at(path, number, column)}: "{row[column]}", expected {expected}')
+        index = int(row["replica"]), story_of[f"{row['task']}/{row['row']}"]
+        best[index] = RELATION_ID[row["prediction"]]
+        last[index] = RELATION_ID[row["last_prediction"]]
+        probability[index] = float(row["probability"])
     if (best < 0).any():
         raise InputError(f"{path}: duplicate rows, expected one for each replica and story")
     return Predictions(best, last, probability)
+
+
+def _problem(row: dict[str, str], labels: dict[str, str], replicas: int) -> tuple[str, str] | None:
+    """Returns the wrong column of a row, and what was expected there.
+
+    Args:
+      row: its cells.
+      labels: label of each test story T.K/ROW.
+      replicas: number of replicas in the file.
+    """
+    story = f"{row['task']}/{row['row']}"
+    if story not in labels:
+        return "row", f"a test story of task {row['task']}"
+    if row["target"] != labels[story]:
+        return "target", labels[story]
+    for column in ("prediction", "last_prediction"):
+        if row[column] not in RELATION_ID:
+            return column, "a relation"
+    if row["replica"] not in map(str, range(replicas)):
+        return "replica", f"one of 0 to {replicas - 1}"
+    try:
+        is_probability = 0 <= float(row["probability"]) <= 1
+    except ValueError:
+        is_probability = False
+    return None if is_probability else ("probability", "0 to 1")

@@ -45,6 +45,20 @@ def test_generated_stories_join_a_data_set(folders) -> None:
     assert swapped.name == "generated stories, trained on generated stories and one"
 
 
+def test_stories_that_are_there_already_are_not_added(folders, tmp_path) -> None:
+    """Neither train nor test stories: a model would be trained on the tests."""
+    train, test = ((folders[0] / f"1.2_{split}.csv").read_text() for split in ("train", "test"))
+    rows = (folders[1] / "1.2_train.csv").read_text().splitlines(keepends=True)[1:]
+    mixed = tmp_path / "mixed_train.csv"
+    mixed.write_text("".join([train, *test.splitlines(keepends=True)[1:], *rows[:5]]))
+    joined = prepare(folders[0], more=[mixed, folders[1]])
+    one, other = map(load, folders)
+    assert joined.train.stories == one.train.stories + other.train.stories
+    (tmp_path / "again_train.csv").write_text(train)
+    with pytest.raises(InputError, match="all 20 train stories are in the other data"):
+        prepare(folders[0], more=[tmp_path / "again_train.csv"])
+
+
 def test_paths_with_commas_and_empty_parts(folders, tmp_path) -> None:
     folder = tmp_path / "1.2,1.3"
     folder.symlink_to(folders[0])
@@ -59,7 +73,7 @@ def test_paths_with_commas_and_empty_parts(folders, tmp_path) -> None:
 def test_each_part_needs_train_rows_and_the_first_test_rows(folders, tmp_path) -> None:
     only_tests, only_train = tmp_path / "a_test.csv", tmp_path / "a_train.csv"
     only_tests.write_bytes((folders[0] / "1.2_test.csv").read_bytes())
-    only_train.write_bytes((folders[0] / "1.2_train.csv").read_bytes())
+    only_train.write_bytes((folders[1] / "1.2_train.csv").read_bytes())
     with pytest.raises(InputError, match=r"a_test.csv: no train rows, expected \*_train.csv"):
         prepare(folders[0], more=[only_tests])
     with pytest.raises(InputError, match=r"a_train.csv: no test rows, expected \*_test.csv"):

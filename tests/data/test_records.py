@@ -38,7 +38,10 @@ def test_a_row_is_stored_in_flat_arrays() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"query": "('Ann', 'Dan')"}, '"Dan" is not in the story'),
+        (
+            {"query": "('Ann', 'Dan')"},
+            r'"\[Dan\]" is not in the story: expected two people, with names in',
+        ),
         ({"query": "('Bob', 'Cy')"}, "query and query_edge name different people"),
         ({"query_edge": "(0, 0)"}, "query and query_edge name different people"),
         ({"query": "('Ann', 'Ann')", "query_edge": "(0, 0)"}, "expected two different people"),

@@ -85,14 +85,25 @@ def test_predictions_round_trip(small, tmp_path) -> None:
         np.testing.assert_array_equal(a, b)
 
 
+def replaced(lines: list[str], old: str, new: str, count: int = 1) -> list[str]:
+    """Replaces the occurrence of a text with this number, from 1, in row 5."""
+    parts = lines[5].split(old)
+    row = old.join(parts[:count]) + new + old.join(parts[count:])
+    return [*lines[:5], row, *lines[6:]]
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
         (lambda lines: lines[:-1], "expected a multiple of 80"),
         (lambda lines: lines[1:], "expected the header"),
         (lambda lines: [*lines[:-1], lines[-2]], "duplicate rows"),
-        (lambda lines: [*lines[:5], lines[5].replace("1.2", "9.9", 1), *lines[6:]], "row 5"),
-        (lambda lines: [*lines[:5], "nonsense", *lines[6:]], "row 5"),
+        (lambda lines: replaced(lines, "1.2,5", "9.9,5"), 'column "row": "5", expected a test st'),
+        (lambda lines: replaced(lines, ",", ",un", 3), 'column "target": "un.*", expected'),
+        (lambda lines: replaced(lines, ",", ",un", 4), 'column "prediction": "un.*", expected a'),
+        (lambda lines: replaced(lines, ",", ",nan", 5), 'column "probability": "nan.*0 to 1'),
+        (lambda lines: replaced(lines, "0,", "9,"), 'column "replica": "9", expected one of 0 to'),
+        (lambda lines: replaced(lines, ",", ""), "row 5: expected the columns"),
     ],
 )
 def test_damaged_predictions_are_reported(small, tmp_path, change, expected: str) -> None:
