@@ -212,8 +212,9 @@ def check_or_write_config(path: Path, settings: dict[str, Any]) -> None:
     if not path.exists():
         write_text(path, json.dumps(settings, indent=1) + "\n")
         return
-    before = read_json(path)
-    for name in ("models", *settings):  # the settings of other models follow from it
+    # Folders of earlier versions have the time between checkpoints, which `identity` leaves out.
+    before = {n: v for n, v in read_json(path).items() if not n.endswith(".checkpoint_minutes")}
+    for name in ("models", *(before | settings)):  # the settings of other models follow from it
         if before.get(name) != settings.get(name):
             raise InputError(
                 f"{path}: belongs to a run with another configuration: {name} was "

@@ -55,9 +55,10 @@ def prepare(
     """
     data = source if isinstance(source, Dataset) else load(source)
     test, parts = data.records("test"), [data.records("train")]
+    known = {*test.stories, *parts[0].stories}
     for path in more:
-        known = {*test.stories, *(story for part in parts for story in part.stories)}
         parts.append(_without(load(path).records("train"), known, path))
+        known.update(parts[-1].stories)
     train = concatenate(parts)
     pool = entity_pool(train, test)
     if resample:

@@ -166,9 +166,10 @@ def train_epoch(
     is_finite = jnp.stack(finite).all()
     stopped = has_stopped(state.best_epoch, epoch - 1, program.patience)
     continues = (state.diverged_epoch == 0) & ~stopped
-    new = jax.tree.map(partial(jnp.where, continues & is_finite), new, state)
+    is_trained = continues & is_finite
+    new = jax.tree.map(partial(jnp.where, is_trained), new, state)
     diverged = jnp.where(continues & ~is_finite, epoch, state.diverged_epoch)
-    return new._replace(diverged_epoch=diverged), jnp.where(continues & is_finite, loss, jnp.nan)
+    return new._replace(diverged_epoch=diverged), jnp.where(is_trained, loss, jnp.nan)
 
 
 def has_stopped(best_epoch: Any, epoch: Any, patience: int) -> Any:

@@ -103,6 +103,7 @@ def replaced(lines: list[str], old: str, new: str, count: int = 1) -> list[str]:
         (lambda lines: replaced(lines, ",", ",un", 4), 'column "prediction": "un.*", expected a'),
         (lambda lines: replaced(lines, ",", ",nan", 5), 'column "probability": "nan.*0 to 1'),
         (lambda lines: replaced(lines, "0,", "9,"), 'column "replica": "9", expected one of 0 to'),
+        (lambda lines: [*lines[:5], "nonsense", *lines[6:]], "row 5"),
         (lambda lines: replaced(lines, ",", ""), "row 5: expected the columns"),
     ],
 )
