@@ -48,7 +48,7 @@ from generator.write import write_dataset
 
 # The parts of the file of `--json` that `--compare` needs.
 FIGURES = {"rows": [{"model": str, "replicas": int, "batch": int, "train": [float]}]}
-COLUMNS = "{:18}{:>9}{:>6}" + "{:>16}{:>9}{:>10}" * 2 + "{:>7}"
+COLUMNS = "{:18}{:>9}{:>6}" + "{:>16}{:>9}{:>10}" * 2 + "{:>7}{:>11}"
 
 
 def main(argv: list[str]) -> int:
@@ -57,17 +57,19 @@ def main(argv: list[str]) -> int:
     before = read_json(arguments.compare, FIGURES)["rows"] if arguments.compare else []
     limit_cores(arguments.cores, max(arguments.replicas))
     print(f"{device_name()}, {arguments.cores} core(s), median of {arguments.repeats}")
-    peak = matmul_rate(arguments.repeats)
-    print(f"matmul [2048, 2048] x [2048, 2048], float32: {peak / 1e9:.0f} GFLOP/s")
+    peaks = {name: matmul_rate(arguments.repeats, name) for name in ("float32", "bfloat16")}
+    peak = peaks["float32"]
+    for name, rate in peaks.items():
+        print(f"matmul, {name}: {rate / 1e9:,.0f} GFLOP/s")
     speed = ["stories/s", "GFLOP/s", "of matmul"]
-    head = ["train " + speed[0], *speed[1:], "test " + speed[0], *speed[1:], "GB"]
+    head = ["train " + speed[0], *speed[1:], "test " + speed[0], *speed[1:], "GB", "compile s"]
     print(COLUMNS.format("model", "replicas", "batch", *head))
     rows = []
     for row in measure(arguments):
         rows.append(row)
         print(table_row(row, peak) + change(row, before), flush=True)
         if arguments.json:
-            about = {"device": device_name(), "cores": arguments.cores, "matmul": peak}
+            about = {"device": device_name(), "cores": arguments.cores, "matmul": peaks}
             write_text(arguments.json, json.dumps(about | {"rows": rows}, indent=1) + "\n")
     return 0
 
@@ -150,8 +152,8 @@ def table_row(row: dict[str, Any], peak: float) -> str:
         speed = statistics.median(row[part])
         rate = row[flops] * speed
         cells += [f"{speed:,.0f}", f"{rate / 1e9:.1f}", f"{rate / peak:.0%}"]
-    memory = f"{row['memory']:.2f}"
-    return COLUMNS.format(row["model"], row["replicas"], row["batch"], *cells, memory)
+    cells += [f"{row['memory']:.2f}", f"{row['compile']:.1f}"]
+    return COLUMNS.format(row["model"], row["replicas"], row["batch"], *cells)
 
 
 def change(row: dict[str, Any], before: list[dict[str, Any]]) -> str:
@@ -169,7 +171,7 @@ def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
     Yields:
       A dict: train and test stories per second of each epoch, FLOPs per train and per test story,
-      peak memory in GB.
+      peak memory in GB, seconds by which the first epoch, which compiles, exceeds the others.
     """
     words = read_data(arguments)
     for name, count, batch in product(arguments.models, arguments.replicas, arguments.batch):
@@ -195,6 +197,7 @@ def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
             "flops": flops(data.train_stories, batch, train=True),
             "test_flops": flops(data.test_stories, test_batch, train=False),
             "memory": peak_memory(),
+            "compile": max(epochs[0] - statistics.median(epochs[1:]), 0),
         }
 
 
@@ -210,12 +213,13 @@ def seconds(run: Callable[[], Any], repeats: int) -> list[float]:
     return [timed(run)[0] for _ in range(1 + repeats)][1:]
 
 
-def matmul_rate(repeats: int) -> float:
-    """FLOP/s of one large float32 matrix product on the first device."""
-    n = 2048
-    x = jax.random.normal(jax.random.key(0), (n, n))
-    square = jax.jit(lambda x: x @ x)
-    return 2 * n**3 / statistics.median(seconds(lambda: square(x), repeats))
+def matmul_rate(repeats: int, dtype: str) -> float:
+    """FLOP/s of large matrix products on the first device, with JAX's default precision."""
+    # On an accelerator a single product would take less time than its launch.
+    n, products = (2048, 1) if jax.default_backend() == "cpu" else (4096, 100)
+    x = jax.random.normal(jax.random.key(0), (n, n), dtype) / n**0.5  # the products stay finite
+    run = jax.jit(lambda x: jax.lax.fori_loop(0, products, lambda _, y: x @ y, x))
+    return products * 2 * n**3 / statistics.median(seconds(lambda: run(x), repeats))
 
 
 def peak_memory() -> float:
