@@ -2,7 +2,8 @@
 
 They run inside `Replicas.map`, whose axis "data" is the devices that share a batch. Random numbers
 depend on the seed of the replica and the index of the epoch and step only, so that replica i of ten
-equals a run with the same seed alone, and a resumed run equals an uninterrupted one.
+equals a run with the same seed alone, and a resumed run equals an uninterrupted one: exactly on a
+CPU, and up to rounding on a GPU, where XLA adds some sums in no fixed order.
 
 Shapes: m microbatches of a batch on this device, b stories of a microbatch.
 """
