@@ -39,19 +39,16 @@ from generator.write import write_dataset
 Rule = Callable[[dict[str, np.ndarray]], int]
 
 
-def patience(steps: int) -> Rule:
-    """Lowest dev loss until it has not improved for this many steps."""
-
-    def choose(history: dict[str, np.ndarray]) -> int:
-        best = 0
-        for epoch, loss in enumerate(history["dev_loss"]):
-            if loss <= history["dev_loss"][best]:
-                best = epoch
-            if has_stopped(history["step"][best], history["step"][epoch], steps):
-                break
-        return best
-
-    return choose
+def stopped(history: dict[str, np.ndarray], patience: int) -> tuple[int, int]:
+    """Index of the epoch with the lowest dev loss, and of the last epoch, of a training that stops
+    once the dev loss has not improved for this many steps."""
+    best, step = 0, history["step"]
+    for epoch, loss in enumerate(history["dev_loss"]):
+        if loss <= history["dev_loss"][best]:
+            best = epoch
+        if has_stopped(step[best], step[epoch], patience):
+            break
+    return best, epoch
 
 
 def latest_best(values: np.ndarray) -> int:
@@ -63,8 +60,9 @@ RULES: dict[str, Rule] = {
     "best dev accuracy": lambda history: latest_best(history["dev_accuracy"]),
     "lowest dev loss": lambda history: latest_best(-history["dev_loss"]),
     "last": lambda history: len(history["dev_loss"]) - 1,
-    "patience 500": patience(500),
-    "patience 1000": patience(1000),
+    "patience 500": lambda history: stopped(history, 500)[0],
+    "patience 1000": lambda history: stopped(history, 1000)[0],
+    "patience 1000, last": lambda history: stopped(history, 1000)[1],
     "best epoch on the tests": lambda history: int(np.argmax(history["test"])),  # not a rule
 }
 

@@ -11,7 +11,7 @@ from benchmarks import models
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.flops import matmul_flops
 from benchmarks.reading import packing
-from benchmarks.selection import patience
+from benchmarks.selection import stopped
 
 
 def test_matmul_flops_counts_every_scan_iteration() -> None:
@@ -42,13 +42,13 @@ def test_help_names_every_benchmark(capsys) -> None:
 def test_patience_of_a_made_up_history() -> None:
     """As in training, an epoch is compared before the stop, and an equal loss is an improvement."""
 
-    def chosen(*losses: float) -> int:
+    def ended(*losses: float) -> tuple[int, int]:
         steps = np.arange(1, len(losses) + 1)
-        return patience(2)({"step": steps, "dev_loss": np.array(losses)})
+        return stopped({"step": steps, "dev_loss": np.array(losses)}, patience=2)
 
-    assert chosen(3, 2, 2.5, 1) == 3
-    assert chosen(3, 2, 2.5, 2.4, 1) == 1
-    assert chosen(3, 3, 4, 3, 5, 5, 1) == 3
+    assert ended(3, 2, 2.5, 1) == (3, 3)
+    assert ended(3, 2, 2.5, 2.4, 1) == (1, 3)
+    assert ended(3, 3, 4, 3, 5, 5, 1) == (3, 5)
 
 
 def test_packing_includes_every_story(small) -> None:
