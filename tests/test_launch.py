@@ -246,10 +246,6 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
             ["--config.models=gat,prover", "--config.train.shuffle_sentences=0"],
             "train.shuffle_sentences: no effect on gat, prover; expected a model that reads words",
         ),
-        (
-            ["--config.train.selection=last", "--config.train.patience=9"],
-            "expected no train.selection=last, which never stops early",
-        ),
         (["--config.train.dev_fraction=20"], "train.dev_fraction 20.0: expected"),
     ],
 )

@@ -30,7 +30,7 @@ def test_default_settings_are_valid() -> None:
         ("train.dev_fraction", 20.0, "train.dev_fraction 20.0: expected at least 0 and below 1"),
         ("train.dev_fraction", -0.1, "train.dev_fraction -0.1: expected at least 0"),
         ("train.entities", "random", 'train.entities "random": expected one of fixed, redrawn'),
-        ("train.selection", "devloss", 'train.selection "devloss": expected one of dev_loss'),
+        ("train.selection", "devloss", 'train.selection "devloss": expected one of last'),
         ("train.microbatches", 0, "train.microbatches 0: expected 1 or more"),
         ("train.microbatches", 7, "train.microbatches 7: expected a divisor of train.batch, 100"),
         ("train.ema_decay", 1.0, "train.ema_decay 1.0: expected at least 0 and below 1"),

@@ -58,7 +58,7 @@ def read_learned(run: Path, model: str = "prover") -> np.ndarray:
         raise InputError(f'{folder}: the reasoner "{reasoner}" learns no rules, expected "prover"')
     path = "" if model == "prover" else "['reasoner']"
     newest = Checkpoints(folder / "checkpoints").newest()
-    table = None if newest is None else newest[1].get(f".best_params{path}['table'].value")
+    table = None if newest is None else newest[1].get(f".tested_params{path}['table'].value")
     shapes = [(size, size, size + 1) for size in (NUM_PREDICATES, NUM_RELATIONS)]
     if table is None or table.shape[1:] not in shapes or len(table) < replicas:
         raise InputError(f"{folder / 'checkpoints'}: expected a checkpoint of a finished prover")

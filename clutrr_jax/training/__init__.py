@@ -9,7 +9,7 @@ One epoch, with R replicas, M microbatches of b stories in each batch:
     steps.train_step     gradient, Adam, exponential moving average of the parameters
     steps.gradient       pack the stories of each microbatch, loss and gradient, sum over devices
   Trainer._dev_metrics   dev accuracy and loss of the averaged parameters, [R] each
-  state.select_best      keep the parameters of the best epoch
+  state.select_epoch     keep the parameters that are tested
 
 `state.TrainState` holds everything that changes, with R as the leading axis of every array.
 """

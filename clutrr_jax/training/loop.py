@@ -108,10 +108,8 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
     with closing(trainer):
         state, history = train_model(name, trainer, state, folder, config.tensorboard)
     _evaluate(trainer, state, data, folder)
-    best_epochs, diverged_epochs = (
-        trainer.replicas.gather(epochs).tolist()
-        for epochs in (state.best_epoch, state.diverged_epoch)
-    )
+    selected_epochs = trainer.selected_epochs(state)
+    diverged_epochs = trainer.replicas.gather(state.diverged_epoch).tolist()
     if distributed.is_primary():
         seconds = [line["seconds"] for line in history]
         summary = {
@@ -122,11 +120,11 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
             # The median epoch, since the first one is mostly compilation.
             "stories_per_second": round(trainer.stories_per_epoch / float(np.median(seconds))),
             "device": device_name(),
-            "best_epochs": best_epochs,
+            "selected_epochs": selected_epochs,
             "diverged_epochs": diverged_epochs,
             "dev_accuracy": [
                 history[max(epoch, 1) - 1]["dev_accuracy"][replica]
-                for replica, epoch in enumerate(best_epochs)
+                for replica, epoch in enumerate(selected_epochs)
             ],
         }
         write_text(finished, json.dumps(summary, indent=1) + "\n")
@@ -259,7 +257,7 @@ def _evaluate(trainer: Trainer, state: TrainState, data: Prepared, folder: Path)
         if variant:
             spec = model.spec._replace(model=model.spec.variants[variant])
             own = ModelDef(spec, model.config, model.sizes, model.learn_entities)
-        best, probability = trainer.predict(state.best_params, state.buffers, test, own)
+        best, probability = trainer.predict(state.tested_params, state.buffers, test, own)
         last, _ = trainer.predict(state.ema_params, state.buffers, test, own)
         if distributed.is_primary():
             predictions = Predictions(best, last, probability)

@@ -19,10 +19,10 @@ class TrainState(NamedTuple):
     buffers: Any  # arrays that are never trained, such as fixed entity embeddings
     opt_state: Any
     ema_params: Any  # exponential moving average of the parameters, which is evaluated
-    best_params: Any  # `ema_params` after the selected epoch, which has the best score
+    tested_params: Any  # `ema_params` after the selected epoch, see `settings.SELECTIONS`
     step: jax.Array  # [R] optimizer steps taken
-    best_score: jax.Array  # [R] of the selected epoch, see `settings.SELECTIONS`
-    best_epoch: jax.Array  # [R] counted from 1; 0 before the first epoch
+    best_score: jax.Array  # [R] best dev score of an epoch so far
+    best_epoch: jax.Array  # [R] the latest with that score, from 1; 0 before the first epoch
     diverged_epoch: jax.Array  # [R] epoch with a non-finite loss, after which nothing changes; or 0
 
 
@@ -63,7 +63,7 @@ def init_state(
         buffers=buffers,
         opt_state=optimizer.init(params),
         ema_params=params,
-        best_params=params,
+        tested_params=params,
         step=zero,
         best_score=jnp.float32(-jnp.inf),
         best_epoch=zero,
@@ -81,32 +81,38 @@ def create_state(
     return replicas.place(jax.tree.map(lambda *leaves: np.stack(leaves), *states))
 
 
-def select_best(state: TrainState, score: jax.Array, epoch: int) -> TrainState:
-    """Keeps the parameters of this epoch in the replicas whose score [R] is at least as good as
-    before.
+def select_epoch(state: TrainState, score: jax.Array, epoch: int, last: bool) -> TrainState:
+    """Updates the best score, and the parameters that are tested.
 
-    Of equally good epochs the latest is kept: a model goes on improving after its dev accuracy has
-    reached 1.
+    Of equally good epochs the latest is the best: a model goes on improving after its dev accuracy
+    has reached 1.
+
+    Args:
+      state: after the epoch.
+      score: [R] dev scores.
+      epoch: counted from 1.
+      last: whether the parameters of the last epoch are tested, not those of the best.
     """
     better = (score >= state.best_score) & (state.diverged_epoch == 0)
 
     def choose(new: jax.Array, old: jax.Array) -> jax.Array:
         return jnp.where(better.reshape(-1, *[1] * (old.ndim - 1)), new, old)
 
+    best = jax.tree.map(choose, state.ema_params, state.tested_params)
     return state._replace(
-        best_params=jax.tree.map(choose, state.ema_params, state.best_params),
+        tested_params=state.ema_params if last else best,
         best_score=choose(score, state.best_score),
         best_epoch=choose(jnp.int32(epoch), state.best_epoch),
     )
 
 
 def replica_model(model: ModelDef, state: TrainState) -> Any:
-    """Model of the first replica with its best parameters, in evaluation mode, on this host."""
+    """Model of the first replica with its tested parameters, in evaluation mode, on this host."""
 
     def first(array: jax.Array) -> np.ndarray:
         return np.asarray(array.addressable_data(0)[0])
 
-    params, buffers = jax.tree.map(first, (state.best_params, state.buffers))
+    params, buffers = jax.tree.map(first, (state.tested_params, state.buffers))
     found = model.merge(params, buffers, jax.random.key(0))
     found.eval()
     return found

@@ -21,7 +21,7 @@ from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.training import distributed
 from clutrr_jax.training.order import epoch_batches, split_rows
 from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
-from clutrr_jax.training.state import TrainState, create_optimizer, create_state, select_best
+from clutrr_jax.training.state import TrainState, create_optimizer, create_state, select_epoch
 from clutrr_jax.training.steps import Program, has_stopped, predict, train_epoch
 
 _BATCHES = PartitionSpec("replica", "data")  # [R, C, B]: a group shares the batches
@@ -72,8 +72,10 @@ class Trainer:
         self.model = ModelDef(spec, config, sizes, learn_entities=train.entities == "learned")
         self.optimizer = create_optimizer(train, config, sizes.encoder)
         self._batch_size = size * train.microbatches
-        steps = sum(-(-rows.shape[1] // self._batch_size) for rows in self._train_rows)
-        # `steps` are those of an epoch. A run of a given number of epochs is never stopped early.
+        # A run of a given number of epochs is never stopped early.
+        self._steps = steps = sum(
+            -(-rows.shape[1] // self._batch_size) for rows in self._train_rows
+        )
         self.epochs = train.epochs or math.ceil(train.steps / steps)
         patience = 0 if train.epochs else math.ceil(train.patience / steps)
         self.program = Program(self.model, self.optimizer, tuple(shapes), train, patience)
@@ -90,7 +92,8 @@ class Trainer:
             REPLICA,
             donate=(5,),
         )
-        self._select = jax.jit(select_best, donate_argnums=0)
+        select = partial(select_epoch, last=train.selection == "last")
+        self._select = jax.jit(select, donate_argnums=0)
         self._predictors: dict[Any, Any] = {}
 
     def close(self) -> None:
@@ -103,7 +106,7 @@ class Trainer:
         return create_state(self.model, self.optimizer, self.replicas)
 
     def epoch(self, state: TrainState, epoch: int) -> tuple[TrainState, Metrics]:
-        """Trains one epoch, counted from 1, and keeps the parameters with the best score."""
+        """Trains one epoch, counted from 1, and selects the parameters that are tested."""
         stories = self._stories
         if self.resampled:
             stories = self.replicas.place(self.resampled(epoch), REPLICATED)
@@ -120,11 +123,7 @@ class Trainer:
             state,
         )
         accuracy, dev_loss = self._dev_metrics(state)
-        score = {
-            "dev_loss": -dev_loss,
-            "dev_accuracy": accuracy,
-            "last": np.full_like(accuracy, epoch),
-        }[self.train.selection]
+        score = accuracy if self.train.selection == "dev_accuracy" else -dev_loss
         state = self._select(state, self.replicas.place(score), epoch)
         count = self.replicas.count
         return state, Metrics(self.replicas.gather(loss), accuracy[:count], dev_loss[:count])
@@ -135,6 +134,12 @@ class Trainer:
         ended = has_stopped(best, epoch, self.program.patience)
         diverged = self.replicas.gather(state.diverged_epoch) > 0
         return epoch >= self.epochs or bool((ended | diverged).all())
+
+    def selected_epochs(self, state: TrainState) -> list[int]:
+        """Epoch of each replica whose parameters are tested. Collective."""
+        if self.train.selection == "last":
+            return (self.replicas.gather(state.step) // self._steps).tolist()
+        return self.replicas.gather(state.best_epoch).tolist()
 
     def predict(
         self, params: Any, buffers: Any, stories: StoryArrays, model: ModelDef | None = None

@@ -86,7 +86,7 @@ class Grid:
       column_names: names of the three parts of a key.
       trainings: the data sets.
       models: the models of the paper.
-      laptop: model -> replicas at the laptop scale. They are trained until the dev score no longer
+      laptop: model -> replicas at the laptop scale. They are trained until the dev loss no longer
         improves (`train.patience`). The smoke scale trains the first model for one epoch.
       claims: question -> claims of the paper.
       published: published accuracies by key.

@@ -250,9 +250,7 @@ def summary(config: Any, results: dict[str, Any]) -> list[str]:
 
 def legend(grid: Grid) -> str:
     """Returns an explanation of the table."""
-    text = (
-        "Accuracy with its standard error over replicas, at the epoch selected on the dev stories."
-    )
+    text = "Accuracy with its standard error over replicas."
     if grid.published:
         text += (
             f" {MARK}: the 95 % intervals of the measured and published accuracy do not overlap."

@@ -192,7 +192,7 @@ def trained(few):
 
 def first_replica(few, trained) -> nnx.Module:
     first = model(few)
-    nnx.update(first, jax.tree.map(lambda a: a[0], trained[1].best_params))
+    nnx.update(first, jax.tree.map(lambda a: a[0], trained[1].tested_params))
     return first
 
 

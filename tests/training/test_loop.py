@@ -24,7 +24,7 @@ def test_each_file_holds_the_predictions_of_its_parameters(name: str, few, tmp_p
     state = trainer.init()
     best = jax.tree.map(lambda x: x * 1.5 + 0.1, state.params)
     averaged = jax.tree.map(lambda x: x * -2.0, state.params)
-    state = state._replace(best_params=best, ema_params=averaged)
+    state = state._replace(tested_params=best, ema_params=averaged)
     _evaluate(trainer, state, few, tmp_path)
     model, found = trainer.model, []
     for variant, of_variant in {"": model.spec.model, **model.spec.variants}.items():
@@ -51,10 +51,11 @@ def test_training_without_dev_stories_is_refused(small, tmp_path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_summary_of_a_training(small, tmp_path) -> None:
+@pytest.mark.parametrize("selection", ["dev_accuracy", "last"])
+def test_summary_of_a_training(selection: str, small, tmp_path) -> None:
     """The prover has one parameter for each rule over 11 predicates, or none: 11 * 11 * 12."""
     config = default_settings("tests", "prover")
-    config.train.update({"replicas": 2, "epochs": 5, "selection": "dev_accuracy"})
+    config.train.update({"replicas": 2, "epochs": 5, "selection": selection})
     config.prover.train.learning_rate = 30.0  # so high that the best epoch is not the last
     run_model("prover", config, small, tmp_path)
     summary = json.loads((tmp_path / "model.json").read_text())
@@ -62,5 +63,7 @@ def test_summary_of_a_training(small, tmp_path) -> None:
     assert (summary["parameters"], summary["epochs"], summary["replicas"]) == (1452, 5, 2)
     accuracy = np.array([line["dev_accuracy"] for line in history])  # [epochs, replicas]
     best = len(accuracy) - accuracy[::-1].argmax(axis=0)  # the latest of ties
-    assert summary["best_epochs"] == best.tolist()
-    assert summary["dev_accuracy"] == accuracy[best - 1, [0, 1]].tolist()
+    assert best.min() < 5
+    selected = best if selection == "dev_accuracy" else np.array([5, 5])
+    assert summary["selected_epochs"] == selected.tolist()
+    assert summary["dev_accuracy"] == accuracy[selected - 1, [0, 1]].tolist()

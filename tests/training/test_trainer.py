@@ -11,7 +11,7 @@ from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.loop import train_model
 from clutrr_jax.training.order import epoch_batches
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.state import TrainState, select_best
+from clutrr_jax.training.state import TrainState, select_epoch
 from tests.training.small import NAMES, leaves, make_trainer, train
 
 
@@ -74,31 +74,37 @@ def test_stories_of_an_epoch_are_the_train_rows_of_all_replicas(dev_fraction: fl
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
-def test_selected_epoch_is_the_latest_with_the_best_score(selection: str, small) -> None:
+def test_selected_epoch_is_the_last_or_the_latest_with_the_best_score(selection, small) -> None:
     trainer = make_trainer("gat", small, Replicas(1), selection=selection)
     state, best = trainer.init(), (-np.inf, 0)
     for epoch in range(1, 8):
         state, metrics = trainer.epoch(state, epoch)
-        scores = -metrics.dev_loss[0], metrics.dev_accuracy[0], epoch
-        score = float(dict(zip(SELECTIONS, scores, strict=True))[selection])
-        if score >= best[0]:
-            best, kept = (score, epoch), leaves(state.ema_params)
+        score = metrics.dev_accuracy if selection == "dev_accuracy" else -metrics.dev_loss
+        is_best = float(score[0]) >= best[0]
+        if is_best:
+            best = float(score[0]), epoch
+        if is_best or selection == "last":
+            selected, kept = epoch, leaves(state.ema_params)
     assert (float(state.best_score[0]), int(state.best_epoch[0])) == best
-    for a, b in zip(kept, leaves(state.best_params), strict=True):
+    assert trainer.selected_epochs(state) == [selected]
+    for a, b in zip(kept, leaves(state.tested_params), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
-def test_selection_of_a_made_up_history() -> None:
-    """The latest of ties is kept, and nothing after a replica has diverged."""
+@pytest.mark.parametrize("last", [False, True])
+def test_selection_of_a_made_up_history(last: bool) -> None:
+    """The latest of ties is kept, and nothing after a replica has diverged: its state stays."""
     state = TrainState(*[{"p": jnp.zeros(2)}] * 5, *[jnp.zeros(2, jnp.int32)] * 4)
     state = state._replace(best_score=jnp.full(2, -jnp.inf))
     scores = [[-2, -3], [-1, -2], [-1, -1], [-4, -9]]
     for epoch, score in enumerate(scores, start=1):
-        state = state._replace(ema_params={"p": jnp.full(2, float(epoch))})
-        state = select_best(state, jnp.array(score, jnp.float32), epoch)
+        averaged = jnp.where(state.diverged_epoch > 0, state.ema_params["p"], float(epoch))
+        state = state._replace(ema_params={"p": averaged})
+        state = select_epoch(state, jnp.array(score, jnp.float32), epoch, last)
         if epoch == 2:
             state = state._replace(diverged_epoch=jnp.array([0, 2]))
-    assert state.best_epoch.tolist() == [3, 2] and state.best_params["p"].tolist() == [3, 2]
+    assert state.best_epoch.tolist() == [3, 2]
+    assert state.tested_params["p"].tolist() == ([4, 2] if last else [3, 2])
     assert state.best_score.tolist() == [-1, -2]
 
 
@@ -125,9 +131,10 @@ def test_epochs_follow_from_steps_and_patience(small) -> None:
     assert (trainer.epochs, trainer.program.patience) == (7, 0)  # never stopped early
 
 
-def test_stopped_replica_is_frozen_and_the_others_continue(small) -> None:
-    """Replica 1 has its best score in epoch 1 and stops after two further epochs."""
-    settings = {"epochs": None, "steps": 1000, "patience": 1}
+@pytest.mark.parametrize("selection", ["last", "dev_loss"])
+def test_stopped_replica_is_frozen_and_the_others_continue(selection: str, small) -> None:
+    """Replica 1 has its best score in epoch 1 and stops after the next."""
+    settings = {"epochs": None, "steps": 1000, "patience": 1, "selection": selection}
     trainer = make_trainer("gat", small, Replicas(2), **settings)
     assert trainer.program.patience == 1
     free = make_trainer("gat", small, Replicas(2), epochs=5)
@@ -137,11 +144,16 @@ def test_stopped_replica_is_frozen_and_the_others_continue(small) -> None:
         undisturbed, _ = free.epoch(undisturbed, epoch)
         state = state._replace(best_epoch=jnp.array([epoch, 1]), best_score=jnp.array([0.0, 1e9]))
         assert not trainer.has_stopped(state, epoch)
-        if epoch == 3:
+        if epoch == 2:
             at_stop = leaves(state.params)
+            averaged = leaves(state.ema_params)
     for a, b, c in zip(leaves(state.params), leaves(undisturbed.params), at_stop, strict=True):
         np.testing.assert_array_equal(a[0], b[0])
         np.testing.assert_array_equal(a[1], c[1])
+    assert trainer.selected_epochs(state) == ([5, 2] if selection == "last" else [5, 1])
+    if selection == "last":
+        for a, b in zip(leaves(state.tested_params), averaged, strict=True):
+            np.testing.assert_array_equal(a[1], b[1])
     assert trainer.has_stopped(state._replace(best_epoch=jnp.array([3, 1])), 5)
     assert trainer.has_stopped(state._replace(diverged_epoch=jnp.array([4, 0])), 5)
     assert trainer.has_stopped(state, trainer.epochs)
