@@ -51,7 +51,7 @@ from absl import flags, logging
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict, config_flags
 
-from clutrr_jax.data.prepare import generates
+from clutrr_jax.data.prepare import GENERATE, generates
 from clutrr_jax.models import MODELS
 from clutrr_jax.run import configure_jax, model_names, run
 from clutrr_jax.settings import check_effect
@@ -183,11 +183,14 @@ def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list
     if {options.host_count, options.host_number} != {None} and options.hosts in (None, "auto"):
         raise InputError("--host_count, --host_number: expected --hosts=HOST:PORT as well")
     names = [argument.lstrip("-").partition("=")[0] for argument in rest]
+    first = config.get("data", "").partition(",")[0]
     for name in names:
         if name.startswith("slurm.") and options.launcher == "local":
             raise InputError(f"--{name}: expected --launcher=slurm as well")
         if name.startswith("config.generate.") and not generates(config.get("data", "")):
             raise InputError(f"--{name}: expected no --config.data=FILE, or FILE,generate")
+        if name == "config.generate.test_rows" and first not in ("", GENERATE):
+            raise InputError(f"--{name}: no effect, the test stories are those of {first}")
     if "train" in config:
         models = list(definition.replicas(config)) if is_grid else model_names(config.models)
         given = [name.removeprefix("config.") for name in names if name.startswith("config.")]

@@ -227,6 +227,10 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
             "--config.generate.test_rows: expected no --config.data=FILE, or FILE,generate",
         ),
         (
+            ["--config.generate.test_rows=5", "--config.data=nowhere.zip,generate"],
+            "--config.generate.test_rows: no effect, the test stories are those of nowhere.zip",
+        ),
+        (
             ["--config.models=prover", "--config.gat.dropout=.2"],
             "gat.dropout: no effect on prover; expected gat among the models",
         ),
