@@ -28,7 +28,7 @@ from clutrr_jax.models.pretrained.frozen_states import with_states
 from clutrr_jax.run import model_names
 from clutrr_jax.settings import default_settings, train_settings
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.steps import has_stopped
+from clutrr_jax.training.state import has_stopped
 from clutrr_jax.training.trainer import Trainer
 from generator.config import Config
 from generator.errors import InputError
@@ -59,7 +59,7 @@ def latest_best(values: np.ndarray) -> int:
 RULES: dict[str, Rule] = {
     "best dev accuracy": lambda history: latest_best(history["dev_accuracy"]),
     "lowest dev loss": lambda history: latest_best(-history["dev_loss"]),
-    "last": lambda history: len(history["dev_loss"]) - 1,
+    "last, no patience": lambda history: len(history["dev_loss"]) - 1,
     "patience 500": lambda history: stopped(history, 500)[0],
     "patience 1000": lambda history: stopped(history, 1000)[0],
     "patience 1000, last": lambda history: stopped(history, 1000)[1],

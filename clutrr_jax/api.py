@@ -373,7 +373,7 @@ def _predictions(name: str, values: Any, test: Records) -> Predictions:
     """Converts the predictions of one model, see `evaluate`."""
     if isinstance(values, str | Path):
         return read_submissions([values], test)[0].predictions
-    given = values.best if isinstance(values, Predictions) else values
+    given = values.relation if isinstance(values, Predictions) else values
     items = np.atleast_2d(np.asarray(given, dtype=object))
     if items.ndim != 2 or items.shape[1] != len(test) or not len(items):
         raise InputError(

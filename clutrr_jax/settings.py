@@ -52,7 +52,7 @@ def default_settings(name: str, models: str) -> ConfigDict:
         "grad_clip_norm": 5.0,
         "ema_decay": 0.999,  # at most, of the averaged parameters that are evaluated
         "shuffle_sentences": 0.5,  # fraction of stories whose sentences are shuffled each epoch
-        "dev_fraction": 0.2,  # of the train stories, to select the epoch that is tested
+        "dev_fraction": 0.2,  # of the train stories, not trained on: the dev stories
         "checkpoint_minutes": 1.0,  # between checkpoints; one is always written at the end
     })  # fmt: skip
 

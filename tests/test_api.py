@@ -141,7 +141,7 @@ def test_a_run_folder_belongs_to_one_data_set(trained, dataset, small_folder) ->
 
 
 def test_evaluate_reads_names_ids_and_text(trained, dataset) -> None:
-    best = trained.predictions["edge_rnn"].best
+    best = trained.predictions["edge_rnn"].relation
     names = [[RELATIONS[r] for r in replica] for replica in best]
     given = {
         "run": trained.predictions["edge_rnn"],
@@ -291,7 +291,7 @@ def test_a_registered_model_is_checked(registry, dataset, tmp_path) -> None:
     found = clutrr_jax.train(
         "constant", dataset, replicas=1, epochs=1, settings=right, folder=tmp_path / "right"
     )
-    assert found.predictions["constant"].best.shape == (1, 80)
+    assert found.predictions["constant"].relation.shape == (1, 80)
 
 
 def test_a_method_with_other_arguments_is_refused_before_training(

@@ -35,7 +35,7 @@ def read_learned(run: Path, model: str = "prover") -> np.ndarray:
     """Probabilities of the rules `first, second -> head` between Q types, [replicas, Q, Q, Q].
 
     The types are the predicates, or the relations in a run without `share_genders`. The parameters
-    are those of each replica's selected epoch.
+    are those that are tested.
 
     Args:
       run: folder of the run.
@@ -61,7 +61,10 @@ def read_learned(run: Path, model: str = "prover") -> np.ndarray:
     table = None if newest is None else newest[1].get(f".tested_params{path}['table'].value")
     shapes = [(size, size, size + 1) for size in (NUM_PREDICATES, NUM_RELATIONS)]
     if table is None or table.shape[1:] not in shapes or len(table) < replicas:
-        raise InputError(f"{folder / 'checkpoints'}: expected a checkpoint of a finished prover")
+        raise InputError(
+            f"{folder / 'checkpoints'}: expected a checkpoint of a finished prover, written by "
+            "this version of clutrr_jax"
+        )
     return np.asarray(learned_rules(jnp.asarray(table[:replicas]), scale))
 
 

@@ -21,13 +21,13 @@ class Row:
     model: str
     task: str  # T.K
     k: int
-    accuracy: float  # mean over replicas, selected epoch
+    accuracy: float  # mean over replicas, tested epoch
     stderr: float | None  # standard error of the mean; None for one replica
     low: float  # 95 % interval, see `interval`
     high: float
     count: int  # test stories
     replicas: int
-    correct: list[int]  # correct predictions of each replica, selected epoch
+    correct: list[int]  # correct predictions of each replica, tested epoch
     ceiling: float  # best achievable accuracy: mean of `ceilings` over the stories
     accuracy_last: float  # as `accuracy`, last epoch
     stderr_last: float | None
@@ -63,7 +63,7 @@ def score(predictions: Mapping[str, Predictions], records: Records) -> list[Row]
     ceiling, rows = ceilings(records), []
     for (model, predicted), (task, stories) in product(predictions.items(), tasks(records)):
         count, target = len(stories), records.target[stories]
-        correct = (predicted.best[:, stories] == target).sum(axis=1)
+        correct = (predicted.relation[:, stories] == target).sum(axis=1)
         correct_last = (predicted.last[:, stories] == target).sum(axis=1)
         accuracy, stderr, low, high = interval(correct, count)
         accuracy_last, stderr_last, _, _ = interval(correct_last, count)

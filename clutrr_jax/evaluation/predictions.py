@@ -17,9 +17,9 @@ _HEADER = ("replica", "task", "row", "target", "prediction", "probability", "las
 class Predictions(NamedTuple):
     """Predictions of R replicas on S test stories, as relation ids."""
 
-    best: np.ndarray  # [R, S] with the parameters of the selected epoch
-    last: np.ndarray  # [R, S] with those of the last epoch
-    probability: np.ndarray  # [R, S] probability of `best`
+    relation: np.ndarray  # [R, S] after the epoch that is tested, see `train.selection`
+    last: np.ndarray  # [R, S] after the last epoch, by default the same
+    probability: np.ndarray  # [R, S] probability of `relation`
 
 
 def prediction_file(variant: str = "") -> str:
@@ -33,14 +33,14 @@ def write_predictions(path: Path, predictions: Predictions, records: Records) ->
     with atomic_write(path) as part, part.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_HEADER)
-        for replica in range(len(predictions.best)):
+        for replica in range(len(predictions.relation)):
             for task, row, story in order:
                 writer.writerow((
                     replica,
                     task,
                     row + 1,
                     RELATIONS[records.target[story]],
-                    RELATIONS[predictions.best[replica, story]],
+                    RELATIONS[predictions.relation[replica, story]],
                     f"{predictions.probability[replica, story]:.4f}",
                     RELATIONS[predictions.last[replica, story]],
                 ))  # fmt: skip

@@ -34,12 +34,12 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
     submitted, stories = dict(submissions), dict(tasks(test))
     rows = [asdict(row) for row in score(submitted, test)]
     for row in rows:
-        predicted = submitted[row["model"]].best[:, stories[row["task"]]]
+        predicted = submitted[row["model"]].relation[:, stories[row["task"]]]
         row["unmapped"] = int((predicted == UNMAPPED).sum())
     rows += [asdict(row) for row in score(baselines(data.train, test), test)]
     return {
         "data": {"name": data.name, "test_rows": len(test)},
-        "models": {s.name: {"replicas": len(s.predictions.best)} for s in submissions},
+        "models": {s.name: {"replicas": len(s.predictions.relation)} for s in submissions},
         "rows": rows,
         "compared": [compare(a, b, data) for a, b in combinations(submissions, 2)],
     }
@@ -51,7 +51,7 @@ def compare(a: Submission, b: Submission, data: Dataset) -> dict[str, Any]:
     `p` is the exact p-value, `p_holm` the same corrected over the tasks.
     """
     test = data.records("test")
-    right_a, right_b = (s.predictions.best == test.target for s in (a, b))
+    right_a, right_b = (s.predictions.relation == test.target for s in (a, b))
     # Differences of mean accuracy, scaled to integers: the numbers of replicas may differ.
     difference = right_a.sum(axis=0) * len(right_b) - right_b.sum(axis=0) * len(right_a)
     points = [

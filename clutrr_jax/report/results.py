@@ -93,7 +93,7 @@ def collect(
         "versions": versions or {package: version(package) for package in PACKAGES},
         "wall_seconds": round(sum(output.summary["seconds"] for output in outputs.values()), 2),
         "models": {model: output.summary for model, output in outputs.items()},
-        "added": {name: {"replicas": len(given.best)} for name, given in added},
+        "added": {name: {"replicas": len(given.relation)} for name, given in added},
         "rows": [asdict(row) for row in score(predictions, data.test)],
         "extraction": {
             model: precision_recall(extraction, data.test)

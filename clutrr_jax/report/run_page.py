@@ -71,7 +71,7 @@ def _model(model: str, output: Outputs, test: Records, order: np.ndarray) -> dic
     Attention is written as one digit for each fact or word, where 9 is the largest weight in the
     story. `order` holds the indices of the stories in the order of the page, [S].
     """
-    predicted = output.predictions[model].best
+    predicted = output.predictions[model].relation
     content: dict[str, Any] = {"predictions": [_letters(replica[order]) for replica in predicted]}
     if output.attention:
         content["attentionOver"] = output.attention.over

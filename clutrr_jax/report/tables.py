@@ -142,9 +142,9 @@ def results_markdown(results: dict[str, Any]) -> str:
         "",
         run_summary(results),
         "",
-        "Accuracy on the test stories, with its standard error over replicas. A model whose tested "
-        "epoch was selected on the dev stories also has a row for its last epoch. The ceiling is "
-        "the best achievable accuracy.",
+        "Accuracy on the test stories, with its standard error over replicas. The last epoch of a "
+        "model has a row if another epoch is tested and its accuracies differ. The ceiling is the "
+        "best achievable accuracy.",
         "",
         *markdown_table(results_table(results)),
         "",

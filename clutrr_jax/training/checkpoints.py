@@ -96,7 +96,7 @@ class Checkpoints:
         elif {n: x.shape for n, x in saved.items()} != {n: x.shape for n, x in expected.items()}:
             raise InputError(
                 f"{self.folder / str(epoch)}: a checkpoint of another configuration, "
-                "expected the same model, sizes and number of replicas"
+                "expected the same model, sizes, number of replicas and version of clutrr_jax"
             )
         saved = distributed.broadcast(saved)
 

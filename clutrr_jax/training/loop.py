@@ -257,10 +257,12 @@ def _evaluate(trainer: Trainer, state: TrainState, data: Prepared, folder: Path)
         if variant:
             spec = model.spec._replace(model=model.spec.variants[variant])
             own = ModelDef(spec, model.config, model.sizes, model.learn_entities)
-        best, probability = trainer.predict(state.tested_params, state.buffers, test, own)
-        last, _ = trainer.predict(state.ema_params, state.buffers, test, own)
+        relation, probability = trainer.predict(state.tested_params, state.buffers, test, own)
+        last = relation
+        if trainer.train.selection != "last":
+            last, _ = trainer.predict(state.ema_params, state.buffers, test, own)
         if distributed.is_primary():
-            predictions = Predictions(best, last, probability)
+            predictions = Predictions(relation, last, probability)
             write_predictions(folder / prediction_file(variant), predictions, data.test)
     if distributed.is_primary():
         first = replica_model(model, state)

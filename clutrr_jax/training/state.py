@@ -81,7 +81,17 @@ def create_state(
     return replicas.place(jax.tree.map(lambda *leaves: np.stack(leaves), *states))
 
 
-def select_epoch(state: TrainState, score: jax.Array, epoch: int, last: bool) -> TrainState:
+def has_stopped(best_epoch: Any, epoch: Any, patience: int) -> Any:
+    """Returns whether a replica whose best score is that of `best_epoch` stops after an epoch.
+
+    The three arguments have the same unit, epochs or steps.
+    """
+    return (epoch - best_epoch >= patience) & (patience > 0)
+
+
+def select_epoch(
+    state: TrainState, score: jax.Array, epoch: int, last: bool, patience: int
+) -> TrainState:
     """Updates the best score, and the parameters that are tested.
 
     Of equally good epochs the latest is the best: a model goes on improving after its dev accuracy
@@ -92,8 +102,11 @@ def select_epoch(state: TrainState, score: jax.Array, epoch: int, last: bool) ->
       score: [R] dev scores.
       epoch: counted from 1.
       last: whether the parameters of the last epoch are tested, not those of the best.
+      patience: epochs without a better score after which a replica stops; 0: never.
     """
-    better = (score >= state.best_score) & (state.diverged_epoch == 0)
+    # The score of a replica that has stopped can change by rounding, on a GPU or another device.
+    ended = (state.diverged_epoch > 0) | has_stopped(state.best_epoch, epoch - 1, patience)
+    better = (score >= state.best_score) & ~ended
 
     def choose(new: jax.Array, old: jax.Array) -> jax.Array:
         return jnp.where(better.reshape(-1, *[1] * (old.ndim - 1)), new, old)

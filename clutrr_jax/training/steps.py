@@ -20,7 +20,7 @@ from clutrr_jax.data.arrays import StoryArrays, redraw_entities, reorder_sentenc
 from clutrr_jax.data.batching import Shape, pack, targets
 from clutrr_jax.evaluation.predict import Output, map_batches, relation_logits
 from clutrr_jax.models.functional import ModelDef, has_method
-from clutrr_jax.training.state import TrainState
+from clutrr_jax.training.state import TrainState, has_stopped
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Program:
       optimizer: from `create_optimizer`.
       shapes: shape of the microbatches of each bucket.
       train: train settings.
-      patience: epochs without a better score after which a replica stops; 0: never.
+      patience: epochs without a better dev score after which a replica stops; 0: never.
     """
 
     model: ModelDef
@@ -171,14 +171,6 @@ def train_epoch(
     new = jax.tree.map(partial(jnp.where, is_trained), new, state)
     diverged = jnp.where(continues & ~is_finite, epoch, state.diverged_epoch)
     return new._replace(diverged_epoch=diverged), jnp.where(is_trained, loss, jnp.nan)
-
-
-def has_stopped(best_epoch: Any, epoch: Any, patience: int) -> Any:
-    """Returns whether a replica whose best score is that of `best_epoch` stops after an epoch.
-
-    The three arguments have the same unit, epochs or steps.
-    """
-    return (epoch - best_epoch >= patience) & (patience > 0)
 
 
 def predict(

@@ -21,8 +21,14 @@ from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.training import distributed
 from clutrr_jax.training.order import epoch_batches, split_rows
 from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
-from clutrr_jax.training.state import TrainState, create_optimizer, create_state, select_epoch
-from clutrr_jax.training.steps import Program, has_stopped, predict, train_epoch
+from clutrr_jax.training.state import (
+    TrainState,
+    create_optimizer,
+    create_state,
+    has_stopped,
+    select_epoch,
+)
+from clutrr_jax.training.steps import Program, predict, train_epoch
 
 _BATCHES = PartitionSpec("replica", "data")  # [R, C, B]: a group shares the batches
 _MICROBATCHES = PartitionSpec("replica", None, "data")  # [R, steps, M, b]
@@ -31,7 +37,7 @@ _MICROBATCHES = PartitionSpec("replica", None, "data")  # [R, steps, M, b]
 class Metrics(NamedTuple):
     """Metrics of an epoch, [R] each."""
 
-    loss: np.ndarray  # mean over the train stories; NaN in and after an epoch that diverged
+    loss: np.ndarray  # mean over the train stories; NaN if the replica has stopped or diverged
     dev_accuracy: np.ndarray
     dev_loss: np.ndarray  # mean cross-entropy over the dev stories
 
@@ -92,7 +98,7 @@ class Trainer:
             REPLICA,
             donate=(5,),
         )
-        select = partial(select_epoch, last=train.selection == "last")
+        select = partial(select_epoch, last=train.selection == "last", patience=patience)
         self._select = jax.jit(select, donate_argnums=0)
         self._predictors: dict[Any, Any] = {}
 

@@ -332,7 +332,7 @@ def test_variants_replace_reading_or_reasoning(few) -> None:
     text has no influence, with the given rules the learned rules have none."""
     stories = few.test_stories
     predicted = logits(model(few, "stated facts, given rules"), stories).argmax(axis=-1)
-    symbolic = predict_with_rules(few.test, given_rules()).best[0]
+    symbolic = predict_with_rules(few.test, given_rules()).relation[0]
     np.testing.assert_array_equal(predicted, symbolic)
     np.testing.assert_array_equal(predicted, few.test.target)
     by_gold = logits(model(few, "stated facts"), stories)

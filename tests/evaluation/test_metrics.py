@@ -119,6 +119,6 @@ def test_baselines_of_unambiguous_stories(small) -> None:
     """The given rules answer every story; without training rows no rules are induced."""
     found = baselines(small.train, small.test)
     assert tuple(found) == BASELINES
-    np.testing.assert_array_equal(found["given rules"].best[0], small.test.target)
+    np.testing.assert_array_equal(found["given rules"].relation[0], small.test.target)
     without = baselines(None, small.test)
     assert tuple(without) == ("given rules", "majority label")

@@ -121,7 +121,7 @@ def test_logs_of_all_harnesses_give_the_same_predictions(data, rows, tmp_path) -
     assert read_submissions(paths[:1], data.test)[0].name == "lab/model"
     order = [ids.index(row["id"]) for row in rows]
     for submission in found:
-        best = submission.predictions.best[:, order]
+        best = submission.predictions.relation[:, order]
         assert best[0, 0] == UNMAPPED
         best[0, 0] = RELATION_ID[rows[0]["target"] if right[0, 0] else wrong[0]]
         np.testing.assert_array_equal(best == data.test.target[order], right)
@@ -131,7 +131,7 @@ def test_a_log_of_the_real_package() -> None:
     """All answers to its two stories are right, in both epochs."""
     submission = read_submissions([REAL_LOG], TEST)[0]
     assert submission.name == "mockllm/knows-k2"
-    assert submission.predictions.best.tolist() == [TEST.target.tolist()] * 2
+    assert submission.predictions.relation.tolist() == [TEST.target.tolist()] * 2
 
 
 def edit(log: dict, **changes) -> None:

@@ -89,7 +89,7 @@ def test_a_perfect_model_scores_one(small_folder, small, tmp_path) -> None:
             )
             file.write(json.dumps(row) + "\n")
     submission = read_submissions([output], small.test)[0]
-    assert (submission.predictions.best == small.test.target).all()
+    assert (submission.predictions.relation == small.test.target).all()
 
 
 def test_the_seed_selects_the_same_examples_in_every_style(small) -> None:

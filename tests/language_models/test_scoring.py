@@ -122,7 +122,7 @@ def test_every_file_format_gives_the_same_predictions(data, ids, tmp_path) -> No
     paths[2].parent.mkdir(parents=True)
     write_predictions(paths[2], predictions, data.test)
     rows = [
-        (id, RELATIONS[predictions.best[r, s]], r) for r in range(3) for s, id in enumerate(ids)
+        (id, RELATIONS[predictions.relation[r, s]], r) for r in range(3) for s, id in enumerate(ids)
     ]
     order = np.random.default_rng(0).permutation(len(rows)).tolist()
     with paths[0].open("w", newline="") as file:
@@ -138,7 +138,7 @@ def test_every_file_format_gives_the_same_predictions(data, ids, tmp_path) -> No
     found = read_submissions(paths, data.test)
     assert [s.name for s in found] == ["a", "b", "gat"]
     for submission in found:
-        np.testing.assert_array_equal(submission.predictions.best, predictions.best)
+        np.testing.assert_array_equal(submission.predictions.relation, predictions.relation)
 
 
 def test_a_prompt_of_the_user_is_not_compared_without_a_label(data, ids, tmp_path) -> None:
@@ -166,7 +166,11 @@ def test_unmapped_predictions_are_counted_and_wrong(data, ids, tmp_path) -> None
     texts[0], texts[30], texts[31] = "dunno", "a cousin", ""
     (tmp_path / "lm.jsonl").write_text(lines_of(ids, texts))
     submissions = read_submissions([tmp_path / "lm.jsonl"], data.test)
-    assert np.flatnonzero(submissions[0].predictions.best[0] == UNMAPPED).tolist() == [0, 30, 31]
+    assert np.flatnonzero(submissions[0].predictions.relation[0] == UNMAPPED).tolist() == [
+        0,
+        30,
+        31,
+    ]
     found = collect(data, submissions)
     points = [row for row in found["rows"] if row["model"] == "lm"]
     assert [p["task"] for p in points] == ["1.2", "1.3", "1.5", "2.4"]
@@ -189,9 +193,11 @@ def test_a_swapped_comparison_has_the_opposite_sign(data, ids, tmp_path) -> None
     for name, replicas in (("a", 2), ("b", 3)):
         (tmp_path / name).mkdir()
         predictions = some_predictions(data.test, replicas)
-        best = np.where(predictions.best % 3 == replicas - 2, data.test.target, predictions.best)
+        best = np.where(
+            predictions.relation % 3 == replicas - 2, data.test.target, predictions.relation
+        )
         write_predictions(
-            tmp_path / name / "predictions.csv", predictions._replace(best=best), data.test
+            tmp_path / name / "predictions.csv", predictions._replace(relation=best), data.test
         )
     a, b = read_submissions([tmp_path / name / "predictions.csv" for name in "ab"], data.test)
     there, back = compare(a, b, data)["tasks"], compare(b, a, data)["tasks"]

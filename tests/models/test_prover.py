@@ -131,10 +131,13 @@ def test_symbolic_baseline_equals_independent_prover(chains) -> None:
     found = predict_with_rules(data, given_rules())
     for s, relations in enumerate(expected):
         if relations.any():
-            assert relations[found.best[0, s]]
+            assert relations[found.relation[0, s]]
             assert found.probability[0, s] == 1 / relations.sum()
         else:
-            assert found.probability[0, s] == 0 and found.best[0, s] >= RELATION_ID["sister-in-law"]
+            assert (
+                found.probability[0, s] == 0
+                and found.relation[0, s] >= RELATION_ID["sister-in-law"]
+            )
 
 
 def test_rules_are_induced_from_two_step_rows() -> None:
@@ -147,7 +150,7 @@ def test_rules_are_induced_from_two_step_rows() -> None:
     found = induced_rules(train)
     assert sorted(map(tuple, found)) == sorted(map(tuple, rules))
     test = records([[(PREDICATE_OF[RELATION_ID["son"]], 1)] * 2])
-    assert predict_with_rules(test, induced_rules(train)).best == RELATION_ID["granddaughter"]
+    assert predict_with_rules(test, induced_rules(train)).relation == RELATION_ID["granddaughter"]
     assert predict_with_rules(test, found[:0]).probability == 0
 
 

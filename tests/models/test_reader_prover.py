@@ -69,7 +69,7 @@ def test_gold_graph_and_given_rules_equal_the_symbolic_baseline(small) -> None:
     model = make(small, reasoner="rules")
     batch = token_batch(small.test_stories, jnp.arange(len(small.test)))
     answer = _answer(model, batch, gold(model, batch)).argmax(-1)
-    given = predict_with_rules(small.test, given_rules()).best[0]
+    given = predict_with_rules(small.test, given_rules()).relation[0]
     assert (np.asarray(answer) == given).mean() == 1.0
     assert (given == small.test.target).mean() > 0.95
 

@@ -51,7 +51,7 @@ def test_the_page_holds_all_stories_and_predictions(run_folder, content, test_re
     order = np.concatenate([rows for _, rows in tasks(test_records)])
     assert content["stories"]["text"] == [test_records.stories[s] for s in order]
     for model in MODELS:
-        best = read_predictions(run_folder / model / "predictions.csv", test_records).best
+        best = read_predictions(run_folder / model / "predictions.csv", test_records).relation
         letters = content["models"][model]["predictions"]
         found = [[ord(c) - ord("a") for c in replica] for replica in letters]
         assert found == best[:, order].tolist()

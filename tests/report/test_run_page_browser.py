@@ -76,7 +76,9 @@ def test_accuracy_by_noise_type_is_the_mean_over_tests(page, rows) -> None:
 
 def test_filters_select_stories(page, run_folder, test_records) -> None:
     wait_for_count(page, len(test_records))
-    best = read_predictions(run_folder / "bilstm_mean" / "predictions.csv", test_records).best[0]
+    best = read_predictions(run_folder / "bilstm_mean" / "predictions.csv", test_records).relation[
+        0
+    ]
     wrong = best != test_records.target
     select(page, "model", "bilstm_mean")
     select(page, "outcome", "wrong")
@@ -226,7 +228,7 @@ def test_without_facts_of_words_only_their_list_is_absent(open_page, run_folder,
 def test_cells_of_the_confusion_matrix_lead_to_their_stories(
     page, run_folder, test_records
 ) -> None:
-    best = read_predictions(run_folder / "gat" / "predictions.csv", test_records).best
+    best = read_predictions(run_folder / "gat" / "predictions.csv", test_records).relation
     cells = find(page, "#confusion-body td.heat button")
     found = {}
     for cell in cells:
@@ -244,7 +246,7 @@ def test_cells_of_the_confusion_matrix_lead_to_their_stories(
 
 
 def test_groups_have_the_accuracy_of_their_stories(page, run_folder, test_records) -> None:
-    best = read_predictions(run_folder / "gat" / "predictions.csv", test_records).best
+    best = read_predictions(run_folder / "gat" / "predictions.csv", test_records).relation
     correct = (best == test_records.target).mean(axis=0)
     select(page, "group-by", "number of people")
     people = np.diff(test_records.node_start)

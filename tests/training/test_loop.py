@@ -20,7 +20,7 @@ from tests.training.small import leaves, make_trainer
 @pytest.mark.parametrize("name", ["gat", pytest.param("reader_prover", marks=pytest.mark.slow)])
 def test_each_file_holds_the_predictions_of_its_parameters(name: str, few, tmp_path) -> None:
     """Parameters of the selected and the last epoch; files of the model and of its variants."""
-    trainer = make_trainer(name, few, Replicas(3))
+    trainer = make_trainer(name, few, Replicas(3), selection="dev_loss")
     state = trainer.init()
     best = jax.tree.map(lambda x: x * 1.5 + 0.1, state.params)
     averaged = jax.tree.map(lambda x: x * -2.0, state.params)
@@ -33,14 +33,29 @@ def test_each_file_holds_the_predictions_of_its_parameters(name: str, few, tmp_p
         expected = [
             trainer.predict(p, state.buffers, few.test_stories, own) for p in (best, averaged)
         ]
-        np.testing.assert_array_equal(file.best, expected[0][0])
+        np.testing.assert_array_equal(file.relation, expected[0][0])
         np.testing.assert_allclose(file.probability, expected[0][1], atol=1e-4)
         np.testing.assert_array_equal(file.last, expected[1][0])
-        found.append(file.best)
+        found.append(file.relation)
     assert len({array.tobytes() for array in found}) == len(found)
     first = nnx.state(replica_model(model, state), nnx.Param)
     for array, expected in zip(leaves(first), leaves(best), strict=True):
         np.testing.assert_array_equal(array, expected[0])
+
+
+def test_summary_of_a_training_that_stops_early(small, tmp_path) -> None:
+    """The tested epoch of each replica is the last one in which it was trained."""
+    config = default_settings("tests", "prover")
+    config.train.replicas = 3
+    config.prover.train.update({"steps": 400, "patience": 2, "learning_rate": 3.0})
+    run_model("prover", config, small, tmp_path)
+    summary = json.loads((tmp_path / "model.json").read_text())
+    history = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    trained = [sum(line["loss"][r] is not None for line in history) for r in range(3)]
+    assert summary["selected_epochs"] == trained
+    assert min(trained) < max(trained) == len(history) < 400
+    accuracy = [history[epoch - 1]["dev_accuracy"][r] for r, epoch in enumerate(trained)]
+    assert summary["dev_accuracy"] == accuracy
 
 
 def test_training_without_dev_stories_is_refused(small, tmp_path) -> None:

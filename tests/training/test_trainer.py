@@ -100,12 +100,20 @@ def test_selection_of_a_made_up_history(last: bool) -> None:
     for epoch, score in enumerate(scores, start=1):
         averaged = jnp.where(state.diverged_epoch > 0, state.ema_params["p"], float(epoch))
         state = state._replace(ema_params={"p": averaged})
-        state = select_epoch(state, jnp.array(score, jnp.float32), epoch, last)
+        state = select_epoch(state, jnp.array(score, jnp.float32), epoch, last, patience=0)
         if epoch == 2:
             state = state._replace(diverged_epoch=jnp.array([0, 2]))
     assert state.best_epoch.tolist() == [3, 2]
     assert state.tested_params["p"].tolist() == ([4, 2] if last else [3, 2])
     assert state.best_score.tolist() == [-1, -2]
+
+
+def test_stopped_replica_is_not_selected_again() -> None:
+    """Its parameters do not change, but its score may, by rounding."""
+    state = TrainState(*[{"p": jnp.zeros(2)}] * 5, *[jnp.zeros(2, jnp.int32)] * 4)
+    state = state._replace(best_epoch=jnp.array([3, 2]), best_score=jnp.zeros(2))
+    state = select_epoch(state, jnp.ones(2), epoch=5, last=False, patience=2)
+    assert state.best_epoch.tolist() == [5, 2] and state.best_score.tolist() == [1, 0]
 
 
 def test_dev_metrics_are_those_of_the_dev_rows(small) -> None:
@@ -138,22 +146,23 @@ def test_stopped_replica_is_frozen_and_the_others_continue(selection: str, small
     trainer = make_trainer("gat", small, Replicas(2), **settings)
     assert trainer.program.patience == 1
     free = make_trainer("gat", small, Replicas(2), epochs=5)
-    state, undisturbed = trainer.init(), free.init()
+    state, undisturbed, averaged = trainer.init(), free.init(), []
     for epoch in range(1, 6):
         state, _ = trainer.epoch(state, epoch)
         undisturbed, _ = free.epoch(undisturbed, epoch)
-        state = state._replace(best_epoch=jnp.array([epoch, 1]), best_score=jnp.array([0.0, 1e9]))
+        best_epoch = state.best_epoch.at[0].set(epoch)
+        state = state._replace(best_epoch=best_epoch, best_score=jnp.array([0.0, 1e9]))
         assert not trainer.has_stopped(state, epoch)
+        averaged.append(leaves(state.ema_params))
         if epoch == 2:
             at_stop = leaves(state.params)
-            averaged = leaves(state.ema_params)
     for a, b, c in zip(leaves(state.params), leaves(undisturbed.params), at_stop, strict=True):
         np.testing.assert_array_equal(a[0], b[0])
         np.testing.assert_array_equal(a[1], c[1])
-    assert trainer.selected_epochs(state) == ([5, 2] if selection == "last" else [5, 1])
-    if selection == "last":
-        for a, b in zip(leaves(state.tested_params), averaged, strict=True):
-            np.testing.assert_array_equal(a[1], b[1])
+    selected = 2 if selection == "last" else 1
+    assert trainer.selected_epochs(state) == [5, selected]
+    for a, b in zip(leaves(state.tested_params), averaged[selected - 1], strict=True):
+        np.testing.assert_array_equal(a[1], b[1])
     assert trainer.has_stopped(state._replace(best_epoch=jnp.array([3, 1])), 5)
     assert trainer.has_stopped(state._replace(diverged_epoch=jnp.array([4, 0])), 5)
     assert trainer.has_stopped(state, trainer.epochs)
@@ -192,6 +201,7 @@ def test_diverged_replica_is_frozen_and_the_others_continue(small) -> None:
         state, metrics = trainer.epoch(state, epoch)
         assert np.isfinite(metrics.loss).tolist() == [True, False]
     assert np.asarray(state.diverged_epoch).tolist() == [0, 2]
+    assert trainer.selected_epochs(state) == [3, 1]
     state = state._replace(diverged_epoch=whole.diverged_epoch)
     for undisturbed, a, b in zip(leaves(whole), before, leaves(state), strict=True):
         np.testing.assert_array_equal(b[0], undisturbed[0])
