@@ -24,6 +24,7 @@ from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.trainer import Trainer
 from experiments.figure5 import get_config
 from experiments.grid import slurm
+from generator.kinship import INVERSE, PREDICATE_OF, PREDICATES, RELATION_ID, RELATIONS, RULES
 from tests.language_models.logs import inspect_log, write_inspect, write_lm_eval
 from tests.models import test_models as laws
 from tests.test_docs import commands
@@ -59,6 +60,31 @@ def test_example_model(small, monkeypatch) -> None:
         losses.append(metrics.loss)
     assert (losses[2] < losses[0]).all()
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.params))
+
+
+def test_model_of_shared_layers(small, monkeypatch) -> None:
+    text = (ROOT / "docs" / "own_model.md").read_text()
+    (source,) = re.findall(r"```python\n(import jax\n.*?)```", text, re.DOTALL)
+    module = types.ModuleType("one_round")
+    exec(source, module.__dict__)
+    monkeypatch.setitem(MODELS, "one_round", Spec(module.OneRound, "graph", module.CONFIG))
+    laws.test_padding_never_changes_a_logit("one_round", small)
+    laws.test_order_of_nodes_and_edges_never_matters("one_round", small)
+
+
+def test_relations_and_rules() -> None:
+    text = (ROOT / "docs" / "generator.md").read_text()
+    section = text[text.index("## Relations and rules") :].partition("\n## ")[0]
+    rules = re.findall(r"`([\w-]+)`, `([\w-]+)` \| `([\w-]+)`", section)
+    assert len(rules) == 16 and {(p, q): r for p, q, r in rules} == RULES
+    name = r"([\w-]+)"
+    row = rf"^\| `{name}` \| {name}, {name} \| `{name}`:? ?(.*) \|$"
+    rows = re.findall(row, section, re.MULTILINE)
+    found = [name for row in rows for name in (*row[1:3], *filter(None, row[4].split(", ")))]
+    assert sorted(found) == sorted(RELATIONS)
+    for predicate, male, _, inverse, _ in rows:
+        assert PREDICATES[PREDICATE_OF[RELATION_ID[male]]] == predicate
+        assert PREDICATES[INVERSE[PREDICATE_OF[RELATION_ID[male]]]] == inverse
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

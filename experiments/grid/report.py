@@ -248,9 +248,11 @@ def summary(config: Any, results: dict[str, Any]) -> list[str]:
     return [*([SMOKE] if results["scale"] == "smoke" else []), data, runs]
 
 
-def legend(grid: Grid) -> str:
+def legend(config: Any) -> str:
     """Returns an explanation of the table."""
-    text = "Accuracy with its standard error over replicas."
+    grid: Grid = config.grid
+    epoch = ", at the epoch with the best dev accuracy" if config.scale == "paper" else ""
+    text = f"Accuracy with its standard error over replicas{epoch}."
     if grid.published:
         text += (
             f" {MARK}: the 95 % intervals of the measured and published accuracy do not overlap."
@@ -276,7 +278,7 @@ def markdown(config: Any, results: dict[str, Any], table: list[list[str]]) -> st
         f"# {results['name']}, scale {results['scale']}",
         *summary(config, results),
         *(["Failed:", "\n".join(failed)] if failed else []),
-        legend(config.grid),
+        legend(config),
         "\n".join(markdown_table(table)),
         *(["Sources:", "\n".join(f"- {source}" for source in found)] if found else []),
         *([claims_text(results)] if results["claims"] else []),
@@ -292,7 +294,7 @@ def page_content(config: Any, results: dict[str, Any], table: list[list[str]]) -
         **{name: results[name] for name in ("rows", "averages", "claims", "cells")},
         "title": f"{results['name']}, scale {results['scale']}",
         "summary": " ".join(summary(config, results)),
-        "legend": legend(grid),
+        "legend": legend(config),
         "mark": MARK,
         "columns": grid.column_names,
         "references": [
