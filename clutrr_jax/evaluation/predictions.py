@@ -60,23 +60,23 @@ def read_predictions(path: Path, records: Records) -> Predictions:
     if len(rows) % len(records) or not rows:
         raise InputError(f"{path}: {len(rows)} rows, expected a multiple of {len(records)}")
     shape = (len(rows) // len(records), len(records))
-    best, last = np.full(shape, -1), np.full(shape, -1)
+    relation, last = np.full(shape, -1), np.full(shape, -1)
     probability = np.zeros(shape)
     labels = {name: RELATIONS[records.target[story]] for name, story in story_of.items()}
     for number, cells in enumerate(rows, start=1):
         if len(cells) != len(_HEADER):
             raise InputError(f"{at(path, number)}: expected the columns {','.join(_HEADER)}")
         row = dict(zip(_HEADER, cells, strict=True))
-        if problem := _problem(row, labels, len(best)):
+        if problem := _problem(row, labels, len(relation)):
             column, expected = problem
             raise InputError(f'{at(path, number, column)}: "{row[column]}", expected {expected}')
         index = int(row["replica"]), story_of[f"{row['task']}/{row['row']}"]
-        best[index] = RELATION_ID[row["prediction"]]
+        relation[index] = RELATION_ID[row["prediction"]]
         last[index] = RELATION_ID[row["last_prediction"]]
         probability[index] = float(row["probability"])
-    if (best < 0).any():
+    if (relation < 0).any():
         raise InputError(f"{path}: duplicate rows, expected one for each replica and story")
-    return Predictions(best, last, probability)
+    return Predictions(relation, last, probability)
 
 
 def _problem(row: dict[str, str], labels: dict[str, str], replicas: int) -> tuple[str, str] | None:

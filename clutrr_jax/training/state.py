@@ -89,6 +89,11 @@ def has_stopped(best_epoch: Any, epoch: Any, patience: int) -> Any:
     return (epoch - best_epoch >= patience) & (patience > 0)
 
 
+def is_trained(state: TrainState, epoch: Any, patience: int) -> jax.Array:
+    """Returns whether a replica is trained in an epoch: it has not diverged or stopped before."""
+    return (state.diverged_epoch == 0) & ~has_stopped(state.best_epoch, epoch - 1, patience)
+
+
 def select_epoch(
     state: TrainState, score: jax.Array, epoch: int, last: bool, patience: int
 ) -> TrainState:
@@ -105,8 +110,7 @@ def select_epoch(
       patience: epochs without a better score after which a replica stops; 0: never.
     """
     # The score of a replica that has stopped can change by rounding, on a GPU or another device.
-    ended = (state.diverged_epoch > 0) | has_stopped(state.best_epoch, epoch - 1, patience)
-    better = (score >= state.best_score) & ~ended
+    better = (score >= state.best_score) & is_trained(state, epoch, patience)
 
     def choose(new: jax.Array, old: jax.Array) -> jax.Array:
         return jnp.where(better.reshape(-1, *[1] * (old.ndim - 1)), new, old)

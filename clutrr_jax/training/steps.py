@@ -20,7 +20,7 @@ from clutrr_jax.data.arrays import StoryArrays, redraw_entities, reorder_sentenc
 from clutrr_jax.data.batching import Shape, pack, targets
 from clutrr_jax.evaluation.predict import Output, map_batches, relation_logits
 from clutrr_jax.models.functional import ModelDef, has_method
-from clutrr_jax.training.state import TrainState, has_stopped
+from clutrr_jax.training.state import TrainState, is_trained
 
 
 @dataclass(frozen=True)
@@ -165,12 +165,11 @@ def train_epoch(
     loss = losses.sum() / counts.sum()
     finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves((loss, new.params))]
     is_finite = jnp.stack(finite).all()
-    stopped = has_stopped(state.best_epoch, epoch - 1, program.patience)
-    continues = (state.diverged_epoch == 0) & ~stopped
-    is_trained = continues & is_finite
-    new = jax.tree.map(partial(jnp.where, is_trained), new, state)
+    continues = is_trained(state, epoch, program.patience)
+    is_kept = continues & is_finite
+    new = jax.tree.map(partial(jnp.where, is_kept), new, state)
     diverged = jnp.where(continues & ~is_finite, epoch, state.diverged_epoch)
-    return new._replace(diverged_epoch=diverged), jnp.where(is_trained, loss, jnp.nan)
+    return new._replace(diverged_epoch=diverged), jnp.where(is_kept, loss, jnp.nan)
 
 
 def predict(
