@@ -21,7 +21,13 @@ FAR = 20.0  # distance of embeddings that do not match
 
 def with_rules(rules: dict[int, tuple[int, int]]) -> CTP:
     """A prover with one exact rule for some goals, by the goal's relation."""
-    config = small_config("ctp_linear", embedding=NUM_RELATIONS, rules=1, share_genders=False)
+    config = small_config(
+        "ctp_linear",
+        embedding=NUM_RELATIONS,
+        rules=1,
+        rule_dropout=0.25,
+        share_genders=False,
+    )
     model = CTP(config, Sizes(20, 30), rngs=nnx.Rngs(0))
     model.goal[...] = FAR * jnp.eye(NUM_RELATIONS)
     kernel = np.zeros(model.reformulate.kernel.shape)
@@ -29,6 +35,7 @@ def with_rules(rules: dict[int, tuple[int, int]]) -> CTP:
         for i, relation in enumerate(body):
             kernel[goal, 0, i, relation] = 1
     model.reformulate.kernel[...] = jnp.asarray(kernel)
+    model.eval()
     return model
 
 
@@ -54,8 +61,20 @@ def test_hand_worked_proofs() -> None:
     assert proved(model, [*noise, *chain[:2], (2, SON, 4)], 5) == [NEPHEW]
 
 
+def test_rule_dropout_hides_rules_from_some_training_stories() -> None:
+    model = with_rules({BROTHER: (FATHER, SON)})
+    model.train()
+    by_rule = graphs([[(0, FATHER, 1), (1, SON, 2)]] * 400, [(0, 2)] * 400, people=3)
+    scores = model.scores(by_rule)[:, BROTHER]
+    assert ((scores < 1e-3) | (scores > 0.99)).all()
+    assert 0.65 < (scores > 0.5).mean() < 0.85  # four standard errors
+    stated = graphs([[(0, BROTHER, 1)]] * 400, [(0, 1)] * 400, people=2)
+    assert (model.scores(stated)[:, BROTHER] > 0.99).all()
+
+
 def test_genders_are_those_of_the_stated_facts() -> None:
     model = CTP(small_config("ctp_memory"), Sizes(20, 30), rngs=nnx.Rngs(0))
+    model.eval()
     stories = [[(0, FATHER, 1), (1, relation, 2)] for relation in (SON, RELATION_ID["daughter"])]
     male, female = np.asarray(model(graphs(stories, [(0, 2)] * 2, people=3)))
     names = ("brother", "nephew", "grandson")
@@ -92,6 +111,7 @@ def plain_scores(model: CTP, facts: list[Fact], query: tuple[int, int], people: 
 def test_scores_equal_a_plain_prover(name: str) -> None:
     config = small_config(name, embedding=4, rules=2, memory=5, share_genders=False)
     model = CTP(config, Sizes(20, 30, relations=3), rngs=nnx.Rngs(1))
+    model.eval()
     rng = np.random.default_rng(0)
     stories, queries, people = [], [], 4
     for _ in range(6):
