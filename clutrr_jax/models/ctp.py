@@ -22,7 +22,7 @@ REFORMULATORS = ("linear", "attentive", "memory")
 CONFIG = {
     "embedding": 20,  # dimension of the embeddings of relations
     "rules": 3,  # per goal
-    "rule_dropout": 0.1,  # probability that a story is proved without the i-th rule of any goal
+    "rule_dropout": 0.1,  # fraction of reformulators that the proofs of a training story lack
     "memory": 64,  # rules in the memory of the reformulator "memory"
     "share_genders": True,  # goals are predicates, and rules hold for all genders
     "depth": 5,  # of proofs, at most; with depth d the longest chain has 2^d facts
@@ -45,9 +45,9 @@ class CTP(nnx.Module):
     linear layer, "attentive" an average of the embeddings of relations with attention weights, and
     "memory" an average of rules of a memory.
 
-    Each reformulator must find another rule. With the maximum alone, one that starts far from every
-    rule never gets a gradient, while another compromises between two rules. In training, each story
-    is therefore proved without some of the reformulators (`config.rule_dropout`).
+    Only the best proof gets a gradient. So a reformulator that starts far from every rule would
+    never learn one, while another settles between two rules. In training, each story is therefore
+    proved without some of the reformulators (`config.rule_dropout`), which the authors do not do.
 
     The authors represent people by random vectors, which match only approximately, and keep the
     five best people Z of each step. Here a person matches only themselves, and all people are kept.
