@@ -11,7 +11,7 @@ from clutrr_jax.models import MODELS
 from generator.config import Config
 from generator.errors import InputError, check_range, one_of
 
-_LAST_SEED = 2_000_000_000  # of the first replica; seeds are int32
+_LARGEST = 2_000_000_000  # seed of the first replica, or patience: they are int32
 # Entities of the people (Sinha et al. 2019, appendix 1.5). fixed: each story keeps the entities
 # drawn for it, with random vectors; learned: the same with trained vectors; redrawn: the entities
 # of each story are drawn again in every epoch.
@@ -82,7 +82,7 @@ def check(config: Any, models: list[str]) -> None:
     Raises:
       InputError: for the first invalid setting.
     """
-    check_range("seed", config.seed, 0, _LAST_SEED)
+    check_range("seed", config.seed, 0, _LARGEST)
     for model in models:
         if config.data == GENERATE and MODELS[model].kind == "states":
             raise InputError(
@@ -112,8 +112,8 @@ def _check_train(train: Any, full_name: Mapping[str, str]) -> None:
             f"{full_name['microbatches']} {train.microbatches}: expected a divisor of "
             f"{full_name['batch']}, {train.batch}"
         )
-    for name in ("patience", "checkpoint_minutes"):
-        check_range(full_name[name], train[name], 0)
+    check_range(full_name["patience"], train.patience, 0, _LARGEST)
+    check_range(full_name["checkpoint_minutes"], train.checkpoint_minutes, 0)
     check_range(full_name["shuffle_sentences"], train.shuffle_sentences, 0, 1)
     for name in ("learning_rate", "grad_clip_norm"):
         _check_positive(full_name[name], train[name])

@@ -21,7 +21,7 @@ from generator.kinship import RELATIONS
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", *(f"docs/{name}.md" for name in (
-    "distributed", "experiments", "generator", "outputs", "own_model",
+    "distributed", "experiments", "generator", "models", "outputs", "own_model",
 ))]  # fmt: skip
 BLOCK = re.compile(r"(<!-- not run: .+ -->\n)?^```\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PROGRAMS = ("python ", "srun ", "lm_eval ", "inspect ")  # the others install something

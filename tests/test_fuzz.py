@@ -236,6 +236,11 @@ def read_lm_eval(path: Path) -> None:
         raise InputError(f"{path}: {error}") from None
 
 
+def read_metrics(path: Path) -> None:
+    for line in _truncate_metrics(path, 2):
+        sum(line["dev_accuracy"])
+
+
 def read_weights(path: Path) -> None:
     (path.parent / "config.json").write_text(json.dumps(BERT))
     load_parameters(path.parent)
@@ -269,7 +274,7 @@ KINDS: dict[str, tuple[str, Make, Read, int]] = {
     "run predictions": ("predictions.csv", rows_like(RUN_PREDICTIONS), read_answers, 75),
     "config": ("config.json", json_like(CONFIG), lambda p: check_or_write_config(p, CONFIG), 50),
     "run": ("results.json", json_like(RUN), lambda p: read_json(p, measured.RESULTS), 75),
-    "metrics": ("metrics.jsonl", lines_like(EPOCHS), lambda p: _truncate_metrics(p, 2), 50),
+    "metrics": ("metrics.jsonl", lines_like(EPOCHS), read_metrics, 50),
     "attention": ("attention.npz", attention, lambda p: read_attention(p.parent, TEST), 75),
     "extracted": ("extracted.npz", extracted, lambda p: read_extracted(p.parent, TEST), 50),
     "bert config": ("config.json", json_like(BERT), lambda p: read_config(p.parent), 50),

@@ -35,6 +35,7 @@ class Checkpoints:
         # Orbax logs every file that it writes.
         logging.getLogger("absl").setLevel(logging.CRITICAL)
         self.folder = folder
+        self._intact = 0  # epoch of the last checkpoint that was read or written
 
     @cached_property
     def _manager(self) -> Any:
@@ -56,6 +57,8 @@ class Checkpoints:
     def save(self, epoch: int, state: Any) -> None:
         """Writes the state after an epoch. Collective. It may be killed at any moment.
 
+        Call `restore` before: checkpoints later than the restored one are removed.
+
         Raises:
           InputError: the checkpoint cannot be written; the one before is intact.
         """
@@ -68,10 +71,11 @@ class Checkpoints:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for later in self._manager.all_steps():
-                if later >= epoch:  # damaged, or it would have been restored
+                if later > self._intact:  # damaged, or it would have been restored
                     self._manager.delete(later)
             self._manager.save(epoch, args=args.StandardSave(arrays))
             write_text(folder / DIGESTS, _digests(folder))
+            self._intact = epoch
         except Exception as error:  # Orbax raises many classes
             raise InputError(
                 f"{folder}: cannot be written ({first_line(error)}); run the same command "
@@ -99,6 +103,7 @@ class Checkpoints:
                 "expected the same model, sizes, number of replicas and version of clutrr_jax"
             )
         saved = distributed.broadcast(saved)
+        self._intact = epoch
 
         def restore_leaf(path: Any, leaf: jax.Array) -> jax.Array:
             return distributed.put(saved[jax.tree_util.keystr(path)], leaf.sharding)

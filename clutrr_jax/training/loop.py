@@ -235,7 +235,8 @@ def _truncate_metrics(path: Path, last: int) -> list[dict[str, Any]]:
     for text in path.read_text(errors="replace").splitlines() if path.exists() else []:
         try:
             line = json.loads(text)
-            lines.append({"epoch": int(line["epoch"]), **line, "seconds": float(line["seconds"])})
+            line |= {"epoch": int(line["epoch"]), "seconds": float(line["seconds"])}
+            lines.append(line | {"dev_accuracy": [float(x) for x in line["dev_accuracy"]]})
         except (ValueError, KeyError, TypeError, RecursionError):  # last line of a killed run
             break
     lines = [line for line in lines if line["epoch"] <= last]

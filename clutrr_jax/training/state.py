@@ -107,7 +107,7 @@ def select_epoch(
       score: [R] dev scores.
       epoch: counted from 1.
       last: whether the parameters of the last epoch are tested, not those of the best.
-      patience: epochs without a better score after which a replica stops; 0: never.
+      patience: epochs without an equal or better score after which a replica stops; 0: never.
     """
     # The score of a replica that has stopped can change by rounding, on a GPU or another device.
     better = (score >= state.best_score) & is_trained(state, epoch, patience)

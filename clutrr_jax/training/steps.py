@@ -32,7 +32,7 @@ class Program:
       optimizer: from `create_optimizer`.
       shapes: shape of the microbatches of each bucket.
       train: train settings.
-      patience: epochs without a better dev score after which a replica stops; 0: never.
+      patience: epochs without an equal or better dev score after which a replica stops; 0: never.
     """
 
     model: ModelDef

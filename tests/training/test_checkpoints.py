@@ -62,15 +62,29 @@ def test_a_checkpoint_without_digests_is_incomplete(folder: Path) -> None:
     assert_restores(folder, 1)
 
 
-@pytest.mark.parametrize("epoch", [3, 5])
-def test_a_damaged_checkpoint_is_replaced(folder: Path, epoch: int) -> None:
-    Checkpoints(folder).save(5, state(5))  # 2 and 5 are left
-    for file in (folder / "5" / "default").rglob("*"):
+def damage(folder: Path) -> None:
+    for file in (folder / "default").rglob("*"):
         if file.is_file():
             file.write_bytes(b"")
+
+
+@pytest.mark.parametrize("epoch", [2, 3, 7])
+@pytest.mark.parametrize("is_complete", [False, True])
+def test_a_damaged_checkpoint_is_replaced(folder: Path, epoch: int, is_complete: bool) -> None:
+    """The one before stays until the next is complete, and then as the one before that."""
+    checkpoints = Checkpoints(folder)
+    assert checkpoints.restore(state(0))
+    checkpoints.save(5, state(5))  # 2 and 5 are left
+    if is_complete:
+        damage(folder / "5")
+    else:
+        (folder / "5" / DIGESTS).unlink()
+    checkpoints = Checkpoints(folder)
+    assert checkpoints.restore(state(0))[0] == 2
+    checkpoints.save(epoch + 1, state(epoch + 1))
+    assert_restores(folder, epoch + 1)
+    damage(folder / str(epoch + 1))
     assert_restores(folder, 2)
-    Checkpoints(folder).save(epoch, state(epoch))
-    assert_restores(folder, epoch)
 
 
 def test_all_checkpoints_damaged_is_one_line(folder: Path) -> None:
@@ -88,6 +102,7 @@ def test_another_configuration_is_one_line(folder: Path) -> None:
 
 def test_a_full_disk_is_one_line_and_the_last_checkpoint_stays(folder: Path) -> None:
     checkpoints = Checkpoints(folder)
+    assert checkpoints.restore(state(0))
     # A limit on the file size is the closest to a full disk that needs no privileges.
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
