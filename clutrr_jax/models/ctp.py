@@ -17,12 +17,13 @@ from generator.errors import one_of
 from generator.kinship import NUM_PREDICATES, PREDICATE_OF
 
 REFORMULATORS = ("linear", "attentive", "memory")
-# The authors' settings for CLUTRR, except for rule_dropout, share_genders, both depths (theirs: 4
-# and 2) and the optimizer (theirs: Adagrad, learning rate 0.1, batches of 32 stories, 5 epochs).
+# The authors' settings for CLUTRR, except for rule_dropout, logit_penalty, share_genders, both
+# depths (theirs: 4 and 2) and the optimizer (Adagrad, learning rate 0.1, batches of 32, 5 epochs).
 CONFIG = {
     "embedding": 20,  # dimension of the embeddings of relations
     "rules": 3,  # per goal
     "rule_dropout": 0.1,  # fraction of reformulators that the proofs of a training story lack
+    "logit_penalty": 3e-3,  # on the mean square of the logits of the attention weights
     "memory": 64,  # rules in the memory of the reformulator "memory"
     "share_genders": True,  # goals are predicates, and rules hold for all genders
     "depth": 5,  # of proofs, at most; with depth d the longest chain has 2^d facts
@@ -49,6 +50,8 @@ class CTP(nnx.Module):
     Only the best proof gets a gradient. So a reformulator that starts far from every rule would
     never learn one, while another settles between two rules. In training, each story is therefore
     proved without some of the reformulators (`config.rule_dropout`), which the authors do not do.
+    Attention weights near 1 have no gradient either: two reformulators with the same rule would
+    both keep it. `config.logit_penalty` keeps the weights below.
 
     The authors represent people by random vectors, which match only approximately, and keep the
     five best people Z of each step. Here a person matches only themselves, and all people are kept.
@@ -61,6 +64,7 @@ class CTP(nnx.Module):
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.reformulator = one_of(config, "reformulator", *REFORMULATORS)
         self.relations, self.rules = sizes.relations, config.rules
+        self.logit_penalty = 0.0 if self.reformulator == "linear" else config.logit_penalty
         self.depth, self.train_depth = config.depth, min(config.depth, config.train_depth)
         self.share_genders, dim = config.share_genders, config.embedding
         goals = NUM_PREDICATES if config.share_genders else self.relations
@@ -81,12 +85,13 @@ class CTP(nnx.Module):
         return jnp.log(scores)
 
     def loss(self, batch: jraph.GraphsTuple) -> jax.Array:
-        """Mean binary cross-entropy over the goals, [B]."""
+        """Mean binary cross-entropy over the goals, plus the penalty on logits, [B]."""
         scores, target = self.scores(batch), targets(batch)[0]
         if self.share_genders:
             target = jnp.asarray(PREDICATE_OF)[target]
         is_target = target[:, None] == jnp.arange(scores.shape[1])
-        return -jnp.log(jnp.where(is_target, scores, 1 - scores)).mean(axis=-1)
+        losses = -jnp.log(jnp.where(is_target, scores, 1 - scores)).mean(axis=-1)
+        return losses + self.logit_penalty * (self.reformulate(self.goal[...]) ** 2).mean()
 
     def scores(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Scores of the goals for the query people, [B, Q]."""

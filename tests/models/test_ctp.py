@@ -96,6 +96,27 @@ def test_rule_dropout_hides_rules_from_some_training_stories() -> None:
     assert (model.scores(stated)[:, BROTHER] > 0.99).all()
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_loss_is_the_cross_entropy_of_the_goals_and_a_penalty(name: str) -> None:
+    config = small_config(name, share_genders=False, logit_penalty=0.5)
+    model = CTP(config, Sizes(20, 30), rngs=nnx.Rngs(0))
+    model.eval()
+    batch = graphs([[(0, FATHER, 1)], [(0, SON, 1)]], [(0, 1)] * 2, people=2)
+    rows = {"target": jnp.array([FATHER, MOTHER, 0]), "mask": jnp.array([1, 1, 0])}
+    batch = batch._replace(globals=batch.globals | rows)
+    scores = np.array(model.scores(batch))
+    for story, target in enumerate((FATHER, MOTHER)):
+        scores[story] = np.where(
+            np.arange(NUM_RELATIONS) == target, scores[story], 1 - scores[story]
+        )
+    expected = -np.log(scores).mean(axis=1)
+    if name != "ctp_linear":  # it has no attention
+        kernel, bias = model.reformulate.kernel[...], model.reformulate.bias[...]
+        logits = np.tensordot(model.goal[...], kernel, 1) + bias
+        expected += 0.5 * np.mean(logits**2)
+    np.testing.assert_allclose(model.loss(batch), expected, rtol=1e-4)
+
+
 def test_genders_are_those_of_the_stated_facts() -> None:
     model = CTP(small_config("ctp_memory"), Sizes(20, 30), rngs=nnx.Rngs(0))
     model.eval()
