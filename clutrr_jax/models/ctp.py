@@ -23,7 +23,7 @@ CONFIG = {
     "embedding": 20,  # dimension of the embeddings of relations
     "rules": 3,  # per goal
     "rule_dropout": 0.1,  # fraction of reformulators that the proofs of a training story lack
-    "logit_penalty": 3e-3,  # on the mean square of the logits of the attention weights
+    "logit_penalty": 1e-3,  # on the mean square of the logits of the attention weights
     "memory": 64,  # rules in the memory of the reformulator "memory"
     "share_genders": True,  # goals are predicates, and rules hold for all genders
     "depth": 5,  # of proofs, at most; with depth d the longest chain has 2^d facts
