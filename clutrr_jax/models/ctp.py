@@ -51,7 +51,7 @@ class CTP(nnx.Module):
     never learn one, while another settles between two rules. In training, each story is therefore
     proved without some of the reformulators (`config.rule_dropout`), which the authors do not do.
     Attention weights near 1 have no gradient either: two reformulators with the same rule would
-    both keep it. `config.logit_penalty` keeps the weights below.
+    both keep it. `config.logit_penalty` keeps the weights smaller.
 
     The authors represent people by random vectors, which match only approximately, and keep the
     five best people Z of each step. Here a person matches only themselves, and all people are kept.
