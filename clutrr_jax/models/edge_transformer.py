@@ -9,6 +9,7 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.data.records import UNSTATED
 from clutrr_jax.models.common import check_heads, pair_index, query_positions
 
 # The authors' code for CLUTRR, without its learning rate schedule.
@@ -26,8 +27,9 @@ class EdgeTransformer(nnx.Module):
     """Edge Transformer (Bergen et al. 2021, arXiv 2112.00578).
 
     The state of a pair starts from the embedding of its stated relation, or from one more embedding
-    where no relation is stated; people have no identity. The answer is predicted from the last
-    state of the query pair.
+    where the story has no fact about the pair; people have no identity. Several facts about a pair
+    are averaged, and one whose relation is not stated counts only where no other is. The answer is
+    predicted from the last state of the query pair.
 
     The authors resample dropout for each pair and layer, and also drop attention weights. Here one
     mask per story and feature serves all pairs and layers, as the layers share their weights (Gal
@@ -38,7 +40,7 @@ class EdgeTransformer(nnx.Module):
         check_heads(config, "dim")
         self.layers = config.layers
         glorot = nnx.initializers.glorot_uniform()
-        # A row for each edge type; the last row is for pairs without a stated relation.
+        # A row for each edge type; the last row is for pairs without a fact.
         self.table = nnx.Param(glorot(rngs.params(), (sizes.edge_types + 1, config.dim)))
         self.layer = Layer(config, rngs=rngs)
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
@@ -48,9 +50,7 @@ class EdgeTransformer(nnx.Module):
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Relation logits [B, R]."""
         stories, size = batch.globals["people"][:-1].shape
-        relation = jnp.full((stories, size, size), len(self.table[...]) - 1)
-        relation = relation.at[pair_index(batch)].set(batch.edges["relation"], mode="drop")
-        states = self.table[...][relation]  # [B, P, P, D]
+        states = self.states(batch)  # [B, P, P, D]
         first, second = query_positions(batch)
         is_person = jnp.arange(size) < batch.n_node[:-1, None]  # [B, P]
         dim = states.shape[-1]
@@ -60,6 +60,18 @@ class EdgeTransformer(nnx.Module):
             states = self.layer(states, is_person, masks)
         query = states[jnp.arange(stories), first, second]  # [B, D]
         return self.out(nnx.relu(self.hidden(query)))
+
+    def states(self, batch: jraph.GraphsTuple) -> jax.Array:
+        """States of all pairs before the first layer, [B, P, P, D]."""
+        stories, size = batch.globals["people"][:-1].shape
+        counts = jnp.zeros((stories, size, size, len(self.table[...])))
+        # Edges of the padding graph are out of range and dropped.
+        counts = counts.at[*pair_index(batch), batch.edges["relation"]].add(1, mode="drop")
+        is_stated = counts[..., :UNSTATED].any(axis=-1)
+        counts = counts.at[..., UNSTATED].multiply(~is_stated)
+        total = counts.sum(axis=-1)
+        counts = counts.at[..., -1].set(total == 0)
+        return counts / jnp.maximum(total, 1)[..., None] @ self.table[...]
 
 
 class Layer(nnx.Module):

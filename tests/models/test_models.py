@@ -1,5 +1,6 @@
 """Laws that every model of the registry satisfies. Registering a model is enough to test it."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,9 +11,10 @@ import optax
 import pytest
 from flax import nnx
 
-from clutrr_jax.data.arrays import redraw_entities
+from clutrr_jax.data.arrays import StoryArrays, redraw_entities
 from clutrr_jax.data.batching import GRAPHS, pack, targets
 from clutrr_jax.data.prepare import Prepared
+from clutrr_jax.data.records import UNSTATED
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.common import EntityVectors
 from clutrr_jax.models.functional import ModelDef
@@ -102,10 +104,27 @@ def test_logits_do_not_depend_on_the_other_rows(name: str, data) -> None:
         np.testing.assert_allclose(together[i], alone, rtol=1e-6, atol=2e-6)
 
 
+def repeat_facts(stories: StoryArrays) -> StoryArrays:
+    """Returns the stories with two more facts for each: another relation of the same two people,
+    and one that is not stated."""
+    relation = np.asarray(stories.relation)
+    relations = np.stack([relation, (relation + 1) % UNSTATED, np.full_like(relation, UNSTATED)])
+    return stories._replace(
+        edge_start=stories.edge_start * 3,
+        n_edge=stories.n_edge * 3,
+        senders=jnp.repeat(stories.senders, 3),
+        receivers=jnp.repeat(stories.receivers, 3),
+        relation=jnp.asarray(relations.T.ravel()),
+    )
+
+
+@pytest.mark.parametrize("has_repeated_facts", [False, True], ids=["", "repeated"])
 @pytest.mark.parametrize("name", [name for name in GRAPH_MODELS if not MODELS[name].ordered])
-def test_order_of_nodes_and_edges_never_matters(name: str, data) -> None:
+def test_order_of_nodes_and_edges_never_matters(name: str, has_repeated_facts: bool, data) -> None:
     model, rng = make(name, data), np.random.default_rng(0)
-    batch = model.batch()
+    if has_repeated_facts:
+        data = replace(data, train_stories=repeat_facts(data.train_stories))
+    batch = _pack(data.train_stories, jnp.array(ROWS), shape_for(model.spec.kind, data, ROWS))
 
     def shuffle_within(counts: np.ndarray) -> np.ndarray:
         """Permutation that keeps every element in its graph."""
