@@ -37,6 +37,7 @@ from clutrr_jax.report.plots import Figure, plot_curve
 from clutrr_jax.report.tables import html_table, results_table
 from clutrr_jax.run import configure_jax, has_begun, model_names, train_and_report
 from clutrr_jax.settings import check_effect, default_settings
+from clutrr_jax.streams import Stream, numpy_rng
 from generator.audit import plain_text
 from generator.config import Config
 from generator.errors import InputError, check_range, one_of
@@ -121,7 +122,7 @@ def batches(
     arrays = build_arrays(stories, vocabulary, seed or 0)
     size = min(batch_size, len(stories))
     shapes, buckets = plan_shapes(kind, arrays, size, 1 if seed is None else None)
-    rng = np.random.default_rng(seed)
+    rng = numpy_rng(Stream.BATCHES, seed or 0)
     order = [
         (rows, shape)
         for bucket, shape in zip(buckets, shapes, strict=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from clutrr_jax.data.records import NUM_EDGE_TYPES, Records
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, Vocabulary, draw_entities, encode
+from clutrr_jax.streams import Stream, numpy_rng
 from generator.kinship import NUM_RELATIONS
 
 
@@ -55,7 +56,9 @@ class StoryArrays(NamedTuple):
 
 def build_arrays(records: Records, vocabulary: Vocabulary, seed: int) -> StoryArrays:
     """Converts records to arrays. `seed` determines the entities of each story."""
-    entities = draw_entities(np.diff(records.node_start), vocabulary.entities, seed)
+    entities = draw_entities(
+        np.diff(records.node_start), vocabulary.entities, numpy_rng(Stream.ENTITIES, seed)
+    )
     tokens, token_start = encode(records, vocabulary, entities)
     arrays = {}
     for kind, start in (

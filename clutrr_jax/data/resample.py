@@ -18,6 +18,7 @@ from clutrr_jax.data.vocabulary import (
     tokens_of,
     words_of,
 )
+from clutrr_jax.streams import Stream, numpy_rng
 from generator.blocks import block
 from generator.config import Config
 from generator.errors import InputError
@@ -95,9 +96,9 @@ class EpochSampler:
         blocks, parts = self._sample(epoch)
         people = _stack([part.gender for part in blocks])  # [S, N], -1 where there is no person
         is_person = people >= 0
-        seed = [self.config.seed, epoch]
+        rng = numpy_rng(Stream.ENTITIES, self.config.seed, epoch)
         # From here on their entities, instead of their genders.
-        people[is_person] = draw_entities(is_person.sum(axis=1), self.entities, seed)
+        people[is_person] = draw_entities(is_person.sum(axis=1), self.entities, rng)
         n_token, order = np.zeros(len(people), int), np.arange(len(people))
         tokens = np.zeros(0)
         if self.layout.max_tokens is not None:
@@ -172,7 +173,7 @@ class EpochSampler:
             rejected = np.union1d(too_long, np.flatnonzero(n_name > self.layout.max_names))
             if not len(rejected):
                 return told, n_token.astype(int)
-            rng = np.random.default_rng([self.config.seed, epoch, attempt])
+            rng = numpy_rng(Stream.PARAPHRASES, self.config.seed, epoch, attempt)
             keep = ~np.isin(told.story, rejected)
             parts = [_Paraphrases(*(array[keep] for array in told))]
             for begin, part in zip(first, blocks, strict=False):

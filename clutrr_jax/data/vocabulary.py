@@ -152,13 +152,13 @@ def sentences(story: str) -> list[list[tuple[int, int]]]:
     return found
 
 
-def draw_entities(sizes: np.ndarray, pool: int, seed: int | Sequence[int]) -> np.ndarray:
+def draw_entities(sizes: np.ndarray, pool: int, rng: np.random.Generator) -> np.ndarray:
     """Samples an entity id below `pool` for each person, without replacement within a story.
 
     Args:
       sizes: [S] number of people of each story.
       pool: number of entities.
-      seed: of the random numbers.
+      rng: source of random numbers.
     Returns:
       int32 [N], N people of all stories.
     Raises:
@@ -169,7 +169,7 @@ def draw_entities(sizes: np.ndarray, pool: int, seed: int | Sequence[int]) -> np
             f"a story of {sizes.max()} people, expected at most {pool}, the entities of the "
             "vocabulary"
         )
-    order = np.random.default_rng(seed).random((len(sizes), pool)).argsort(axis=1)
+    order = rng.random((len(sizes), pool)).argsort(axis=1)
     return order[np.arange(pool) < sizes[:, None]].astype(np.int32)
 
 

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from clutrr_jax.data.records import Records, Story, story_ids
 from clutrr_jax.evaluation.proofs import prove_label
+from clutrr_jax.streams import Stream, numpy_rng
 from generator.errors import InputError
 from generator.kinship import RELATION_OF, RELATIONS
 from generator.prover import Fact, Step
@@ -60,7 +59,7 @@ def examples(train: Records, shots: int, seed: int, steps: bool) -> list[str]:
       InputError: too few training rows have a proof.
     """
     found: list[str] = []
-    for story in np.random.default_rng(seed).permutation(len(train)).tolist():
+    for story in numpy_rng(Stream.EXAMPLES, seed).permutation(len(train)).tolist():
         if len(found) == shots:
             break
         proof = prove_label(train, story)

@@ -6,8 +6,7 @@ Drawn on the host, from the replica's seed and the epoch.
 import numpy as np
 
 from clutrr_jax.data.batching import chunk
-
-_SHARED = 2**32 - 1  # seed of what all replicas share; no replica has it
+from clutrr_jax.streams import Stream, numpy_rng
 
 
 def split_rows(
@@ -20,7 +19,9 @@ def split_rows(
     """
     train, dev = [], []
     for b, rows in enumerate(buckets):
-        orders = np.stack([np.random.default_rng([seed, 0, b]).permutation(rows) for seed in seeds])
+        orders = np.stack(
+            [numpy_rng(Stream.DEV_SPLIT, seed, b).permutation(rows) for seed in seeds]
+        )
         held = int(len(rows) * dev_fraction)
         train.append(orders[:, held:])
         dev.append(np.sort(orders[:, :held], axis=1))
@@ -44,11 +45,11 @@ def epoch_batches(
     """
     batches = [
         np.stack([
-            chunk(np.random.default_rng([seed, epoch, b]).permutation(rows), batch_size)
+            chunk(numpy_rng(Stream.STORY_ORDER, seed, epoch, b).permutation(rows), batch_size)
             for seed, rows in zip(seeds, of_bucket, strict=True)
         ])
         for b, of_bucket in enumerate(train_rows)
     ]  # fmt: skip
     bucket = np.repeat(np.arange(len(batches)), [b.shape[1] for b in batches]).astype(np.int32)
-    order = np.random.default_rng([_SHARED, epoch]).permutation(len(bucket))
+    order = numpy_rng(Stream.BUCKET_ORDER, 0, epoch).permutation(len(bucket))
     return np.concatenate(batches, axis=1)[:, order], bucket[order]

@@ -9,6 +9,7 @@ import numpy as np
 import optax
 
 from clutrr_jax.models.functional import ModelDef
+from clutrr_jax.streams import Stream, jax_key
 from clutrr_jax.training.replicas import Replicas
 
 
@@ -56,7 +57,7 @@ def init_state(
     model: ModelDef, optimizer: optax.GradientTransformation, seed: jax.Array, pretrained: Any
 ) -> TrainState:
     """Initial state of one replica; `pretrained` is as for `ModelDef.init`."""
-    params, buffers = model.init(jax.random.key(seed), pretrained)
+    params, buffers = model.init(jax_key(Stream.PARAMETERS, seed), pretrained)
     zero = jnp.int32(0)
     return TrainState(
         params=params,

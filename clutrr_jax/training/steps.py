@@ -20,6 +20,7 @@ from clutrr_jax.data.arrays import StoryArrays, redraw_entities, reorder_sentenc
 from clutrr_jax.data.batching import Shape, pack, targets
 from clutrr_jax.evaluation.predict import Output, map_batches, relation_logits
 from clutrr_jax.models.functional import ModelDef, has_method
+from clutrr_jax.streams import Stream, jax_key
 from clutrr_jax.training.state import TrainState, is_trained
 
 
@@ -148,15 +149,16 @@ def train_epoch(
       not in an earlier epoch, or if the replica has stopped, the state stays what it was before the
       epoch and the loss is NaN.
     """
-    key = jax.random.fold_in(jax.random.key(seed), epoch)
-    entity_key, sentence_key, step_key = jax.random.split(key, 3)
     train, sizes = program.train, program.model.sizes
     if train.entities == "redrawn":
+        entity_key = jax_key(Stream.REDRAWN_ENTITIES, seed, epoch)
         stories = redraw_entities(stories, sizes.entities, entity_key)
     if program.model.spec.kind == "tokens":
+        sentence_key = jax_key(Stream.SENTENCES, seed, epoch)
         stories = reorder_sentences(
             stories, sizes.sentence_ends, train.shuffle_sentences, sentence_key
         )
+    step_key = jax_key(Stream.DROPOUT, seed, epoch)
 
     def step(state: TrainState, batch: tuple) -> Any:
         return train_step(program, stories, step_key, state, *batch)

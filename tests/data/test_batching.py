@@ -59,7 +59,7 @@ def test_words_that_only_the_tests_have_are_unknown() -> None:
 
 def test_entities_of_a_story_are_distinct(small) -> None:
     records = small.train
-    entities = draw_entities(np.diff(records.node_start), 20, seed=3)
+    entities = draw_entities(np.diff(records.node_start), 20, np.random.default_rng(3))
     for s in range(len(records)):
         mine = entities[records.node_start[s] : records.node_start[s + 1]]
         assert len(set(mine)) == len(mine) and mine.max() < 20

@@ -203,7 +203,7 @@ def test_stories_that_are_too_long_are_paraphrased_again() -> None:
         assert (b.n_token[:-1] <= tight.layout.max_tokens).all()
         ours, theirs = (contents(x, 160) for x in (a, b))
         assert sorted(s[1:] for s in ours) == sorted(s[1:] for s in theirs)
-        assert len(set(ours) & set(theirs)) > 60  # the other stories are unchanged
+        assert len(set(ours) & set(theirs)) > 40  # the other stories are unchanged
 
 
 def test_stories_with_too_many_names_are_paraphrased_again() -> None:

@@ -1,0 +1,42 @@
+"""Streams of random numbers. Every stream of this package is derived here, from a seed, a purpose
+and indices such as that of the epoch, so that no two streams share numbers.
+
+Stories have streams of their own (`generator.blocks`).
+"""
+
+from enum import IntEnum
+from typing import Any
+
+import jax
+import numpy as np
+
+
+class Stream(IntEnum):
+    """Purpose of a stream, with its indices. The values are above those of the generator, whose
+    streams have the same derivation."""
+
+    PARAMETERS = 100  # (): initial parameters
+    DROPOUT = 101  # (epoch,)
+    REDRAWN_ENTITIES = 102  # (epoch,)
+    SENTENCES = 103  # (epoch,): order of the sentences
+    DEV_SPLIT = 104  # (bucket,)
+    STORY_ORDER = 105  # (epoch, bucket)
+    BUCKET_ORDER = 106  # (epoch,)
+    ENTITIES = 107  # (): of stored stories; (epoch,): of resampled ones
+    PARAPHRASES = 108  # (epoch, attempt): of resampled stories that did not fit
+    BATCHES = 109  # (): order of `clutrr_jax.batches`
+    EXAMPLES = 110  # (): solved examples of a prompt
+
+
+def jax_key(stream: Stream, seed: Any, *index: Any) -> jax.Array:
+    """Returns the JAX key of a stream. Seed and indices may be traced integers."""
+    key = jax.random.key(seed)
+    for part in (int(stream), *index):
+        key = jax.random.fold_in(key, part)
+    return key
+
+
+def numpy_rng(stream: Stream, seed: int, *index: int) -> np.random.Generator:
+    """Returns the NumPy generator of a stream."""
+    # With a list as seed, trailing zeros would make no difference.
+    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=(stream, *index)))
