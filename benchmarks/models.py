@@ -29,7 +29,7 @@ from ml_collections import ConfigDict
 from benchmarks import parser, positive_int
 from benchmarks.flops import matmul_flops
 from clutrr_jax.data.arrays import StoryArrays
-from clutrr_jax.data.batching import TEST_BATCH, pack, plan_shapes
+from clutrr_jax.data.batching import evaluation_batch, pack, plan_shapes
 from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import Records
@@ -187,7 +187,7 @@ def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         test = partial(trainer.predict, state.params, state.buffers, data.test_stories)
         tests = seconds(test, arguments.repeats)
         flops = partial(flops_per_story, ModelDef(spec, settings, data.sizes))
-        test_batch = min(TEST_BATCH, len(data.test))
+        test_batch = min(evaluation_batch(), len(data.test))
         yield {
             "model": name,
             "replicas": count,

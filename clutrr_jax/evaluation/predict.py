@@ -16,10 +16,10 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.batching import (
-    TEST_BATCH,
     InputKind,
     Shape,
     chunk,
+    evaluation_batch,
     pack,
     plan_shapes,
     targets,
@@ -80,10 +80,16 @@ def grade(model: Any, batch: Any) -> tuple[jax.Array, jax.Array]:
 
 
 def test_batches(
-    kind: InputKind, stories: StoryArrays, multiple: int = 1, batch_size: int = TEST_BATCH
+    kind: InputKind, stories: StoryArrays, multiple: int = 1, batch_size: int | None = None
 ) -> tuple[tuple[Shape, ...], list[np.ndarray]]:
-    """Shapes and rows [C, B] of batches that hold every story once, C a multiple of `multiple`."""
-    shapes, buckets = plan_shapes(kind, stories, min(batch_size, len(stories.target)))
+    """Shapes and rows [C, B] of batches that hold every story once, C a multiple of `multiple`.
+
+    Unlike in training, the graphs of a batch have similar numbers of people.
+    """
+    kind = "pairs" if kind == "graph" else kind
+    shapes, buckets = plan_shapes(
+        kind, stories, min(batch_size or evaluation_batch(), len(stories.target))
+    )
     rows = [chunk(b, s.stories, multiple) for b, s in zip(buckets, shapes, strict=True)]
     return tuple(shapes), rows
 
@@ -102,7 +108,7 @@ def per_story(
     model: nnx.Module,
     kind: InputKind,
     stories: StoryArrays,
-    batch_size: int = TEST_BATCH,
+    batch_size: int | None = None,
 ) -> Iterator[tuple[int, Any]]:
     """Yields the index of each story and its output of a single model, batch by batch.
 

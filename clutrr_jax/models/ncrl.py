@@ -78,18 +78,16 @@ class NCRL(nnx.Module):
         exists = jnp.arange(types.shape[1]) < length[:, None]
         chain = self.relation[jnp.where(exists, types, 0)] * exists[..., None]  # [B, L, D]
 
-        def reduce(carry, _):
-            chain, length = carry
-            window = self.encode(chain)  # [B, L - 1, D]
-            position = jnp.arange(window.shape[1])
+        # The arrays become shorter with the chains.
+        for longest in range(types.shape[1], 1, -1):
+            window = self.encode(chain)  # [B, longest - 1, D]
+            position = jnp.arange(longest - 1)
             score = self.window_score(window)[..., 0] - TIE * position
             weight = select(jnp.where(position < length[:, None] - 1, score, MASKED))
             is_last = (length == 2)[:, None, None]
             reduced = replace(chain, jnp.where(is_last, window, self.compose(window)), weight)
-            active = length > 1
-            return (jnp.where(active[:, None, None], reduced, chain), length - active), None
-
-        (chain, _), _ = jax.lax.scan(reduce, (chain, length), length=types.shape[1] - 1)
+            chain = jnp.where(length[:, None, None] > 1, reduced, chain[:, :-1])
+            length = jnp.where(length > 1, length - 1, length)
         return jnp.where(length[:, None] > 0, self.attend(chain[:, 0]), 0.0)
 
     def encode(self, chain: jax.Array) -> jax.Array:
@@ -129,12 +127,11 @@ def replace(chain: jax.Array, composed: jax.Array, weight: jax.Array) -> jax.Arr
       weight: [B, L - 1] of each window.
 
     Returns:
-      Chains [B, L, D], one step shorter, with zeros at the end.
+      Chains [B, L - 1, D].
     """
     here = weight[..., None]
     earlier = jnp.cumsum(here, axis=1) - here  # weight of the windows further to the left
-    new = (1 - earlier - here) * chain[:, :-1] + here * composed + earlier * chain[:, 1:]
-    return jnp.pad(new, ((0, 0), (0, 1), (0, 0)))
+    return (1 - earlier - here) * chain[:, :-1] + here * composed + earlier * chain[:, 1:]
 
 
 def relation_chains(batch: jraph.GraphsTuple, relations: int) -> tuple[jax.Array, jax.Array]:

@@ -15,7 +15,7 @@ from clutrr_jax.models.common import pair_index, query_positions
 from generator.kinship import GENDER_OF, NUM_PREDICATES, PREDICATE_OF, RELATION_OF
 
 CONFIG = {
-    "rounds": 20,  # at most; a story of n people has n - 1
+    "rounds": 20,  # at most; a story of n people and m facts has min(n, m) - 1
     "scale": 3.0,  # logits are parameters times this, which makes Adam's steps larger
     "share_genders": True,  # learn rules over predicates, which hold for all genders
     "rule_penalty": 0.05,  # on the negative log-probabilities that there is no rule
@@ -53,7 +53,9 @@ class Prover(nnx.Module):
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Log-probabilities of the relations, [B, R]."""
         facts = pair_states(batch, self.relations)  # [B, P, P, R]
-        return self.reason(facts, batch.n_node[:-1], *query_positions(batch))
+        rounds = jnp.minimum(batch.n_node, batch.n_edge)[:-1] - 1
+        most = min(batch.globals[name].shape[1] for name in ("people", "facts")) - 1
+        return self.reason(facts, rounds, most, *query_positions(batch))
 
     def loss(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Training loss of each story, [B]."""
@@ -75,13 +77,19 @@ class Prover(nnx.Module):
         return losses - self.rule_penalty * correct * (1 - correct) * no_rule.sum()
 
     def reason(
-        self, facts: jax.Array, people: jax.Array, first: jax.Array, second: jax.Array
+        self,
+        facts: jax.Array,
+        rounds: jax.Array,
+        most: int,
+        first: jax.Array,
+        second: jax.Array,
     ) -> jax.Array:
         """Log-probabilities of the relation of the second query person to the first, [B, R].
 
         Args:
           facts: [B, P, P, R] probability of each fact; the sum over relations is at most 1.
-          people: [B] number of people of each story.
+          rounds: [B] rounds of each story. Composing a chain of n facts takes n - 1.
+          most: upper bound of `rounds`.
           first, second: [B] position of the query people within the story.
         """
         rules, story = self.rules(), jnp.arange(len(facts))
@@ -91,7 +99,7 @@ class Prover(nnx.Module):
         # Probability that is left for derived relations; no relation of a person to themselves.
         unknown = 1 - stated.sum(axis=-1, keepdims=True)
         unknown *= ~jnp.eye(size, dtype=bool)[..., None]
-        rounds = people[:, None, None, None] - 1
+        rounds = rounds[:, None, None, None]
 
         @jax.checkpoint  # keeps [B, X, Z, Y, R] of no round for the gradient
         def round_(state: jax.Array, index: jax.Array) -> tuple[jax.Array, None]:
@@ -99,10 +107,9 @@ class Prover(nnx.Module):
             via = jnp.einsum("BXZbc,BZYb->BZXYc", half, state)  # type of X and Y derived via Z
             weight = (via**2).sum(axis=-1, keepdims=True)
             derived = (via * weight).sum(axis=1) / (weight.sum(axis=1) + 1e-6)
-            # The number of rounds depends on the size of the story alone, not on the padding.
             return jnp.where(index < rounds, stated + unknown * derived, state), None
 
-        state, _ = jax.lax.scan(round_, stated, jnp.arange(min(self.rounds, size - 1)))
+        state, _ = jax.lax.scan(round_, stated, jnp.arange(min(self.rounds, most)))
         answer = state[story, first, second]  # [B, Q]
         if share_genders:
             answer = with_gender(answer, facts, second)  # [B, R]

@@ -3,6 +3,8 @@
 Shapes: B stories, P people of the largest story, R relations, F facts.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from flax import nnx
@@ -85,10 +87,10 @@ class ReaderProver(nnx.Module):
         story = jnp.arange(len(graph))
         first, second = (batch.people[:, None] == batch.query[:, :, None]).argmax(axis=-1).T
         facts = graph.at[story, first, second].set(0).at[story, second, first].set(0)
-        people = (batch.people >= 0).sum(axis=1)
-        return self.reason(facts, people, first, second)
+        rounds = (batch.people >= 0).sum(axis=1) - 1
+        return self.reason(facts, rounds, graph.shape[1] - 1, first, second)
 
-    def reason(self, *arguments: jax.Array) -> jax.Array:
+    def reason(self, *arguments: Any) -> jax.Array:
         """Relation logits [B, R]; arguments as in `Prover.reason`."""
         return self.reasoner.reason(*arguments)
 
@@ -116,7 +118,7 @@ class RuleReasoning(ReaderProver):
         super().__init__(config, sizes, rngs=rngs)
         self.given = GivenRules(config.prover, sizes, rngs=rngs)
 
-    def reason(self, *arguments: jax.Array) -> jax.Array:
+    def reason(self, *arguments: Any) -> jax.Array:
         """Relation logits [B, R]; arguments as in `Prover.reason`."""
         return self.given.reason(*arguments)
 

@@ -149,6 +149,27 @@ def train_epoch(
       not in an earlier epoch, or if the replica has stopped, the state stays what it was before the
       epoch and the loss is NaN.
     """
+
+    def train(state: TrainState) -> tuple[TrainState, jax.Array]:
+        return _run_steps(program, stories, epoch, buckets, seed, rows, state)
+
+    def keep(state: TrainState) -> tuple[TrainState, jax.Array]:
+        return state, jnp.float32(jnp.nan)
+
+    # Sequential replicas compute one of the branches, vectorized ones both.
+    return jax.lax.cond(is_trained(state, epoch, program.patience), train, keep, state)
+
+
+def _run_steps(
+    program: Program,
+    stories: StoryArrays,
+    epoch: jax.Array,
+    buckets: jax.Array,
+    seed: jax.Array,
+    rows: jax.Array,
+    state: TrainState,
+) -> tuple[TrainState, jax.Array]:
+    """The steps of an epoch; arguments and results as in `train_epoch`."""
     train, sizes = program.train, program.model.sizes
     if train.entities == "redrawn":
         entity_key = jax_key(Stream.REDRAWN_ENTITIES, seed, epoch)
@@ -167,11 +188,9 @@ def train_epoch(
     loss = losses.sum() / counts.sum()
     finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves((loss, new.params))]
     is_finite = jnp.stack(finite).all()
-    continues = is_trained(state, epoch, program.patience)
-    is_kept = continues & is_finite
-    new = jax.tree.map(partial(jnp.where, is_kept), new, state)
-    diverged = jnp.where(continues & ~is_finite, epoch, state.diverged_epoch)
-    return new._replace(diverged_epoch=diverged), jnp.where(is_kept, loss, jnp.nan)
+    new = jax.tree.map(partial(jnp.where, is_finite), new, state)
+    diverged = jnp.where(is_finite, state.diverged_epoch, epoch)
+    return new._replace(diverged_epoch=diverged), jnp.where(is_finite, loss, jnp.nan)
 
 
 def predict(

@@ -14,6 +14,8 @@ def graphs(stories: list[list[Fact]], queries: list[tuple[int, int]], people: in
         (x + people * i, r, y + people * i) for i, f in enumerate(stories) for x, r, y in f
     ] + [(nodes - 1, 0, nodes - 1)])  # fmt: skip
     first = people * np.arange(len(stories))[:, None]
+    start, widest = np.cumsum([0, *n_edge]), np.arange(max(n_edge, default=0))
+    places = np.where(widest < np.array([*n_edge, 0])[:, None], start[:, None] + widest, start[-1])
     query = np.append(first + np.array(queries), [[nodes - 1, nodes - 1]], axis=0)
     slots = np.append(first + np.arange(people), [[nodes - 1] * people], axis=0)
     return jraph.GraphsTuple(
@@ -23,5 +25,9 @@ def graphs(stories: list[list[Fact]], queries: list[tuple[int, int]], people: in
         receivers=jnp.asarray(facts[:, 2]),
         n_node=jnp.array([people] * len(stories) + [1]),
         n_edge=jnp.array([*n_edge, 1]),
-        globals={"query": jnp.asarray(query), "people": jnp.asarray(slots)},
+        globals={
+            "query": jnp.asarray(query),
+            "people": jnp.asarray(slots),
+            "facts": jnp.asarray(places),
+        },
     )
