@@ -32,11 +32,12 @@ _LISTED = 5  # rows of each kind that are described
 
 @dataclass
 class Seen:
-    """Clauses, sentences and stories in the train files of a data set."""
+    """Clauses, sentences and stories in the train files of a data set, and its test stories."""
 
     clauses: set[str] = field(default_factory=set)
     sentences: set[str] = field(default_factory=set)
     stories: set[str] = field(default_factory=set)
+    tests: dict[str, str] = field(default_factory=dict)  # test story -> the first file that has it
 
 
 @dataclass
@@ -61,6 +62,7 @@ class Findings:
     sentences: int = 0  # sentences with two people or more
     shared_sentences: int = 0
     shared_stories: int = 0
+    copies: Counter[str] = field(default_factory=Counter)  # stories that earlier test files have
 
 
 def readings(rows: list[Row]) -> list[list[int]]:
@@ -80,15 +82,15 @@ def readings(rows: list[Row]) -> list[list[int]]:
     ]
 
 
-def audit(table: Table, train: Seen) -> Findings:
-    """Audits one file. The content of a train file is added to `train`."""
+def audit(table: Table, seen: Seen) -> Findings:
+    """Audits one file. The content of a train or test file is added to `seen`."""
     result = Findings()
     starts = range(0, len(table.rows), _CHUNK)
     for start in tqdm(starts, table.name, leave=False, disable=None, unit=" chunks"):
         rows = table.rows[start : start + _CHUNK]
         for row, relations in zip(rows, readings(rows), strict=True):
             _judge(row, relations, result)
-    _compare(table, train, result)
+    _compare(table, seen, result)
     return result
 
 
@@ -136,21 +138,24 @@ def _contradiction(row: Row) -> str:
     return next((column for column, is_so in agrees.items() if not is_so), "")
 
 
-def _compare(table: Table, train: Seen, result: Findings) -> None:
-    """Counts duplicates within the file and the overlap of a test file with the train files."""
+def _compare(table: Table, seen: Seen, result: Findings) -> None:
+    """Counts duplicates within the file, and the overlap of a test file with the others."""
     stories = [row.story for row in table.rows]
     result.duplicates = len(stories) - len(set(stories))
     result.clauses = {row.clause for row in table.rows}
     sentences = [set(_forms(story)) for story in stories]
     if table.split == "train":
-        train.clauses |= result.clauses
-        train.stories.update(stories)
-        train.sentences.update(*sentences)
+        seen.clauses |= result.clauses
+        seen.stories.update(stories)
+        seen.sentences.update(*sentences)
         return
-    result.shared_clauses = result.clauses & train.clauses
-    result.shared_stories = sum(story in train.stories for story in stories)
+    result.shared_clauses = result.clauses & seen.clauses
+    result.shared_stories = sum(story in seen.stories for story in stories)
     result.sentences = sum(map(len, sentences))
-    result.shared_sentences = sum(len(forms & train.sentences) for forms in sentences)
+    result.shared_sentences = sum(len(forms & seen.sentences) for forms in sentences)
+    if table.split == "test":
+        files = [seen.tests.setdefault(story, table.name) for story in stories]
+        result.copies.update(file for file in files if file != table.name)
 
 
 def _forms(story: str) -> Iterator[str]:
@@ -166,17 +171,18 @@ def report(name: str, found: dict[str, tuple[str, Findings]]) -> str:
     """Formats the findings for the files of one data set."""
     columns = (
         "file", "rows", "unique", "ambiguous", "wrong", "ceiling", "twice", "unnamed", "disagree",
-        "clauses", "in train", "sentences in train", "stories in train",
+        "clauses", "in train", "sentences in train", "stories in train", "in other tests",
     )  # fmt: skip
     table: list[tuple[str, ...]] = [columns]
     notes = []
     for file, (split, f) in found.items():
-        shared = ("", "", "")
+        shared = ("", "", "", "")
         if split != "train":
             shared = (
                 str(len(f.shared_clauses)),
                 f"{f.shared_sentences} of {f.sentences}",
                 str(f.shared_stories),
+                str(f.copies.total()),
             )
         table.append((
             file, str(f.rows), str(f.unique), str(f.ambiguous), str(f.wrong),
@@ -185,6 +191,10 @@ def report(name: str, found: dict[str, tuple[str, Findings]]) -> str:
         ))  # fmt: skip
         notes += [
             f"  {file}: {count} ambiguous: {text}" for text, count in f.readings.most_common()
+        ]
+        notes += [
+            f"  {file}: stories that are also in {other}: {count}"
+            for other, count in f.copies.items()
         ]
         notes += [f"  {file}: WRONG: {text}" for text in f.mistakes]
         notes += [f"  {file}: {text}" for text in f.doubts]
@@ -225,19 +235,19 @@ def main(argv: list[str]) -> int:
         prog="python -m generator audit",
         description="Checks CLUTRR data, released or new: whether the stated facts of each row "
         "imply its label and no other relation, duplicates, and the overlap of test files with "
-        "the train files. The exit code is 1 if a label is wrong.",
+        "the train files and with each other. The exit code is 1 if a label is wrong.",
         epilog="unique, ambiguous, wrong: rows with such a label; ceiling: the best achievable "
         "accuracy; twice: stories that occur earlier in the file; unnamed: rows with a person who "
         "is not in the story; disagree: rows whose k, f_comb, query, query_edge or genders "
         "contradict the facts; in train: clauses, sentences about several people, and stories "
-        "that also occur in the train files.",
+        "that also occur in the train files; in other tests: stories that an earlier test file has.",
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE",
                         help=f"a .zip, a folder, or a {', '.join(SUFFIXES)} file")  # fmt: skip
     wrong = rows = 0
     for name, tables in data_sets(parser.parse_args(argv).files):
-        train = Seen()
-        found = {table.name: (table.split, audit(table, train)) for table in tables}
+        seen = Seen()
+        found = {table.name: (table.split, audit(table, seen)) for table in tables}
         print(report(name, found), flush=True)
         wrong += sum(f.wrong for _, f in found.values())
         rows += sum(f.rows for _, f in found.values())

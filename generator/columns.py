@@ -5,10 +5,12 @@ The columns are those of the data sets that Sinha et al. (2019) released (docs/g
 
 import re
 import sys
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from generator.cells import REQUIRED, quoted
 from generator.errors import InputError, at
 from generator.files import SPLIT_FOLDERS
 from generator.kinship import GENDERS, NUM_RELATIONS, RELATION_ID, RELATIONS
@@ -17,9 +19,6 @@ COLUMNS = (
     "", "id", "story", "query", "text_query", "target", "text_target", "clean_story",
     "proof_state", "f_comb", "task_name", "story_edges", "edge_types", "query_edge", "genders",
     "syn_story", "node_mapping", "task_split",
-)  # fmt: skip
-REQUIRED = (
-    "story", "query", "target", "task_name", "story_edges", "edge_types", "query_edge", "genders",
 )  # fmt: skip
 
 # Limits of one story: the generator has 150 names per gender, and writes far fewer facts.
@@ -92,17 +91,12 @@ def format_facts(
     """Returns the cells of the facts and the question by column; arguments as in `format_row`."""
     x, y = query
     return {
-        "query": f"({_quoted(names[x])}, {_quoted(names[y])})",
+        "query": f"({quoted(names[x])}, {quoted(names[y])})",
         "story_edges": str([*map(tuple, edges)]),
         "edge_types": str([RELATIONS[r] for r in relations]),
         "query_edge": f"({x}, {y})",
         "genders": ",".join([f"{n}:{GENDERS[g]}" for n, g in zip(names, genders, strict=True)]),
     }
-
-
-def _quoted(name: str) -> str:
-    quote = '"' if "'" in name else "'"
-    return f"{quote}{name}{quote}"
 
 
 def _format_proof(steps: Iterable[Sequence[int]], names: Sequence[str]) -> str:
@@ -169,7 +163,11 @@ def parse_rows(file: str, table: Iterable[Sequence[str]]) -> Iterator[Row]:
     for index, cells in enumerate(rows, start=1):
         if len(cells) != len(header):
             raise InputError(f"{at(file, index)}: {len(cells)} cells, expected {len(header)}")
-        cell = dict(zip(header, cells, strict=True))
+        cell = {
+            # Composed and decomposed accents are the same name. An id is not part of the text.
+            column: text if column == "id" else unicodedata.normalize("NFC", text)
+            for column, text in zip(header, cells, strict=True)
+        }
         try:
             row = _parse_row(index, cell, stated, default)
         except _CellError as error:
@@ -208,6 +206,9 @@ def _parse_row(index: int, cell: Mapping[str, str], stated: set[str], default: s
     for column, highest in (("story_edges", max(map(max, edges))), ("query_edge", max(query))):
         if highest >= len(names):
             raise _CellError(column, f"no person {highest}: the row has {len(names)} people")
+    for column, parts in (("story_edges", edges), ("query_edge", (query,))):
+        if same := [x for x, y in parts if x == y]:
+            raise _CellError(column, f"({same[0]}, {same[0]}): expected two different people")
     asked = _match(_NAMES, cell, "query", "a pair of names such as ('Ann', 'Bob')")
     task = _match(_TASK, cell, "task_name", "a task such as task_1.3")
     k = int(task[2])
@@ -277,11 +278,14 @@ def _parse_target(cell: Mapping[str, str]) -> int:
     text = cell["target"]
     if (target := _relation(text)) is not None:
         return target
-    if not (text.isascii() and text.isdigit() and len(text) < 3 and int(text) < NUM_RELATIONS):
+    number = text.removesuffix(".0")  # of pandas, if a target is missing
+    if not (
+        number.isascii() and number.isdigit() and len(number) < 3 and int(number) < NUM_RELATIONS
+    ):
         raise _CellError(
             "target", f'unknown label "{text}", expected a number below {NUM_RELATIONS} or {_KNOWN}'
         )
-    target, name = int(text), cell.get("target_text", "")  # of the same data set
+    target, name = int(number), cell.get("target_text", "")  # of the same data set
     if _relation(name) not in (None, target):
         raise _CellError("target", f'"{text}" is {RELATIONS[target]}, but target_text is "{name}"')
     return target

@@ -11,12 +11,12 @@ import json
 import secrets
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from numbers import Number
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from generator.cells import text_rows
 from generator.errors import InputError, at
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".jsonl")
@@ -256,44 +256,6 @@ def _parquet(name: str, file: BinaryIO, limit: int) -> Iterator[dict[str, Any]]:
                 yield from batch.to_pylist()
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         raise InputError(f"{name}: damaged, not a readable Parquet file ({error})") from None
-
-
-def text_rows(name: str, rows: Iterable[Any]) -> Iterator[list[str]]:
-    """Yields the header and the rows of a table whose rows are mappings, all cells as text.
-
-    None is an empty cell. Columns whose first cell is not text, a number or a list are skipped.
-
-    Args:
-      name: name of the table in messages.
-      rows: mappings from column to cell; all have the columns of the first.
-    Raises:
-      InputError: a row is no mapping, lacks a column, or has a cell of another type.
-    """
-    if not isinstance(rows, Iterable):
-        raise InputError(f"{name}: {type(rows).__name__}, expected rows")
-    header: list[str] = []
-    index = 0
-    for index, row in enumerate(rows, start=1):
-        if not isinstance(row, Mapping):
-            kind = type(row).__name__
-            raise InputError(f"{at(name, index)}: {kind}, expected columns with their cells")
-        if index == 1:
-            header = [str(column) for column, cell in row.items() if _is_cell(cell)]
-            yield header
-        cells = [row.get(column, ...) for column in header]
-        for column, cell in zip(header, cells, strict=True):
-            if not _is_cell(cell):
-                problem = "missing" if cell is ... else type(cell).__name__
-                raise InputError(
-                    f"{at(name, index, column)}: {problem}, expected text, a number or a list"
-                )
-        yield ["" if cell is None else str(cell) for cell in cells]
-    if not index:
-        raise InputError(f"{name}: no rows, expected at least one story")
-
-
-def _is_cell(value: Any) -> bool:
-    return value is None or isinstance(value, str | Number | list)
 
 
 @contextmanager

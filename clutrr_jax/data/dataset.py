@@ -6,6 +6,8 @@ package `datasets`. Files are .csv, .csv.gz, .parquet or .jsonl.
 """
 
 import os
+import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,9 +16,10 @@ from typing import Any
 
 from clutrr_jax.data.records import Records, build_records, columns, concatenate
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
-from generator.columns import parse_rows
+from generator.cells import is_frame, text_rows
+from generator.columns import Row, parse_rows
 from generator.errors import InputError
-from generator.files import Source, atomic_write, reading, sources, tables_in, text_rows
+from generator.files import Source, atomic_write, reading, sources, tables_in
 
 
 @dataclass(frozen=True)
@@ -74,12 +77,12 @@ def load(source: str | Path | Mapping[str, Iterable[Any]] | Iterable[Any]) -> Da
     The name of a file or split states what its rows are: `test` for test rows, `train`, `valid` or
     `dev` for train rows (each replica draws its own dev split). Otherwise the column `task_split`
     decides for each row, then a folder named `train`, `validation` or `test`; without any of these
-    all rows are train rows.
+    all rows are train rows. Stories that two files of one split have are reported on stderr.
 
     Args:
       source: the path of a .zip, a folder, or a .csv, .csv.gz, .parquet or .jsonl file; or what
-        `datasets.load_dataset` returns: rows (mappings from column to cell), or a mapping from the
-        name of each split to its rows.
+        `datasets.load_dataset` returns: rows (mappings from column to cell, or a pandas data
+        frame), or a mapping from the name of each split to its rows.
     Raises:
       InputError: the path does not exist, or the data set is empty or has a row that cannot be
         used.
@@ -89,11 +92,13 @@ def load(source: str | Path | Mapping[str, Iterable[Any]] | Iterable[Any]) -> Da
     else:
         name, tables = "data set", list(_tables(source))
     parts: dict[bool, list[Records]] = {False: [], True: []}  # by whether they are test rows
+    first: dict[tuple[bool, int], str] = {}  # file of each story
     for file, cells in tables:
         rows = list(parse_rows(file, cells))
         for is_test, records in parts.items():
             if part := [row for row in rows if (row.split == "test") == is_test]:
                 records.append(build_records(file, part))
+                _report_copies(file, part, first)
     train, test = parts.values()
     if not train and not test:
         raise InputError(f"{name}: no data, expected a train and a test split")
@@ -104,12 +109,27 @@ def load(source: str | Path | Mapping[str, Iterable[Any]] | Iterable[Any]) -> Da
     )
 
 
+def _report_copies(file: str, rows: list[Row], first: dict[tuple[bool, int], str]) -> None:
+    """Prints how many stories of a file earlier files of its split have, and adds the others."""
+    copies: Counter[str] = Counter()
+    for row in rows:
+        story = hash((row.story, row.query_names, row.edges, row.relations))
+        other = first.setdefault((row.split == "test", story), file)
+        copies[other] += other != file
+    for other, count in copies.items():
+        if count:
+            print(
+                f"{file}: {count:,} stories are also in {other}, and count twice", file=sys.stderr
+            )
+
+
 def _tables(data: Mapping[str, Iterable[Any]] | Iterable[Any]) -> Iterator[Source]:
     """Yields the tables of a data set in memory."""
     if not isinstance(data, Iterable):
         raise InputError(f"{type(data).__name__}: expected the path of a data set, or its rows")
     if not isinstance(data, Mapping):
-        split = str(getattr(data, "split", None) or "")  # of a `datasets.Dataset`
+        # Of a `datasets.Dataset`. A data frame may have such a column.
+        split = "" if is_frame(data) else str(getattr(data, "split", None) or "")
         data = {"" if "+" in split else split: data}  # the rows of "train+test" say what they are
     for split, rows in data.items():
         name = f"data set/{split}" if split else "data set"

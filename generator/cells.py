@@ -1,0 +1,112 @@
+"""Tables in memory -> rows of text: data frames, lists of mappings, rows of JSON and Parquet."""
+
+from collections.abc import Iterable, Iterator
+from numbers import Number
+from typing import Any
+
+from generator.errors import InputError, at
+
+REQUIRED = (
+    "story", "query", "target", "task_name", "story_edges", "edge_types", "query_edge", "genders",
+)  # fmt: skip
+# Columns that are read if a table has them.
+OPTIONAL = ("id", "clean_story", "f_comb", "task_split", "target_text")
+
+
+def text_rows(name: str, rows: Any) -> Iterator[list[str]]:
+    """Yields the header and the rows of a table in memory, all cells as text.
+
+    A missing cell (None, NaN) is empty. Tuples and arrays are read as lists.
+
+    Args:
+      name: name of the table in messages.
+      rows: mappings from column to cell, which have the columns of the first, or a pandas data
+        frame.
+    Raises:
+      InputError: a row is no mapping, or in a column of REQUIRED or OPTIONAL a cell is missing or
+        neither text, a number nor a list. Such cells of other columns are empty.
+    """
+    if is_frame(rows):
+        yield from _frame_rows(name, rows)
+        return
+    if not isinstance(rows, Iterable):
+        raise InputError(f"{name}: {type(rows).__name__}, expected rows")
+    header: list[str] = []
+    index = 0
+    for index, row in enumerate(rows, start=1):
+        if not hasattr(row, "items"):  # a mapping, or a row of a data frame
+            kind = type(row).__name__
+            raise InputError(f"{at(name, index)}: {kind}, expected columns with their cells")
+        cells = {str(column): cell for column, cell in row.items()}
+        if index == 1:
+            header = list(cells)
+            yield header
+        for column in (*REQUIRED, *OPTIONAL):
+            if (column in cells) != (column in header):
+                problem = "missing" if column in header else "not in row 1"
+                raise InputError(
+                    f"{at(name, index, column)}: {problem}, expected the same columns in every row"
+                )
+        yield [_text(name, index, column, cells.get(column)) for column in header]
+    if not index:
+        raise InputError(f"{name}: no rows, expected at least one story")
+
+
+def is_frame(value: Any) -> bool:
+    """Returns whether a value is a pandas data frame. The package need not be installed."""
+    return hasattr(value, "itertuples") and hasattr(value, "columns")
+
+
+def _frame_rows(name: str, frame: Any) -> Iterator[list[str]]:
+    """Yields the header and the rows of a data frame, whose columns may have equal names. Named
+    levels of its index are columns."""
+    levels = [level for level in frame.index.names if level not in (None, *frame.columns)]
+    frame = frame.reset_index(level=levels) if levels else frame
+    header = [str(column) for column in frame.columns]
+    yield header
+    for index, cells in enumerate(frame.itertuples(index=False, name=None), start=1):
+        yield [_text(name, index, column, cell) for column, cell in zip(header, cells, strict=True)]
+
+
+def plain(value: Any) -> Any:
+    """Returns a value with lists in place of arrays, data frame columns and tuples, Python numbers
+    in place of those of NumPy, and None in place of NaN. Other values remain as they are."""
+    if isinstance(value, str) or value is None:
+        return value
+    if hasattr(value, "tolist"):  # an array or number of NumPy, JAX or PyTorch, or a pandas column
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if type(value).__name__ in ("NAType", "NaTType"):  # of pandas
+        return None
+    return None if isinstance(value, Number) and value != value else value
+
+
+def _text(name: str, index: int, column: str, cell: Any) -> str:
+    if type(cell) is str:
+        return cell
+    try:
+        return "" if (value := plain(cell)) is None else _format(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        if column not in REQUIRED and column not in OPTIONAL:
+            return ""
+        raise InputError(
+            f"{at(name, index, column)}: {error}, expected text, a number or a list of them"
+        ) from None
+
+
+def _format(value: Any) -> str:
+    """Formats a cell as the released files do. Raises TypeError for a value of another type."""
+    if isinstance(value, list):
+        return f"[{', '.join(quoted(v) if isinstance(v, str) else _format(v) for v in value)}]"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))  # pandas turns integers into floats if a cell is missing
+    if value is None or isinstance(value, str | Number):
+        return str(value)
+    raise TypeError(type(value).__name__)
+
+
+def quoted(name: str) -> str:
+    """Returns a name in quotes, without escapes."""
+    quote = '"' if "'" in name else "'"
+    return f"{quote}{name}{quote}"
