@@ -58,7 +58,7 @@ from clutrr_jax.settings import check_effect
 from clutrr_jax.training import distributed
 from experiments.grid import definition, report, runner, slurm
 from experiments.loader import load_experiment
-from generator.errors import InputError, first_line, quiet_broken_pipe
+from generator.errors import InputError, check_utf8, first_line, quiet_broken_pipe
 
 
 def main(argv: list[str]) -> int:
@@ -72,6 +72,7 @@ def main(argv: list[str]) -> int:
     logging.set_verbosity(logging.WARNING)
     try:
         with quiet_broken_pipe():
+            check_utf8(*argv[1:])
             if {"--help", "-h", "-help"} & set(argv):
                 print(help_text())
                 return 0

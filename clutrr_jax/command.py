@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from generator.errors import InputError, Parser, run_command
+from generator.errors import InputError, Parser, check_utf8, run_command
 
 
 class CommandParser(Parser):
@@ -41,6 +41,7 @@ def folder_lock(folder: Path) -> Iterator[None]:
       FolderLocked: another process holds the lock.
       InputError: the folder cannot be written.
     """
+    check_utf8(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / ".lock").open("a")

@@ -240,7 +240,8 @@ def main(argv: list[str]) -> int:
         "accuracy; twice: stories that occur earlier in the file; unnamed: rows with a person who "
         "is not in the story; disagree: rows whose k, f_comb, query, query_edge or genders "
         "contradict the facts; in train: clauses, sentences about several people, and stories "
-        "that also occur in the train files; in other tests: stories that an earlier test file has.",
+        "that also occur in the train files; in other tests: stories that an earlier test file "
+        "has.",
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE",
                         help=f"a .zip, a folder, or a {', '.join(SUFFIXES)} file")  # fmt: skip

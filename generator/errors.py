@@ -41,6 +41,13 @@ def first_line(error: Exception) -> str:
     return (str(error).strip() or repr(error)).splitlines()[0]
 
 
+def check_utf8(*names: object) -> None:
+    """Raises InputError for the name of a file that is not UTF-8, which no report could hold."""
+    for name in map(str, names):
+        if name.encode(errors="replace").decode() != name:
+            raise InputError(f"{name}: not a name in UTF-8, expected another")
+
+
 def one_of(settings: Any, name: str, *known: str, of: str = "") -> str:
     """Returns the setting `name` if it is one of the known words.
 
@@ -103,6 +110,7 @@ def run_command(main: Callable[[list[str]], int | None], argv: list[str]) -> int
     """
     try:
         with quiet_broken_pipe():
+            check_utf8(*argv)
             return main(argv) or 0
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from generator.cells import text_rows
-from generator.errors import InputError, at
+from generator.errors import InputError, at, check_utf8
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".jsonl")
 # Folders of one split each, such as those of the Parquet conversion on Hugging Face.
@@ -58,11 +58,12 @@ def sources(path: Path) -> list[Source]:
             raise InputError(f"{path}: expected a folder, a .zip, or one of {', '.join(SUFFIXES)}")
     if not found:
         raise InputError(f"{path}: no data, expected {', '.join(SUFFIXES)} files")
-    _check_names(path, found)
+    check_utf8(*(file for file, _ in found))
+    _check_unique(path, found)
     return found
 
 
-def _check_names(path: Path, found: list[Source]) -> None:
+def _check_unique(path: Path, found: list[Source]) -> None:
     """Raises InputError for `a/train.csv` and `b/train.csv`, or `train.csv` and `train.csv.gz`."""
     first: dict[tuple[str, str], str] = {}
     for file, _ in found:
@@ -268,6 +269,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
     Raises:
       InputError: the file cannot be written.
     """
+    check_utf8(path)
     temporary = path.with_name(f".{secrets.token_hex(4)}.{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
