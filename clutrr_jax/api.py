@@ -39,6 +39,7 @@ from clutrr_jax.run import configure_jax, has_begun, model_names, train_and_repo
 from clutrr_jax.settings import check_effect, default_settings
 from clutrr_jax.streams import Stream, numpy_rng
 from generator.audit import plain_text
+from generator.cells import is_frame, plain
 from generator.config import Config
 from generator.errors import InputError, check_range, one_of
 from generator.kinship import RELATIONS
@@ -351,15 +352,20 @@ def evaluate(
     """
     dataset = _dataset(dataset)
     test = dataset.records("test")
+    if hasattr(predictions, "shape") and not is_frame(predictions):
+        raise InputError("predictions: an array, expected a name for it, as in {name: array}")
     if hasattr(predictions, "items"):
         predictions = dict(predictions.items())
-    if hasattr(predictions, "shape"):
-        raise InputError("predictions: an array, expected a name for it, as in {name: array}")
     if not predictions:
         raise InputError("predictions: none, expected those of at least one model")
     if isinstance(predictions, Mapping):
+        if "prediction" in predictions and {"id", "replica"} & predictions.keys():
+            raise InputError(
+                "predictions: the columns of a file, expected its path, or one column for each "
+                "model in the order of the test stories"
+            )
         submissions = [
-            Submission(name, _predictions(name, values, test))
+            Submission(str(name), _predictions(str(name), values, test))
             for name, values in predictions.items()
         ]
     else:
@@ -375,7 +381,7 @@ def _predictions(name: str, values: Any, test: Records) -> Predictions:
     if isinstance(values, str | Path):
         return read_submissions([values], test)[0].predictions
     given = values.relation if isinstance(values, Predictions) else values
-    items = np.atleast_2d(np.asarray(given, dtype=object))
+    items = np.atleast_2d(np.array(plain(given), dtype=object))
     if items.ndim != 2 or items.shape[1] != len(test) or not len(items):
         raise InputError(
             f'predictions of "{name}": shape {items.shape}, expected one for each of the '

@@ -149,17 +149,20 @@ def test_evaluate_reads_names_ids_and_text(trained, dataset) -> None:
         "names": names,
         "text": [[f"They think. Answer: {name}" for name in replica] for replica in names],
         "first": best[0].tolist(),
+        "0-d": [np.array(r) for r in best[0]],
+        "0-d text": [np.array(name) for name in names[0]],
+        "text of NumPy": tuple(map(np.str_, names[0])),
         "series": pd.Series(names[0]),
     }
     rows = clutrr_jax.evaluate(given, dataset).accuracy
     expected = [row["accuracy"] for row in trained.accuracy if row["model"] == "edge_rnn"]
     for name in ("run", "ids", "names", "text"):
         assert [row["accuracy"] for row in rows if row["model"] == name] == expected
-    first, series = (
+    first, *others = (
         [(r["accuracy"], r["replicas"]) for r in rows if r["model"] == name]
-        for name in ("first", "series")
+        for name in ("first", "0-d", "0-d text", "text of NumPy", "series")
     )
-    assert first == series and {replicas for _, replicas in first} == {1}
+    assert others == [first] * 4 and {replicas for _, replicas in first} == {1}
     frame = clutrr_jax.evaluate(pd.DataFrame({"series": given["series"]}), dataset)
     assert [row for row in rows if row["model"] == "series"] == [
         row for row in frame.accuracy if row["model"] == "series"
@@ -190,6 +193,12 @@ def test_tables_as_text_and_as_html(trained) -> None:
 @pytest.mark.parametrize(
     ("predictions", "problem"),
     [
+        ({"a": ["aunt"] * 79 + [np.nan]}, 'of "a", story 79: None, expected a relation name'),
+        ({"a": ["aunt"] * 79 + [{}]}, 'of "a", story 79: {}, expected a relation name'),
+        (pd.DataFrame({0: [0.5] * 80}), 'of "0", story 0: 0.5, expected a relation name'),
+        (pd.Series(["aunt"] * 80), "predictions: an array, expected a name for it"),
+        (pd.DataFrame({"id": range(80), "prediction": "aunt"}), "the columns of a file, expected"),
+        ("na\udcefve.csv", r"na\\udcefve\.csv: not a name in UTF-8"),
         ({"a": ["aunt"]}, r'of "a": shape \(1, 1\), expected one for each of the 80 test stories'),
         ({"a": [0] * 79 + [len(RELATIONS)]}, 'of "a", story 79: 22, expected a relation name'),
         ({"a": [0.5] * 80}, 'of "a", story 0: 0.5, expected a relation name'),
@@ -342,6 +351,15 @@ def test_a_folder_with_other_files_is_not_overwritten(dataset, tmp_path) -> None
     with pytest.raises(clutrr_jax.InputError, match="holds other files"):
         clutrr_jax.train("gat", dataset, replicas=1, epochs=1, folder=tmp_path)
     assert (tmp_path / "results.md").read_text() == "mine"
+
+
+def test_a_folder_whose_name_is_not_utf_8_is_refused(dataset, tmp_path) -> None:
+    for write in (dataset.to_parquet, lambda f: clutrr_jax.train("gat", dataset, folder=f)):
+        with pytest.raises(clutrr_jax.InputError, match=r"na.udcefve.*: not a name in UTF-8"):
+            write(tmp_path / "na\udcefve")
+    (tmp_path / "na\udcefve_test.csv").touch()
+    with pytest.raises(clutrr_jax.InputError, match=r"_test\.csv: not a name in UTF-8"):
+        load(tmp_path)
 
 
 def test_stories_of_a_failed_start_are_replaced(dataset, tmp_path) -> None:

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from clutrr_jax.command import folder_lock
+from clutrr_jax.score import main as score
+from generator.__main__ import main as generator
 from generator.errors import InputError, run_command
+from tests.command_line import error_of, launch
 
 ROOT = Path(__file__).parent.parent
 
@@ -41,6 +44,19 @@ def test_a_folder_that_cannot_be_locked_is_one_line(tmp_path, monkeypatch) -> No
     expected = r"cannot be locked \(No locks available\), expected"
     with pytest.raises(InputError, match=expected), folder_lock(tmp_path):
         pass
+
+
+def test_a_name_that_is_not_utf_8_is_one_line(small_folder: Path, capsys) -> None:
+    """The operating system accepts any bytes; reports and messages are UTF-8."""
+    name = os.fsdecode(b"na\xefve")
+    expected = "error: na\\udcefve: not a name in UTF-8, expected another"
+    for arguments in (["--out", name], ["audit", name]):
+        assert generator(arguments) == 2 and capsys.readouterr() == ("", f"{expected}\n")
+    options = ["--data", str(small_folder), "--predictions"]
+    for arguments in ([*options, name], [*options, "p.csv", "--out", name], ["--data", name]):
+        assert run_command(score, arguments) == 2 and capsys.readouterr() == ("", f"{expected}\n")
+    assert error_of(launch(f"--config.data={small_folder}", "--workdir", name)) == expected
+    assert not os.path.exists(name)
 
 
 @pytest.mark.parametrize("command", [["-m", "generator", "audit"], ["launch.py", "--help"]])

@@ -1,6 +1,7 @@
 """Predictions of a model, and their file `predictions.csv` in its folder."""
 
 import csv
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,34 +50,52 @@ def write_predictions(path: Path, predictions: Predictions, records: Records) ->
 def read_predictions(path: Path, records: Records) -> Predictions:
     """Reads a file of `write_predictions` for the same records.
 
+    The file may have been written again by pandas: columns in another order, further columns, and
+    numbers such as 1.10 or 0 as 1.1 or 0.0.
+
     Raises:
       InputError: the file is damaged, or holds predictions for other test stories.
     """
     story_of = {name: story for story, name in enumerate(positional_ids(records))}
-    lines = table_rows(path)
-    if next(lines) != list(_HEADER):
-        raise InputError(f"{path}: expected the header {','.join(_HEADER)}")
-    rows = list(lines)
+    header, *rows = table_rows(path)
+    for column in _HEADER:
+        if header.count(column) != 1:
+            raise InputError(
+                f'{path}: {header.count(column)} columns "{column}", expected the header '
+                f"{','.join(_HEADER)}; found {','.join(header)}"
+            )
     if len(rows) % len(records) or not rows:
         raise InputError(f"{path}: {len(rows)} rows, expected a multiple of {len(records)}")
     shape = (len(rows) // len(records), len(records))
     relation, last = np.full(shape, -1), np.full(shape, -1)
     probability = np.zeros(shape)
     labels = {name: RELATIONS[records.target[story]] for name, story in story_of.items()}
+    known = {task for task, _ in tasks(records)}
     for number, cells in enumerate(rows, start=1):
-        if len(cells) != len(_HEADER):
-            raise InputError(f"{at(path, number)}: expected the columns {','.join(_HEADER)}")
-        row = dict(zip(_HEADER, cells, strict=True))
+        if len(cells) != len(header):
+            raise InputError(f"{at(path, number)}: {len(cells)} cells, expected {len(header)}")
+        row = dict(zip(header, cells, strict=True))
+        row |= {column: integer(row[column]) for column in ("replica", "row")}
+        if row["task"] not in known and f"{row['task']}0" in known:
+            row["task"] += "0"
         if problem := _problem(row, labels, len(relation)):
             column, expected = problem
             raise InputError(f'{at(path, number, column)}: "{row[column]}", expected {expected}')
         index = int(row["replica"]), story_of[f"{row['task']}/{row['row']}"]
+        if relation[index] >= 0:
+            raise InputError(
+                f"{at(path, number)}: second prediction for row {row['row']} of task "
+                f"{row['task']}, expected one for each replica, and tasks such as 1.20 as text"
+            )
         relation[index] = RELATION_ID[row["prediction"]]
         last[index] = RELATION_ID[row["last_prediction"]]
         probability[index] = float(row["probability"])
-    if (relation < 0).any():
-        raise InputError(f"{path}: duplicate rows, expected one for each replica and story")
     return Predictions(relation, last, probability)
+
+
+def integer(text: str) -> str:
+    """Returns an integer in a file without the fraction that pandas writes: "0.0" is "0"."""
+    return re.sub(r"(?<=\d)\.0+$", "", text.strip(), flags=re.ASCII)
 
 
 def _problem(row: dict[str, str], labels: dict[str, str], replicas: int) -> tuple[str, str] | None:

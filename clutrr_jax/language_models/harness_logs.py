@@ -1,8 +1,11 @@
 """Logs of evaluation harnesses -> answers. Neither harness needs to be installed."""
 
 import json
+import re
+import sys
 import zipfile
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
@@ -51,18 +54,49 @@ def lm_eval_answers(folder: Path) -> Iterator[Answer]:
     Raises:
       InputError: there is no such file, or one that is not a log of the exported tasks.
     """
-    files = sorted(folder.glob("samples_*.jsonl"))
-    if not files:
-        raise InputError(
-            f"{folder}: no samples_*.jsonl, expected a log folder of lm-eval (--log_samples); "
-            "predictions of a run are RUN/MODEL/predictions.csv"
-        )
-    for place, sample in (line for file in files for line in json_objects(file)):
+    for place, sample in (line for file in _newest(folder) for line in json_objects(file)):
         _check_sample(place, sample, _LM_EVAL_SAMPLE)
         doc = sample["doc"]
         answers = [text for request in sample["resps"] for text in request]
         for replica, text in enumerate(answers):
             yield Answer(place, doc["id"], text, str(replica), doc["prompt"], doc["target"])
+
+
+def _newest(folder: Path) -> list[Path]:
+    """The files samples_TASK_DATE.jsonl of the newest run of the exported tasks. Runs of different
+    tasks belong together. What is not read is printed.
+
+    Raises:
+      InputError: there are none.
+    """
+    runs: dict[str, dict[str, Path]] = defaultdict(dict)  # date -> task -> file
+    others = set()
+    for file in folder.glob("samples_*.jsonl"):
+        parts = re.split(r"_(?=\d{4})", file.stem.removeprefix("samples_"), maxsplit=1)
+        task, date = parts[0], "".join(parts[1:])
+        if date and not re.fullmatch(rf"{TASK}_\d+\.\d+", task):
+            others.add(task)
+        else:
+            runs[date][task] = file
+    if not runs:
+        found = f"; found samples of {', '.join(sorted(others))}" if others else ""
+        raise InputError(
+            f"{folder}: no samples_*.jsonl of {TASK}, expected a log folder of lm-eval "
+            "(--log_samples) or the file of a log of inspect; predictions of a run are "
+            f"RUN/MODEL/predictions.csv{found}"
+        )
+    read: dict[str, Path] = {}
+    for date in sorted(runs, reverse=True):
+        if read.keys() & runs[date].keys():
+            print(
+                f"{folder}: read the run of {max(runs)}, not of {date or 'no date'}",
+                file=sys.stderr,
+            )
+        else:
+            read |= runs[date]
+    for task in sorted(others):
+        print(f"{folder}: samples of {task} are not read", file=sys.stderr)
+    return [read[task] for task in sorted(read)]
 
 
 def inspect_answers(path: Path) -> tuple[str, Iterator[Answer]]:

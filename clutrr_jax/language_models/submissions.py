@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clutrr_jax.data.records import Records, positional_ids, story_ids
-from clutrr_jax.evaluation.predictions import Predictions, read_predictions
+from clutrr_jax.evaluation.predictions import Predictions, integer, read_predictions
 from clutrr_jax.language_models.answers import to_relation
 from clutrr_jax.language_models.harness_logs import (
     Answer,
@@ -19,7 +19,7 @@ from clutrr_jax.language_models.harness_logs import (
     lm_eval_answers,
 )
 from clutrr_jax.language_models.prompts import question
-from generator.errors import InputError, at
+from generator.errors import InputError, at, check_utf8
 from generator.files import table_rows
 from generator.kinship import RELATION_ID, RELATIONS
 
@@ -73,6 +73,7 @@ def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> Non
 
 def _read(path: Path, test: Records) -> tuple[str, Predictions]:
     """Name and predictions of one submission."""
+    check_utf8(path)
     name = path.parent.name if path.stem == "predictions" else path.stem
     answers: Iterable[Answer]
     if path.is_dir():
@@ -85,7 +86,7 @@ def _read(path: Path, test: Records) -> tuple[str, Predictions]:
         raise InputError(f"{path}: expected .csv, .jsonl, .eval, .json or a folder")
     else:
         header, *cells = table_rows(path)
-        if header[:3] == ["replica", "task", "row"]:
+        if "id" not in header and {"replica", "task", "row"} <= {*header}:
             return name, read_predictions(path, test)
         answers = _csv_answers(path, header, cells)
     best = _best(path, answers, test)
@@ -103,7 +104,7 @@ def _best(path: Path, answers: Iterable[Answer], test: Records) -> np.ndarray:
             raise InputError(
                 f"{answer.place}: no test story {answer.id[:60]!r}, expected ids such as {ids[0]!r}"
             )
-        replica, story = answer.replica, story_of[answer.id]
+        replica, story = integer(answer.replica), story_of[answer.id]
         if not (replica.isascii() and replica.isdigit() and len(replica) < 10):
             raise InputError(f"{answer.place}: replica {replica[:60]!r}, expected an integer >= 0")
         relations = best[int(replica)]
@@ -156,7 +157,10 @@ def _same_story(answer: Answer, test: Records, story: int) -> bool:
 def _csv_answers(path: Path, header: list[str], rows: list[list[str]]) -> Iterator[Answer]:
     for column in ("id", "prediction"):
         if header.count(column) != 1:
-            raise InputError(f'{path}: expected one column "{column}"; the columns are {EXPECTED}')
+            raise InputError(
+                f'{path}: expected one column "{column}"; the columns are {EXPECTED}; found '
+                f"{','.join(header)}"
+            )
     for number, cells in enumerate(rows, start=1):
         place = at(path, number)
         if len(cells) != len(header):
@@ -172,7 +176,7 @@ def _json_answers(path: Path) -> Iterator[Answer]:
         # Lines of an export have the prompt too, and are compared with the data.
         given = {key: value for key, value in row.items() if value is not None}
         row = {"replica": 0, "prompt": "", "target": ""} | given
-        for key, kind in (("id", str | int), ("replica", str | int), ("prediction", str)):
+        for key, kind in (("id", str | int), ("replica", str | int | float), ("prediction", str)):
             if not isinstance(row.get(key), kind):
                 raise InputError(
                     f'{place}: "{key}" is missing or not text, expected the keys {EXPECTED}'

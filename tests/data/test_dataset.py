@@ -13,6 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -138,6 +139,47 @@ def test_mappings_and_rows_in_memory_equal_the_files(small_folder: Path) -> None
     assert same(load({"test": numbered}), Dataset("", None, expected.test))
 
 
+def test_data_frames_equal_the_files(small_folder: Path, tmp_path: Path) -> None:
+    """From CSV, with a column of row numbers, and from Parquet, with lists as arrays."""
+    expected = load(small_folder)
+    rows = {split: rows_of(small_folder, split) for split in ("train", "test")}
+    for split, part in rows.items():
+        pd.DataFrame(part).to_csv(tmp_path / f"{split}.csv")
+        for row in part:
+            for name in ("query", "story_edges", "edge_types", "query_edge"):
+                row[name] = list(ast.literal_eval(row[name]))
+        pq.write_table(pa.Table.from_pylist(part), tmp_path / f"{split}.parquet")
+    for reader, form in ((pd.read_csv, "csv"), (pd.read_parquet, "parquet")):
+        frames = {split: reader(tmp_path / f"{split}.{form}") for split in rows}
+        assert same(load(frames), expected)
+        whole = pd.concat(frames.values()).assign(split="mine")
+        assert same(load(whole), expected)  # the column task_split decides
+    assert isinstance(frames["train"].story_edges[0], np.ndarray)
+
+
+COPIES = ["1.3_test (1).csv", "1.3_test - Copy.csv", "Copy of 1.3_test.csv", "a_test.csv.gz"]
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_stories_of_two_test_files_are_reported(name, small_folder, tmp_path, capsys) -> None:
+    folder = shutil.copytree(small_folder, tmp_path / "data")
+    load(folder)
+    assert capsys.readouterr().err == ""
+    content = (folder / "1.3_test.csv").read_bytes()
+    (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert len(load(folder).test) == 100
+    first, second = sorted(["1.3_test.csv", name])
+    message = f"{folder}/{second}: 20 stories are also in {folder}/{first}, and count twice\n"
+    assert capsys.readouterr().err == message
+
+
+def test_the_same_words_about_other_facts_are_another_story(capsys) -> None:
+    other = ROW | {"edge_types": "['son', 'brother']"}
+    load({"test": [ROW, ROW], "test_2": [other], "test_3": [ROW | {"query": "('Ann', 'Cy' )"}]})
+    expected = "data set/test_3: 1 stories are also in data set/test, and count twice\n"
+    assert capsys.readouterr().err == expected
+
+
 def test_the_parquet_conversion_of_hugging_face_equals_the_files(
     hugging_face: Path, small_folder: Path
 ) -> None:
@@ -184,12 +226,14 @@ def without(column: str) -> dict[str, str]:
     ("data", "message"),
     [
         ({"train": [without("target")]}, 'data set/train: no column "target"'),
-        ({"train": [ROW | {"genders": {"Ann": "male"}}]}, 'no column "genders"'),
         (
-            {"train": [ROW, ROW | {"genders": {"Ann": "male"}}]},
-            'data set/train, row 2, column "genders": dict, expected text, a number or a list',
+            {"train": [ROW | {"genders": {"Ann": "male"}}]},
+            'data set/train, row 1, column "genders": dict, expected text, a number or a list',
         ),
-        ({"test": [ROW, without("query")]}, 'row 2, column "query": missing, expected text'),
+        ({"test": [ROW, without("query")]}, 'row 2, column "query": missing, expected the same'),
+        ({"test": [ROW | {"story": float("nan")}]}, 'column "story": empty, expected text'),
+        ({"test": pd.DataFrame(columns=list(ROW))}, "data set/test: no rows"),
+        ({"test": pd.DataFrame([without("query")])}, 'data set/test: no column "query"'),
         ({"test": [ROW | {"target": 99}]}, 'data set/test, row 1, column "target": unknown label'),
         ({"test": [ROW | {"target": None}]}, 'row 1, column "target": unknown label ""'),
         ({"story": ["a", "b"]}, "data set/story, row 1: str, expected columns with their cells"),

@@ -1,6 +1,7 @@
 """Counts, intervals, ceilings, baselines and the file of predictions."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from clutrr_jax.evaluation.baselines import BASELINES, baselines, ceilings, majority
@@ -85,6 +86,39 @@ def test_predictions_round_trip(small, tmp_path) -> None:
         np.testing.assert_array_equal(a, b)
 
 
+CHANGES = {
+    "index": lambda frame: frame.reset_index(),
+    "order of columns": lambda frame: frame[sorted(frame)],
+    "order of rows": lambda frame: frame.sample(frac=1, random_state=0),
+    "floats": lambda frame: frame.astype({"replica": float, "row": float}),
+    "another column": lambda frame: frame.assign(right=frame.target == frame.prediction),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("how", [{}, {"encoding": "utf-8-sig", "lineterminator": "\r\n"}])
+def test_predictions_that_pandas_has_written(change: str, how: dict, tmp_path) -> None:
+    """pandas reads task 1.10 as 1.1."""
+    path = tmp_path / "p.csv"
+    test = records_of({}, {"task_name": "task_1.10"}, {"task_name": "task_1.10"})
+    before = some_predictions(test)
+    write_predictions(path, before, test)
+    frame = pd.read_csv(path)
+    assert frame.task.tolist()[:3] == [1.2, 1.1, 1.1]
+    CHANGES[change](frame).to_csv(path, **how)
+    for a, b in zip(before, read_predictions(path, test), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_tasks_that_are_the_same_number_are_reported(tmp_path) -> None:
+    test = records_of({}, {"task_name": "task_1.20"})
+    write_predictions(tmp_path / "p.csv", some_predictions(test), test)
+    pd.read_csv(tmp_path / "p.csv").to_csv(tmp_path / "p.csv", index=False)
+    expected = r"second prediction for row 1 of task 1\.2, .* and tasks such as 1\.20 as text"
+    with pytest.raises(InputError, match=expected):
+        read_predictions(tmp_path / "p.csv", test)
+
+
 def replaced(lines: list[str], old: str, new: str, count: int = 1) -> list[str]:
     """Replaces the occurrence of a text with this number, from 1, in row 5."""
     parts = lines[5].split(old)
@@ -97,14 +131,15 @@ def replaced(lines: list[str], old: str, new: str, count: int = 1) -> list[str]:
     [
         (lambda lines: lines[:-1], "expected a multiple of 80"),
         (lambda lines: lines[1:], "expected the header"),
-        (lambda lines: [*lines[:-1], lines[-2]], "duplicate rows"),
+        (lambda lines: [line.replace(",", ";") for line in lines], "found replica;task;row;target"),
+        (lambda lines: [*lines[:-1], lines[-2]], "second prediction for row 19 of task 2.4"),
         (lambda lines: replaced(lines, "1.2,5", "9.9,5"), 'column "row": "5", expected a test st'),
         (lambda lines: replaced(lines, ",", ",un", 3), 'column "target": "un.*", expected'),
         (lambda lines: replaced(lines, ",", ",un", 4), 'column "prediction": "un.*", expected a'),
         (lambda lines: replaced(lines, ",", ",nan", 5), 'column "probability": "nan.*0 to 1'),
         (lambda lines: replaced(lines, "0,", "9,"), 'column "replica": "9", expected one of 0 to'),
         (lambda lines: [*lines[:5], "nonsense", *lines[6:]], "row 5"),
-        (lambda lines: replaced(lines, ",", ""), "row 5: expected the columns"),
+        (lambda lines: replaced(lines, ",", ""), "row 5: 6 cells, expected 7"),
     ],
 )
 def test_damaged_predictions_are_reported(small, tmp_path, change, expected: str) -> None:

@@ -101,6 +101,20 @@ def test_overlap_with_train_is_found(data, tmp_path):
     assert found.shared_sentences == found.sentences > 0
 
 
+def test_stories_of_two_test_files_are_counted(data, tmp_path, capsys):
+    shutil.copy(data / "1.7_test.csv", tmp_path / "1.7_test.csv")
+    shutil.copy(data / "1.7_test.csv", tmp_path / "1.7_test (1).csv")
+    rewrite(data / "1.7_test.csv", tmp_path / "2.7_test.csv",
+            lambda n, row: row.update(story=row["story"] + " So.") if n > 2 else None)  # fmt: skip
+    copies = {name: dict(found.copies) for name, found in findings(tmp_path).items()}
+    first = "1.7_test.csv"
+    assert copies == {first: {}, "1.7_test (1).csv": {first: 40}, "2.7_test.csv": {first: 3}}
+    assert main(["audit", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "  1.7_test (1).csv: stories that are also in 1.7_test.csv: 40\n" in out
+    assert [line.split()[-1] for line in out.splitlines()[2:5]] == ["0", "40", "3"]
+
+
 def test_bad_input_ends_with_one_line_and_code_2(data, tmp_path, capsys):
     path = tmp_path / "1.7_test.csv"
     rewrite(data / path.name, path, lambda n, row: row.update(target="boss") if n == 2 else None)
@@ -117,6 +131,7 @@ def test_the_audit_of_the_releases(releases):
     assert sum(f.wrong + f.disagreeing + f.shared_stories for f in values) == 0
     assert sum(f.unnamed for f in values) == 1449
     assert sum(f.duplicates for f in values) == 257
+    assert sum(f.copies.total() for f in values) == 0
     assert found["data_db9b8f04", "1.4_test.csv"].ambiguous == 12
     for (_, name), f in found.items():
         if "train" in name:

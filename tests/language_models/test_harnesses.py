@@ -209,6 +209,45 @@ def test_a_wrong_lm_eval_log_is_a_one_line_error(data, rows, tmp_path, change, e
     refused(folder, data, expected)
 
 
+def rename(folder: Path, old: str, new: str) -> None:
+    for path in folder.glob("samples_*"):
+        path.rename(path.with_name(path.name.replace(old, new)))
+
+
+def test_the_newest_run_in_a_folder_of_lm_eval_is_read(data, rows, tmp_path, capsys) -> None:
+    """Also if it is incomplete: answers of two runs are not mixed."""
+    old, new = ([[answer] * len(rows)] for answer in ("aunt", "uncle"))
+    folder = write_lm_eval(tmp_path / "old", rows, old)
+    rename(folder, "_2026", "_2026-03-09T10-00-00.123456")
+    for path in write_lm_eval(tmp_path / "new", rows, new).iterdir():
+        path.rename(folder / path.name.replace("_2026", "_2026-11-01T10-00-00"))
+    (best,) = read_submissions([folder], data.test)
+    assert (best.predictions.relation == RELATION_ID["uncle"]).all()
+    expected = f"{folder}: read the run of 2026-11-01T10-00-00, not of 2026-03-09T10-00-00.123456\n"
+    assert capsys.readouterr().err == expected
+    (folder / "samples_clutrr_1.2_2026-11-01T10-00-00.jsonl").unlink()
+    refused(folder, data, "no prediction for 20 of 80 test stories")
+
+
+def test_runs_of_lm_eval_on_different_tasks_belong_together(data, rows, tmp_path, capsys) -> None:
+    folder = write_lm_eval(tmp_path / "model", rows, [["aunt"] * len(rows)])
+    rename(folder, "1.2_2026", "1.2_2027")
+    rename(folder, "1.3_2026", "1.3")
+    assert len(read_submissions([folder], data.test)) == 1 and not capsys.readouterr().err
+
+
+def test_samples_of_other_tasks_of_lm_eval_are_not_read(data, rows, tmp_path, capsys) -> None:
+    folder = write_lm_eval(tmp_path / "model", rows, [["aunt"] * len(rows)])
+    for task in ("gsm8k", "babi_qa"):
+        (folder / f"samples_{task}_2027-01-01T00-00-00.jsonl").write_text('{"doc": {}}\n')
+    assert len(read_submissions([folder], data.test)) == 1
+    expected = [f"{folder}: samples of {task} are not read" for task in ("babi_qa", "gsm8k")]
+    assert capsys.readouterr().err.splitlines() == expected
+    for path in folder.glob("samples_clutrr*"):
+        path.unlink()
+    refused(folder, data, r"no samples_\*\.jsonl of clutrr.*; found samples of babi_qa, gsm8k")
+
+
 def test_one_file_of_lm_eval_and_an_empty_folder(data, rows, tmp_path) -> None:
     folder = write_lm_eval(tmp_path / "model", rows, [["aunt"] * len(rows)])
     refused(next(folder.glob("samples_*")), data, "expected the folder")

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -151,6 +152,21 @@ def test_a_prompt_of_the_user_is_not_compared_without_a_label(data, ids, tmp_pat
     path.write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(InputError, match="has another text or label, expected the log"):
         read_submissions([path], data.test)
+
+
+def test_predictions_that_pandas_has_written(data, ids, tmp_path) -> None:
+    """With an index column, and replicas as floats. A missing answer stays one."""
+    frame = pd.DataFrame({"id": ids * 2, "prediction": ["aunt", ""] * len(ids)})
+    frame = frame.assign(replica=np.repeat([0.0, 1.0], len(ids)))
+    frame.to_csv(tmp_path / "a.csv")
+    pd.read_csv(tmp_path / "a.csv").to_csv(tmp_path / "b.csv")
+    frame.to_json(tmp_path / "c.jsonl", orient="records", lines=True)
+    expected = np.tile([RELATIONS.index("aunt"), UNMAPPED], (2, len(ids) // 2))
+    for found in read_submissions(map(str, sorted(tmp_path.iterdir())), data.test):
+        np.testing.assert_array_equal(found.predictions.relation, expected)
+    frame.assign(replica=0.5).to_csv(tmp_path / "a.csv")
+    with pytest.raises(InputError, match=r"a\.csv, row 1: replica '0\.5', expected an integer"):
+        read_submissions([tmp_path / "a.csv"], data.test)
 
 
 def test_relation_ids_as_text_are_refused(data, ids, tmp_path) -> None:
