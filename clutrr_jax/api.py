@@ -359,10 +359,10 @@ def evaluate(
     if not predictions:
         raise InputError("predictions: none, expected those of at least one model")
     if isinstance(predictions, Mapping):
-        if "prediction" in predictions and {"id", "replica"} & predictions.keys():
+        if "id" in predictions:
             raise InputError(
-                "predictions: the columns of a file, expected its path, or one column for each "
-                "model in the order of the test stories"
+                'predictions: a column "id", expected the path of a file, or only a column for '
+                "each model, in the order of the test stories"
             )
         submissions = [
             Submission(str(name), _predictions(str(name), values, test))

@@ -128,7 +128,7 @@ def _tables(data: Mapping[str, Iterable[Any]] | Iterable[Any]) -> Iterator[Sourc
     if not isinstance(data, Iterable):
         raise InputError(f"{type(data).__name__}: expected the path of a data set, or its rows")
     if not isinstance(data, Mapping):
-        # Of a `datasets.Dataset`. A data frame may have such a column.
+        # A `datasets.Dataset` knows its split. A data frame may have such a column.
         split = "" if is_frame(data) else str(getattr(data, "split", None) or "")
         data = {"" if "+" in split else split: data}  # the rows of "train+test" say what they are
     for split, rows in data.items():
