@@ -270,7 +270,7 @@ KINDS: dict[str, tuple[str, Make, Read, int]] = {
         read_answers,
         75,
     ),
-    "lm-eval log": ("samples_x.jsonl", lines_like(LM_EVAL_SAMPLES), read_lm_eval, 75),
+    "lm-eval log": ("samples_clutrr_1.2.jsonl", lines_like(LM_EVAL_SAMPLES), read_lm_eval, 75),
     "run predictions": ("predictions.csv", rows_like(RUN_PREDICTIONS), read_answers, 75),
     "config": ("config.json", json_like(CONFIG), lambda p: check_or_write_config(p, CONFIG), 50),
     "run": ("results.json", json_like(RUN), lambda p: read_json(p, measured.RESULTS), 75),

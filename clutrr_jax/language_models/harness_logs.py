@@ -72,12 +72,10 @@ def _newest(folder: Path) -> list[Path]:
     runs: dict[str, dict[str, Path]] = defaultdict(dict)  # date -> task -> file
     others = set()
     for file in folder.glob("samples_*.jsonl"):
-        parts = re.split(r"_(?=\d{4})", file.stem.removeprefix("samples_"), maxsplit=1)
-        task, date = parts[0], "".join(parts[1:])
-        if date and not re.fullmatch(rf"{TASK}_\d+\.\d+", task):
-            others.add(task)
+        if ours := re.fullmatch(rf"samples_({TASK}_\d+\.\d+)_?(.*)", file.stem):
+            runs[ours[2]][ours[1]] = file
         else:
-            runs[date][task] = file
+            others.add(re.sub(r"_\d{4}-.*", "", file.stem.removeprefix("samples_")))
     if not runs:
         found = f"; found samples of {', '.join(sorted(others))}" if others else ""
         raise InputError(

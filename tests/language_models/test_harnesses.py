@@ -238,8 +238,8 @@ def test_runs_of_lm_eval_on_different_tasks_belong_together(data, rows, tmp_path
 
 def test_samples_of_other_tasks_of_lm_eval_are_not_read(data, rows, tmp_path, capsys) -> None:
     folder = write_lm_eval(tmp_path / "model", rows, [["aunt"] * len(rows)])
-    for task in ("gsm8k", "babi_qa"):
-        (folder / f"samples_{task}_2027-01-01T00-00-00.jsonl").write_text('{"doc": {}}\n')
+    for name in ("gsm8k", "babi_qa_2027-01-01T00-00-00", "babi_qa_2026-01-01T00-00-00"):
+        (folder / f"samples_{name}.jsonl").write_text('{"doc": {}}\n')
     assert len(read_submissions([folder], data.test)) == 1
     expected = [f"{folder}: samples of {task} are not read" for task in ("babi_qa", "gsm8k")]
     assert capsys.readouterr().err.splitlines() == expected
