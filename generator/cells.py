@@ -11,6 +11,7 @@ REQUIRED = (
 )  # fmt: skip
 # Columns that are read if a table has them.
 OPTIONAL = ("id", "clean_story", "f_comb", "task_split", "target_text")
+LISTS = ("query", "story_edges", "edge_types", "query_edge")  # their cells may be lists
 
 
 def text_rows(name: str, rows: Any) -> Iterator[list[str]]:
@@ -23,8 +24,8 @@ def text_rows(name: str, rows: Any) -> Iterator[list[str]]:
       rows: mappings from column to cell, which have the columns of the first, or a pandas data
         frame.
     Raises:
-      InputError: a row is no mapping, or in a column of REQUIRED or OPTIONAL a cell is missing or
-        neither text, a number nor a list. Such cells of other columns are empty.
+      InputError: a row is no mapping, or a column of REQUIRED or OPTIONAL is missing or has a cell
+        that is neither text, a number nor, in LISTS, a list. Such cells of other columns are empty.
     """
     if is_frame(rows):
         yield from _frame_rows(name, rows)
@@ -83,16 +84,20 @@ def plain(value: Any) -> Any:
 
 
 def _text(name: str, index: int, column: str, cell: Any) -> str:
-    if type(cell) is str:
+    if type(cell) is str and cell.isascii():
         return cell
+    is_read = column in REQUIRED or column in OPTIONAL
     try:
-        return "" if (value := plain(cell)) is None else _format(value)
+        value = plain(cell)
+        if isinstance(value, list) and is_read and column not in LISTS:
+            raise TypeError(type(cell).__name__)
+        # Text with half a character, which JSON can hold and no report, raises ValueError.
+        return "" if value is None else _format(value).encode().decode()
     except (TypeError, ValueError, RecursionError) as error:
-        if column not in REQUIRED and column not in OPTIONAL:
+        if not is_read:
             return ""
-        raise InputError(
-            f"{at(name, index, column)}: {error}, expected text, a number or a list of them"
-        ) from None
+        expected = "text or a list" if column in LISTS else "text or a number"
+        raise InputError(f"{at(name, index, column)}: {error}, expected {expected}") from None
 
 
 def _format(value: Any) -> str:

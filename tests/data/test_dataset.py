@@ -228,9 +228,10 @@ def without(column: str) -> dict[str, str]:
         ({"train": [without("target")]}, 'data set/train: no column "target"'),
         (
             {"train": [ROW | {"genders": {"Ann": "male"}}]},
-            'data set/train, row 1, column "genders": dict, expected text, a number or a list',
+            'data set/train, row 1, column "genders": dict, expected text or a number',
         ),
         ({"test": [ROW, without("query")]}, 'row 2, column "query": missing, expected the same'),
+        ({"test": [ROW | {"story": ["[Ann]", "[Cy]"]}]}, 'column "story": list, expected text'),
         ({"test": [ROW | {"story": float("nan")}]}, 'column "story": empty, expected text'),
         ({"test": pd.DataFrame(columns=list(ROW))}, "data set/test: no rows"),
         ({"test": pd.DataFrame([without("query")])}, 'data set/test: no column "query"'),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from generator.cells import OPTIONAL, REQUIRED, plain, text_rows
+from generator.cells import LISTS, OPTIONAL, REQUIRED, plain, text_rows
 from generator.errors import InputError
 from tests.generator.test_columns import ROW
 
@@ -68,11 +68,29 @@ def test_a_missing_cell_is_empty(cell: Any) -> None:
 def test_a_cell_of_another_type_is_named(cell: Any, kind: str) -> None:
     """Cells of columns that are not read may have any type."""
     for column in (*REQUIRED, *OPTIONAL):
-        expected = f'x, row 2, column "{column}": {kind}, expected text, a number or a list of them'
+        expected = "text or a list" if column in LISTS else "text or a number"
+        found = "list" if isinstance(cell, list) and column not in LISTS else kind
+        message = f'x, row 2, column "{column}": {found}, expected {expected}'
         row = dict.fromkeys((*ROW, column), "a")
-        with pytest.raises(InputError, match=f"^{re.escape(expected)}$"):
+        with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
             list(text_rows("x", [row, row | {column: cell}]))
     assert text_of(cell, "proof_state") == ""
+
+
+@pytest.mark.parametrize(("cell", "kind"), [(["[Ann]."], "list"), (np.array(["a"]), "ndarray")])
+def test_only_some_columns_have_lists(cell: Any, kind: str) -> None:
+    """A list of sentences is not read as text with quotes and brackets."""
+    for column in {*REQUIRED, *OPTIONAL} - {*LISTS}:
+        message = f'x, row 1, column "{column}": {kind}, expected text or a number'
+        with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+            text_of(cell, column)
+
+
+@pytest.mark.parametrize("cell", ["a\ud800", ["a\ud800"]])
+def test_half_a_character_is_one_line(cell: Any) -> None:
+    """JSON can hold it, reports cannot."""
+    with pytest.raises(InputError, match=r'column "query": .* surrogates not allowed, expected'):
+        text_of(cell, "query")
 
 
 def test_deeply_nested_lists_are_one_line() -> None:
