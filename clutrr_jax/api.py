@@ -25,13 +25,7 @@ from clutrr_jax.data.records import Records, Story
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_predictions
 from clutrr_jax.language_models import scoring
-from clutrr_jax.language_models.submissions import (
-    UNMAPPED,
-    Submission,
-    check_no_ids,
-    read_submissions,
-    relation_id,
-)
+from clutrr_jax.language_models.submissions import Submission, read_submissions, to_predictions
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.report.plots import Figure, plot_curve
 from clutrr_jax.report.tables import html_table, results_table
@@ -39,7 +33,7 @@ from clutrr_jax.run import configure_jax, has_begun, model_names, train_and_repo
 from clutrr_jax.settings import check_effect, default_settings
 from clutrr_jax.streams import Stream, numpy_rng
 from generator.audit import plain_text
-from generator.cells import is_frame, plain
+from generator.cells import is_frame
 from generator.config import Config
 from generator.errors import InputError, check_range, one_of
 from generator.kinship import RELATIONS
@@ -359,13 +353,8 @@ def evaluate(
     if not predictions:
         raise InputError("predictions: none, expected those of at least one model")
     if isinstance(predictions, Mapping):
-        if "id" in predictions:
-            raise InputError(
-                'predictions: a column "id", expected the path of a file, or only a column for '
-                "each model, in the order of the test stories"
-            )
         submissions = [
-            Submission(str(name), _predictions(str(name), values, test))
+            Submission(str(name), to_predictions(str(name), values, test))
             for name, values in predictions.items()
         ]
     else:
@@ -374,33 +363,3 @@ def evaluate(
             raise InputError("predictions: no files, expected names for them, as in {name: list}")
         submissions = read_submissions(files, test)
     return Evaluation(scoring.collect(dataset, submissions))
-
-
-def _predictions(name: str, values: Any, test: Records) -> Predictions:
-    """Converts the predictions of one model, see `evaluate`."""
-    if isinstance(values, str | Path):
-        return read_submissions([values], test)[0].predictions
-    given = values.relation if isinstance(values, Predictions) else values
-    items = np.atleast_2d(np.array(plain(given), dtype=object))
-    if items.ndim != 2 or items.shape[1] != len(test) or not len(items):
-        raise InputError(
-            f'predictions of "{name}": shape {items.shape}, expected one for each of the '
-            f"{len(test):,} test stories, with the replicas as first axis"
-        )
-    check_no_ids(f'predictions of "{name}"', items.flat)
-    ids = np.empty(items.shape, int)
-    for place, item in np.ndenumerate(items):
-        if isinstance(item, str):
-            ids[place] = relation_id(item)
-        elif (
-            isinstance(item, int | np.integer)
-            and not isinstance(item, bool)
-            and UNMAPPED <= item < len(RELATIONS)
-        ):
-            ids[place] = item
-        else:
-            raise InputError(
-                f'predictions of "{name}", story {place[1]}: {item!r}, expected a relation name, '
-                f'text ("" for a missing answer), or a relation id from 0 to {len(RELATIONS) - 1}'
-            )
-    return values if isinstance(values, Predictions) else Predictions(ids, ids, np.ones(ids.shape))

@@ -197,10 +197,8 @@ def test_tables_as_text_and_as_html(trained) -> None:
         ({"a": ["aunt"] * 79 + [{}]}, 'of "a", story 79: {}, expected a relation name'),
         (pd.DataFrame({0: [0.5] * 80}), 'of "0", story 0: 0.5, expected a relation name'),
         (pd.Series(["aunt"] * 80), "predictions: an array, expected a name for it"),
-        (
-            pd.DataFrame({"id": range(80), "prediction": "aunt"}),
-            'a column "id", expected the path of a',
-        ),
+        (pd.DataFrame({"id": range(80), "a": "aunt"}), 'of "id": ids of stories, expected pred'),
+        ({"a": pd.Series(["aunt"] * 80).rename_axis("id")}, 'of "a": ids of stories, expected'),
         ("na\udcefve.csv", r"na\\udcefve\.csv: not a name in UTF-8"),
         ({"a": ["aunt"]}, r'of "a": shape \(1, 1\), expected one for each of the 80 test stories'),
         ({"a": [0] * 79 + [len(RELATIONS)]}, 'of "a", story 79: 22, expected a relation name'),

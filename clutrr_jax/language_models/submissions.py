@@ -1,5 +1,5 @@
-"""Files of predictions -> `Submission`: CSV, JSON Lines, the predictions.csv of a run, or logs of
-evaluation harnesses."""
+"""Predictions -> `Submission`: CSV, JSON Lines, the predictions.csv of a run, logs of evaluation
+harnesses, or values in memory."""
 
 import os
 from collections import defaultdict
@@ -19,6 +19,7 @@ from clutrr_jax.language_models.harness_logs import (
     lm_eval_answers,
 )
 from clutrr_jax.language_models.prompts import question
+from generator.cells import plain
 from generator.errors import InputError, at, check_utf8
 from generator.files import table_rows
 from generator.kinship import RELATION_ID, RELATIONS
@@ -183,3 +184,46 @@ def _json_answers(path: Path) -> Iterator[Answer]:
                 )
         keys = ("id", "prediction", "replica", "prompt", "target")
         yield Answer(place, *(str(row[key]) for key in keys))
+
+
+def to_predictions(name: str, values: Any, test: Records) -> Predictions:
+    """Converts the predictions of one model.
+
+    Args:
+      name: name of the model.
+      values: a file, `Predictions`, or relation names, relation ids or text, [S] or [replicas, S].
+      test: the S test records.
+    Raises:
+      InputError: predictions of another shape or type, or with ids of stories.
+    """
+    if isinstance(values, str | Path):
+        return read_submissions([values], test)[0].predictions
+    if "id" in (name, getattr(getattr(values, "index", None), "name", None)):
+        raise InputError(
+            f'predictions of "{name}": ids of stories, expected predictions in the order of the '
+            "test stories, without ids, or the path of a file"
+        )
+    given = values.relation if isinstance(values, Predictions) else values
+    items = np.atleast_2d(np.array(plain(given), dtype=object))
+    if items.ndim != 2 or items.shape[1] != len(test) or not len(items):
+        raise InputError(
+            f'predictions of "{name}": shape {items.shape}, expected one for each of the '
+            f"{len(test):,} test stories, with the replicas as first axis"
+        )
+    check_no_ids(f'predictions of "{name}"', items.flat)
+    ids = np.empty(items.shape, int)
+    for place, item in np.ndenumerate(items):
+        if isinstance(item, str):
+            ids[place] = relation_id(item)
+        elif (
+            isinstance(item, int | np.integer)
+            and not isinstance(item, bool)
+            and UNMAPPED <= item < len(RELATIONS)
+        ):
+            ids[place] = item
+        else:
+            raise InputError(
+                f'predictions of "{name}", story {place[1]}: {item!r}, expected a relation name, '
+                f'text ("" for a missing answer), or a relation id from 0 to {len(RELATIONS) - 1}'
+            )
+    return values if isinstance(values, Predictions) else Predictions(ids, ids, np.ones(ids.shape))
