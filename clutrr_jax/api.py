@@ -13,7 +13,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import jraph
-import numpy as np
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
