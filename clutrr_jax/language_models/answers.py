@@ -8,401 +8,295 @@ Exports to evaluation harnesses include a copy of this file, so it imports nothi
 import html
 import re
 import unicodedata
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Set
+from itertools import accumulate
 
 RULES = """\
-1. Case, punctuation, Markdown, LaTeX, HTML and the kinds of spaces and hyphens are ignored:
-   "Mother in law.", "**mother**-in-law" and "\\text{mother\\_in\\_law}" are mother-in-law.
+1. Case, punctuation, spaces, Markdown, LaTeX, HTML and the kind of hyphen are ignored: "Mother in
+   law." and "\\text{mother}\\_in\\_law" are mother-in-law.
 2. A relation is recognized by its name as a word, also in the plural or possessive (sons, wife's,
-   sons-in-law), as "in-law NAME", and as grandma, granny, gran, nana, grandpa, granddad, gramps, mom,
-   mum, mama, dad, daddy, papa, hubby, sis, bro, auntie, neice. A negated one (not his son) is
-   ignored, and so are questions and words without a gender (parent, sibling, spouse, child).
-3. Relatives outside the benchmark count as one more relation, which is never the answer: cousin, any
-   other NAME-in-law, and a name after step, half, great, god, foster, ex, former, adoptive or, if
-   the benchmark has no such relation, grand. If a sign other than a space, hyphen, quote or bracket
-   stands between the words ("father. In law"), neither of the two readings is taken.
-4. Thoughts are dropped: the text begins after the last end of a thought (</think>, </thinking>,
-   [/THINK], <|channel|>final, ...). A thought that does not end makes the text unmapped.
-5. The text ends at a further example, a line that begins with "Story:", "Question 2:", "User:" and
-   the like, if an answer stands before it. Otherwise that line is a restated prompt and ignored.
-6. The answer is read after the last marker of the strongest kind that states exactly one relation:
-   a. "Answer:" at the start of a line, a heading "Answer", \\boxed{}, <answer>, "answer" as a key
-      of JSON, "#### NAME";
-   b. "Relation:", "Conclusion:", "Result:" and the like, as a line, a tag or a key;
-   c. "Answer:" at the start of a sentence;
-   d. "the answer is NAME" within a sentence.
-   What stands before such a marker does not matter. If only a question or an opening such as "The
-   relationship is:" stands in the line of the marker, the lines after it are read. A marker with
-   "unknown", "not enough information", "parent" and the like is an answer without a relation.
-7. After a marker, and in a text without one, a relation is stated by, in this order: a last line
-   with nothing else; a first line or an opening with nothing else, followed by the end of a
-   sentence, a bracket or "because"; the last sentence, after "therefore", "so", "this makes" and the
-   like; the words before "because" or before a line "Explanation:"; the whole, if it names exactly
-   one relation. The last three must not be uncertain (could be, perhaps, cannot be determined).
-   Where an unreadable marker precedes, only "therefore" and the like after it count.
-8. In all other cases the text is not mapped.
-9. The relation is understood as what the second person of the row's query is to the first, however
-   the sentence is phrased."""
+   sons-in-law), as "in-law NAME", and as grandma, granny, gran, nana, grandpa, granddad, gramps,
+   mom, mum, mommy, mama, dad, daddy, papa, hubby, sis, bro, auntie. Negated ones (not his son),
+   questions and words without a gender (parent, sibling, spouse, ...) are ignored.
+3. Relatives outside the benchmark count as one more relation, which is never the answer: cousin,
+   other NAME-in-law, and a name after step, half, great, grand, god, foster, ex, former, adoptive.
+   So does a name that a full stop, comma or the like separates from such a word or from "in law".
+4. Thoughts are dropped (<think>, [THINK], the channel "analysis", ...), and what stands before the
+   last one. The text is not mapped if a thought does not end.
+5. The text ends at a further example, a line that begins with "Story:", "Question 2:", "User:" or
+   the like, if an answer stands before it. Otherwise that prompt is skipped.
+6. If there are markers, the last one of the strongest kind that states a relation by rule 7 counts,
+   whatever stands before it; if none does, only "therefore" and the like after them. Strongest are
+   a line "Answer: ...", a heading "Answer", \\boxed{...}, <answer>, the key "answer" of JSON and
+   "#### NAME"; then the same with relation, conclusion, result, solution, output, ...; a sentence
+   "Answer: ..."; "the answer is NAME" in a sentence. If only a question or an opening ("The
+   relationship is:") stands in the line, the lines after it are read. "Unknown", "not enough
+   information", "sibling" and the like are an answer without a relation.
+7. A relation is stated by the first of these that applies: a last line with nothing else; a name at
+   the beginning, followed by the end of a sentence, a bracket, a dash or "because" and not by an
+   alternative; what follows "therefore", "so", "this makes" or the like in the last sentence that
+   names a relative; the only relation before "because", before a line "Explanation:", outside
+   brackets or in all. The latter two must not be uncertain (could be, unclear) or contradict.
+   Everything else is not mapped, for example a sentence that is cut off.
+8. The relation is what the second person of the row's query is to the first, however phrased."""
 __doc__ = __doc__.replace("{rules}", RULES)
 
-# --- Words for relatives ---------------------------------------------------------------------
-
-_INFORMAL = {
-    "grandmother": ("granny", "gran", "nana", "gramma"),
-    "grandfather": ("gramps", "grampa", "grandad"),
-    "granddaughter": ("grandaughter",),
-    "mother": ("mom", "mum", "mommy", "mummy", "mama", "momma"),
-    "father": ("dad", "daddy", "papa"),
-    "husband": ("hubby",),
-    "wife": ("wive",),  # wives
-    "sister": ("sis",),
-    "brother": ("bro",),
-    "aunt": ("auntie", "aunty"),
-    "niece": ("neice",),
-}
-_ONLY_GRAND = {"ma": "mother", "pa": "father"}  # grandma and grand-pa, but not ma'am
-# Words that make another relative of the next one, also without a space (stepmother).
-_JOINED = r"(?:step|half|great|grand|god|foster|ex)"
-_BEFORE = {"step", "half", "great", "grand", "god", "foster", "ex", "former", "adoptive", "adopted",
-           "surrogate", "honorary", "future"}  # fmt: skip
-_WORD = re.compile(r"[^\W_]+")
-# Between the words of one name these may end a sentence or separate alternatives.
-_HARD = re.compile(r"[.,;:!?/|&+=\n]")
-# The end of the text before a relation that is negated: "is not Ann's".
-_NEGATION = re.compile(
-    r"(?:\b(?:not|nor|neither|never|no longer|rather than|instead of|cannot|unlike)|n't)"
-    r"(?: (?:be|been|the|a|an|his|her|their|my|[^\W_]+'s))* \W{0,4}$"
-)
-
-
-@cache
-def _vocabulary(relations: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern[str]]:
-    """Word -> relation without grand and in-law, and a pattern of a word for a relative."""
-    words = {name: name for name in relations if "-" not in name}
-    words |= {word: name for name, informal in _INFORMAL.items() for word in informal}
-    words |= {"cousin": "cousin"} | _ONLY_GRAND
-    any_word = "|".join(sorted(words, key=len, reverse=True))
-    return words, re.compile(rf"(?P<before>{_JOINED}*)(?P<word>{any_word})s?(?P<law>inlaws?)?")
-
-
-def _mark_relatives(text: str, relations: tuple[str, ...]) -> str:
-    """Replaces every mention of a relative by one character, see `_symbol`."""
-    pattern = _vocabulary(relations)[1]
-    words = list(_WORD.finditer(text))
-    parts, end, used = [], 0, 0
-    for i, word in enumerate(words):
-        kin = pattern.fullmatch(word[0]) if i >= used else None
-        mention = kin and _mention(text, words, i, used, kin, relations)
-        if not mention:
-            continue
-        name, first, last = mention
-        before = text[end : words[first].start()]
-        negated = _NEGATION.search(before[-60:])
-        parts += [before, "" if negated else _symbol(name, relations)]
-        end, used = words[last].end(), last + 1
-    return "".join([*parts, text[end:]])
-
-
-def _mention(
-    text: str, words: list[re.Match[str]], i: int, used: int, kin: re.Match[str],
-    relations: tuple[str, ...],
-) -> tuple[str, int, int] | None:  # fmt: skip
-    """Name of the relative at word i with its first and last word; earlier words are `used`."""
-    first, (last, law) = i, _in_law_after(words, i)
-    while first > used and words[first - 1][0] in _BEFORE:
-        first -= 1
-    before = "".join([*(word[0] for word in words[first:i]), kin["before"]])
-    if kin["word"] in _ONLY_GRAND and not before.endswith("grand"):
-        return None
-    previous = " ".join(word[0] for word in words[max(used, first - 2) : first])
-    if previous in ("in law", "law in law") or previous.endswith("inlaw"):  # in-law daughter
-        law, first = "in law", first - (2 if previous == "in law" else 1)
-    elif previous.endswith("law"):  # common-law wife
-        law = "law"
-    certain = not _HARD.search(text[words[first].start() : words[last].end()])
-    certain &= law in ("", "in law") and not _outside_after(words, last)
-    in_law = "-in-law" if law or kin["law"] else ""
-    base = _vocabulary(relations)[0][kin["word"]]
-    return before + base + in_law if certain else "?", first, last
-
-
-def _in_law_after(words: list[re.Match[str]], i: int) -> tuple[int, str]:
-    """Last word of a name with "in law", and what follows the name; "n law" is not "in law"."""
-    after = [word[0] for word in words[i + 1 : i + 5]]
-    skipped = 1 if after[:1] == ["s"] else 0  # father's-in-law
-    for n in range(skipped, min(len(after), skipped + 3)):
-        in_law = after[n].startswith("law") and after[n - 1 : n] == ["in"]  # never "in lawx"
-        if in_law or after[n].removesuffix("s") in ("law", "inlaw"):
-            found = " ".join(after[skipped : n + 1]).removesuffix("s")
-            return i + n + 1, "in law" if found == "inlaw" else found
-        if len(after[n]) > 3:
-            break
-    return i, ""
-
-
-def _outside_after(words: list[re.Match[str]], last: int) -> bool:
-    after = [word[0] for word in words[last + 1 : last + 3]]
-    return after[:1] in (["figure"], ["figures"], ["like"]) or after == ["to", "be"]
-
-
-def _symbol(name: str, relations: tuple[str, ...]) -> str:
-    """Private character of a relation; relatives outside the benchmark share one."""
-    return chr(_FIRST + (relations.index(name) if name in relations else len(relations)))
-
-
-# --- Normal form -----------------------------------------------------------------------------
-
-_FIRST = 0xF0000
+# The text is brought to a normal form, in which every mention of a relative is one private
+# character, so that all that follows are short patterns.
+_FIRST = 0xF0000  # relation i is the character _FIRST + i; all other relatives share the next one
 _RELATIVES = "\U000f0000-\U000f0fff"
-_R = f"[{_RELATIVES}]"  # a relative
+_R = f"[{_RELATIVES}]"
 _BOX, _ANSWER_TAG, _RESULT_TAG, _CLOSE, _TAG = "\ue000", "\ue001", "\ue002", "\ue003", "\ue004"
+
+# --- Normal form ---
 _PRIVATE = re.compile("[\ue000-\uf8ff\U000f0000-\U000fffff]")
-_APOSTROPHES = re.compile("[\u2018\u2019\u201b\u02bc\u00b4\u2032]")  # NFKC changes some of them
-_QUOTES = re.compile("[\u201c-\u201f\u00ab\u00bb]")
-_CODES = re.compile(r"\\+(?:u\{?([0-9a-fA-F]{4})\}?|x([0-9a-fA-F]{2}))")  # \u2011 of JSON
-_PERCENT = re.compile(r"%(?:20|2[dD]|5[fF])")  # of addresses
-_INVISIBLE = re.compile("[\u00ad\u034f\u180e\u200c-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
-_LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]|\\\\+[nrt](?![a-z])")
-_BOXED = re.compile(r"\\+(?:boxed|fbox|framebox)\b\s*")
-_COMMAND = re.compile(r"\\+[a-zA-Z]+\*?")  # LaTeX
-_ESCAPED_SPACE = re.compile(r"\\[,;:! \\>]")
-_STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
-_FENCE = re.compile(r"^[^\S\n]*(?:```|~~~)[^\S\n]*\w*[^\S\n]*$", re.MULTILINE)
-_SPACES = re.compile(r"[^\S\n]+|\u200b")
+_CODES = re.compile(r"\\+(?:u\{?([0-9a-fA-F]{4})\}?|x([0-9a-fA-F]{2}))|%(?:20|2[dD]|5[fF])")
+_BEFORE_NFKC = str.maketrans(dict.fromkeys("\u2018\u2019\u201b\u02bc\u00b4\u2032", "'"))
+_CHANGES = [  # pattern and replacement, in this order
+    (re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]|\\\\+[nrt](?![a-z])"), "\n"),
+    (re.compile("[\u201c-\u201f\u00ab\u00bb]"), '"'),
+    (re.compile("[\u2010-\u2015\u2043\u2212]"), "-"),
+    (re.compile("[\u00ad\u034f\u200c-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"), ""),
+    (re.compile(r"\n\s*\n"), "\n\n"),
+    (re.compile(r"\\+(?:boxed|fbox|framebox)\b\s*"), _BOX),
+    (re.compile(r"\\+[a-zA-Z]+\*?|\\[,;:! \\>]|[^\S\n]+|\u200b"), " "),  # LaTeX, spaces
+    (re.compile(r"\\"), ""),
+    (re.compile(r"~~[^~\n]{1,200}~~"), " "),  # struck through
+]  # fmt: skip
 
 
 def _normal_form(text: str) -> str:
     """Lower-case text without the signs of LaTeX, HTML entities and typography."""
     text = html.unescape(html.unescape(text))
-    text = _CODES.sub(lambda code: chr(int(code[1] or code[2], 16)), text)
-    text = _PRIVATE.sub(" ", _PERCENT.sub(" ", text))
-    text = _QUOTES.sub('"', _APOSTROPHES.sub("'", text))
-    text = _LINE_BREAK.sub("\n", unicodedata.normalize("NFKC", text))
-    text = _SPACES.sub(" ", _INVISIBLE.sub("", _FENCE.sub("", text.replace("\u200b", " "))))
-    text = _COMMAND.sub(" ", _BOXED.sub(_BOX, text))
-    text = _ESCAPED_SPACE.sub(" ", text).replace("\\", "")
-    return _STRUCK.sub(" ", text).casefold()
+    text = _CODES.sub(lambda code: chr(int(code[1] or code[2] or "20", 16)), text)
+    text = _PRIVATE.sub(" ", text).translate(_BEFORE_NFKC)
+    text = unicodedata.normalize("NFKC", text)
+    for pattern, sign in _CHANGES:
+        text = pattern.sub(sign, text)
+    return text.casefold()
 
 
-# --- Thoughts, tags and further examples -------------------------------------------------------
+# --- Relatives ---
+_INFORMAL = {
+    "grandma granny gran nana gramma": "grandmother", "grandpa grandad gramps": "grandfather",
+    "grandaughter": "granddaughter", "mom mum mommy mummy mama momma": "mother",
+    "dad daddy papa": "father", "hubby": "husband", "wive": "wife", "sis": "sister",
+    "bro": "brother", "auntie aunty": "aunt", "neice": "niece", "cousin": "cousin",
+}  # fmt: skip
+# Words that make another relative of the next one, with anything but letters between them.
+_BEFORE = (
+    r"(?:(?:step|half|great|grand|god|foster|ex|former|adoptive|adopted|surrogate|honorary|future"
+    r"|in[\W_]*laws?|laws?)[\W_]*){0,5}"
+)
+_AFTER = r"(?:'?s)?[\W_]*(?:in[\W_]*law[^\W_]*|(?:(?:in|n|by|the|a)[\W_]+){0,2}laws?(?![^\W_]))"
+# Signs that may stand between the words of one name; others may end a sentence.
+_SOFT = r"(?:[^\w.,;:!?/|&+=\n]|_)*"
+_IN_LAW = re.compile(rf"(?:'?s)?{_SOFT}in{_SOFT}laws?|in{_SOFT}law{_SOFT}")
+# The part before a marker: "Go step by step. \\boxed{mother}".
+_APART = re.compile(rf"(?s).*(?:[\s.,:;!?][\W_]*[{_BOX}{_ANSWER_TAG}{_RESULT_TAG}]|####)[\W_]*")
+# The end of the text before a relation that is negated: "is not Ann's".
+_NEGATION = re.compile(
+    r"(?:\b(?:not|nor|neither|never|no longer|rather than|instead of|cannot|unlike)|n't)"
+    r"(?: (?:be|been|the|a|an|his|her|their|my|[^\W_]+'s))* ['\"*_`(\[{]{0,4}$"
+)
 
+
+def _mark_relatives(text: str, relations: tuple[str, ...]) -> str:
+    """Replaces every mention of a relative that is not negated by the character of its relation."""
+    words = {name: name for name in relations if "-" not in name}
+    words |= {word: name for informal, name in _INFORMAL.items() for word in informal.split()}
+    word = "|".join(sorted(words, key=len, reverse=True))
+
+    def mark(found: re.Match[str]) -> str:
+        before, name, after = found["before"], words[found["word"]], found["after"] or ""
+        apart = match[0] if (match := _APART.match(before)) else ""
+        before = before.removeprefix(apart)
+        if re.fullmatch(rf"grand{_SOFT}", before):
+            name, before = "grand" + name, ""
+        if _IN_LAW.fullmatch(before or after) and not (before and after):
+            name, before, after = name + "-in-law", "", ""
+        figure = re.match(r"\W?(?:figures?|like|to\Wbe)\b", text[found.end() : found.end() + 9])
+        if before or after or figure or name not in relations:
+            name = ""
+        index = relations.index(name) if name else len(relations)
+        negated = _NEGATION.search(text[max(found.start() - 60, 0) : found.start()])
+        return apart + ("" if negated else chr(_FIRST + index))
+
+    mention = rf"(?P<before>{_BEFORE})(?P<word>{word})s?(?P<after>{_AFTER})?"
+    return re.sub(rf"(?<![^\W_]){mention}(?![^\W_])", mark, text)
+
+
+# --- Thoughts, tags and further examples ---
 _THOUGHT = (
-    r"(?:seed:|antml:|ant)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|analysis|reflection|"
-    r"scratch_?pad|chain[_-]of[_-]thought|cot|inner_?monologue|rationale|deliberation)"
+    r"(?:seed:|antml:|ant)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|analysis|reflection|cot|"
+    r"scratch_?pad|chain[_-]of[_-]thought|inner_?monologue|rationale)"
 )
-_THOUGHT_START = re.compile(
-    rf"<\|? ?{_THOUGHT}(?: [^<>\n]*)?\|?>|\[thinking\]|\[think\]|◁think▷|<\|begin_of_thought\|>"
-    r"|<\|start_thinking\|>|<\|channel\|> ?(?:analysis|commentary)|<unused94>|\Aanalysis(?=[^\W_])"
+_BEGIN = (
+    rf"(?:<\|? ?{_THOUGHT}(?: [^<>\n]*)?\|?>|\[think(?:ing)?\]|◁think▷|<\|begin_of_thought\|>"
+    r"|<\|start_thinking\|>|<\|channel\|> ?(?:analysis|commentary)|<unused94>|\Aanalysis(?=[^\W_]))"
 )
-_THOUGHT_END = re.compile(
-    rf"<\|? ?/ ?{_THOUGHT} ?\|?>|\[/thinking\]|\[/think\]|◁/think▷|<\|end_of_thought\|>"
-    r"|<\|end_thinking\|>|<\|channel\|> ?final|<unused95>|assistantfinal"
+_END = (
+    rf"(?:<\|? ?/ ?{_THOUGHT} ?\|?>|\[/think(?:ing)?\]|◁/think▷|<\|end_of_thought\|>"
+    r"|<\|end_thinking\|>|<\|channel\|> ?final|<unused95>|assistantfinal)"
 )
-_ANSWER_NAMES = r"(?:(?:final|correct|predicted|the|my)[ _-]?)*answer"
-_RESULT_NAMES = (
-    r"(?:final[ _-]?)?(?:relation(?:ship)?|conclusion|result|verdict|solution|output|response|"
-    r"prediction|label)"
-)
-# Token of a chat template that ends the turn of the model.
-_TURN = re.compile(
-    r"<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|return|user)\|>|</s>|<eos>|<end_of_turn>"
-)
+_KIND = r"(?:(?:the|my|our|your|final|correct|best|short|direct|predicted)[ _-]?)*"
+_ANSWER = rf"{_KIND}answer"
+_RESULT = rf"{_KIND}(?:relation\w*|conclusion|result|solution|output|prediction|response|final)"
+# Tokens of chat templates: the end of a turn begins a further example.
+_TURN = r"<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|return|user)\|>|</s>|<eos>|<end_of_turn>"
+_BLOCK_TAG = r"</?(?:br|p|div|li|ul|ol|tr|td|th|table|hr|h\d|blockquote|pre)\b[^<>\n]*>"
 _TAGS = [
-    (re.compile(r"<(s|del|strike)>[^<\n]{0,200}</\1>"), " "),
-    (re.compile(rf"[<\[]{_ANSWER_NAMES}(?: [^<>\n]*)?[>\]]"), _ANSWER_TAG),
-    (re.compile(rf"[<\[]{_RESULT_NAMES}(?: [^<>\n]*)?[>\]]"), _RESULT_TAG),
-    (re.compile(rf"[<\[]/(?:{_ANSWER_NAMES}|{_RESULT_NAMES})[>\]]"), _CLOSE),
-    (re.compile(r"</?(?:br|p|div|li|ul|ol|tr|td|th|table|hr|h\d|blockquote|pre)\b[^<>\n]*>"), "\n"),
+    (re.compile(_TURN), "\nuser:\n"),
+    (re.compile(r"<(s|del)>[^<\n]{0,200}</\1>"), " "),
+    (re.compile(rf"[<\[]{_ANSWER}(?: [^<>\n]*)?[>\]]"), _ANSWER_TAG),
+    (re.compile(rf"[<\[]{_RESULT}(?: [^<>\n]*)?[>\]]"), _RESULT_TAG),
+    (re.compile(rf"[<\[]/(?:{_ANSWER}|{_RESULT})[>\]]"), _CLOSE),
+    (re.compile(_BLOCK_TAG), "\n"),
     (re.compile(r"</?[a-z][\w:.-]*(?: [^<>\n]*)?/?>|<\|[^<>|\n]*\|>"), _TAG),
 ]
-
-
-def _with_ends(pattern: re.Pattern[str], text: str) -> list[tuple[re.Match[str], int]]:
-    """All matches, each with the start of the next one or the end of the text."""
-    matches = list(pattern.finditer(text))
-    return list(zip(matches, [*(match.start() for match in matches[1:]), len(text)], strict=False))
+_HAS_WORD = re.compile(rf"[^\W_]|{_R}")
+_LEAD = rf"^(?:[^\w\n{_RELATIVES}]|[\d_])*"  # start of a line: Markdown, numbers of items
+_HEAD = re.compile(
+    rf"(?m){_LEAD}(?:(?:the|next|new|another|given|original|here is the|now) ){{0,2}}"
+    r"(?:(story|passage|context|example|puzzle|input|prompt)|question|problem|q|user|human)"
+    r"s?(?: ?#?\d+)?[*_`\])]*(?: ?:([^\n]*)|$)"
+)
 
 
 def _without_thoughts(text: str) -> str:
-    """Text after the last end of a thought, "" if there is none or a thought does not end."""
-    *thoughts, text = _THOUGHT_END.split(text)
-    while len(thoughts) > 1 and not _WORD.search(text):  # the end stands twice
-        text = thoughts.pop()
-    return "" if _THOUGHT_START.search(text) else text
-
-
-_LEAD = rf"^(?:[^\w\n{_RELATIVES}]|[\d_])*"  # start of a line: Markdown, numbers of items
-_HEAD = re.compile(
-    _LEAD + r"(?:(?:the|next|new|another|given|original|here is the|now) ){0,2}"
-    r"(?:(?P<long>story|passage|context|example|puzzle|input|prompt)|question|problem|q|user|human)"
-    r"s?(?: ?#?\d+)?[*_`\])]*(?: ?:(?P<rest>[^\n]*)|$)",
-    re.MULTILINE,
-)  # fmt: skip
+    """The last part outside of thoughts that has words, "" if a thought does not end."""
+    *_, end = [0, *(match.end() for match in re.finditer(_END, text))]
+    if re.search(_BEGIN, text[end:]):
+        return ""
+    first, *parts = re.split(rf"(?s){_BEGIN}.*?{_END}", text[:end])
+    begun, *ended = re.split(_END, first)  # by the prompt
+    parts = [*(ended if ended else [begun]), *re.split(_END, "\n".join(parts)), text[end:]]
+    return next((part for part in reversed(parts) if _HAS_WORD.search(part)), "")
 
 
 def _blocks(text: str) -> Iterator[str]:
     """Parts between the heads of examples, such as "Story:", without the story or question."""
-    heads = _with_ends(_HEAD, text)
-    yield text[: heads[0][0].start()] if heads else text
-    for head, end in heads:
-        begun = bool(_WORD.search(head["rest"] or ""))
-        lines = text[head.end() : end].split("\n")[1:]
+    first, *parts = _HEAD.split(text)
+    yield first
+    for long, rest, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        begun, lines = bool(_HAS_WORD.search(rest or "")), body.split("\n")[1:]
         for i, line in enumerate(lines):
-            at_end = begun and not (head["long"] and line.strip())
+            at_end = begun and not (long and line.strip())
             if at_end or _MARKERS[0].match(line) or _MARKERS[1].match(line):
                 yield "\n".join(lines[i:])
                 break
-            begun |= bool(_WORD.search(line))
+            begun |= bool(_HAS_WORD.search(line))
 
 
-# --- Markers -----------------------------------------------------------------------------------
-
-_OPENING = (
-    r"(?:(?:so|therefore|thus|hence|ok|okay|finally|now|and)\W{1,3})?"
-    r"(?:(?:the|my|our|your|here is the|here is my|here's the|here's my) )?"
-    r"(?:(?:final|correct|best|short|direct|overall|predicted|right|concise|one-word) ){0,2}"
-)
+# --- Markers ---
+_OPENING = r"(?:(?:so|therefore|thus|hence|ok|okay|finally|now|and|here is|here's)\W{1,3})?"
 _TO_WHOM = (
-    r"(?: ?#?\d+)?(?: ?\([^()\n]{0,40}\))?(?: (?:to|for|of|between|from)\b[^\n:.?]{0,80}?)?(?: is)?"
+    r"(?: ?#?\d+)?(?: ?\([^()\n]{0,40}\))?(?: (?:to|for|of|between)\b[^\n:.?]{0,80}?)?(?: is)?"
 )
-_SEPARATOR = r"""["'*_`)\] ]*(?:[:=|→>]|-+>|\*\*|__| [-–—]+ )"""
+_COLON = rf"""{_TO_WHOM}["'*_`)\] ]*(?:[:=|→>]|[-=]+>|\*\*|__| -+ )"""
 _ALONE = rf"""["'*_`)\] .:#]*(?:$|(?={_R}[^\w\n]*$))"""  # a heading, or "Answer aunt"
-_MARKERS = tuple(
+_OF_KIND = r"""(?P<tag>{})|(?:{})?(?P<key>["']{}["'] ?: ?)|{}{}{}(?P<line>{}|{})"""
+_MARKERS = [
     re.compile(pattern, re.MULTILINE)
     for pattern in (
-        rf"(?P<box>{_BOX})|(?P<tag>{_ANSWER_TAG})|(?:{_LEAD})?(?P<key>[\"']{_ANSWER_NAMES}[\"'] ?: ?)"
-        rf"|(?P<hashes>####)|{_LEAD}{_OPENING}answer(?P<line>{_TO_WHOM}{_SEPARATOR}|{_ALONE})",
-        rf"(?P<tag>{_RESULT_TAG})|(?:{_LEAD})?(?P<key>[\"']{_RESULT_NAMES}[\"'] ?: ?)"
-        rf"|{_LEAD}{_OPENING}(?:{_RESULT_NAMES}|final)(?P<line>{_TO_WHOM}{_SEPARATOR}|{_ALONE})",
-        rf"(?<=[.!?;)] )[*_`\"]{{0,4}}{_OPENING}answer(?P<line>{_TO_WHOM}{_SEPARATOR})",
-        rf"\banswer(?P<within>{_TO_WHOM}{_SEPARATOR}|(?: (?:to|for)\b[^\n:.?]{{0,60}}?)?\W{{0,4}}"
+        rf"(?P<box>{_BOX})|#### ?(?P<hashes>)(?=[^\w\n{_RELATIVES}]*{_R}[^\w\n{_RELATIVES}]*$)|"
+        + _OF_KIND.format(_ANSWER_TAG, _LEAD, _ANSWER, _LEAD, _OPENING, _ANSWER, _COLON, _ALONE),
+        _OF_KIND.format(_RESULT_TAG, _LEAD, _RESULT, _LEAD, _OPENING, _RESULT, _COLON, _ALONE),
+        rf"(?<=[.!?;)] )[*_`\"]{{0,4}}{_OPENING}{_ANSWER}(?P<line>{_COLON})",
+        rf"\banswer(?P<within>{_COLON}|(?: (?:to|for)\b[^\n:.?]{{0,60}}?)?\W{{0,4}}"
         r"\b(?:is|was|(?:would|must|should|has to|can only) be|becomes)\b)",
     )
-)
-_VALUE = re.compile(
+]
+_VALUE = re.compile(  # of a key: a list, a text in quotes, or anything to the next comma
     r"""\[[^\]]{0,300}\]|(["']).{0,300}?\1(?= ?(?:[,}\]\n]|$))|[^,}\n]{0,300}""", re.DOTALL
 )
 
 
 def _after(block: str, marker: re.Match[str], end: int) -> str:
     """Text that a marker refers to, at most up to `end`, where the next marker begins."""
-    start = marker.end()
-    if marker.lastgroup == "box" and block[start : start + 1] == "{":
-        return block[start : start + _closing_brace(block[start : start + 1000])]
-    if marker.lastgroup == "tag" and (close := block.find(_CLOSE, start, end)) >= 0:
-        return block[start:close]
-    if marker.lastgroup == "key" and (value := _VALUE.match(block, start)):
+    kind, text = marker.lastgroup, block[marker.end() : end]
+    line = text.partition("\n")[0]
+    if kind == "box" and text[:1] == "{":
+        depths = accumulate((char == "{") - (char == "}") for char in text)
+        close = next((i for i, depth in enumerate(depths) if not depth), len(line))
+        return text[:close]
+    if kind == "tag" and _CLOSE in text:
+        return text.partition(_CLOSE)[0]
+    if kind == "key" and (value := _VALUE.match(text)):
         return value[0]
-    line = block[start:end].partition("\n")[0]
-    if marker.lastgroup == "hashes":  # also a heading of Markdown
-        return line if _only(line) else ""
-    if marker.lastgroup == "within":
+    said = _without_questions(line).rstrip(" *_`")
+    goes_on = said.endswith(":") or _CUT_OFF.search(said)  # The relation is\n\naunt
+    if kind == "within" or (re.search(rf"[\w?]|{_R}", said) and not goes_on):
         return line
-    rest = _without_questions(line).rstrip(" *_`")
-    goes_on = rest.endswith(":") or _CUT_OFF.search(rest)  # The relation is\n\naunt
-    return line if re.search(rf"[\w?]|{_R}", rest) and not goes_on else block[start:end]
+    return text
 
 
-def _closing_brace(text: str) -> int:
-    """Length of a text in braces, or of its line if there is no closing brace."""
-    depth = 0
-    for brace in re.finditer("[{}]", text):
-        depth += 1 if brace[0] == "{" else -1
-        if not depth:
-            return brace.end()
-    return len(text.partition("\n")[0])
-
-
-# --- Statements --------------------------------------------------------------------------------
-
-_HAS_WORD = re.compile(rf"[^\W_]|{_R}")
-_WORDS = re.compile(r"[\w']+")
+# --- Statements ---
 # Words that may stand before an answer without making it a sentence about somebody else.
-_FILLER = set(
-    "the a an his her their its my your it it's is she she's he he's they that this be would will "
-    "must most likely probably definitely clearly simply just called relation relationship answer "
-    "final biological maternal paternal older elder younger twin own also so therefore thus then "
-    "was s one word exactly single json text".split()
+_FILLER = re.compile(
+    r"(?:the|an?|his|her|their|its|my|your|it|it's|is|she|he|she's|he's|that|this|be|would|will|"
+    r"must|most|likely|probably|clearly|simply|just|called|relation(?:ship)?|answer|final|also|"
+    r"biological|maternal|paternal|older|elder|younger|twin|own|so|then|was|s|one|word|json|text)"
 )
 _OR = {"or", "and", "maybe", "possibly", "perhaps", "either", "alternatively", "also", "even"}
 _NO_ANSWER = re.compile(
-    r"\A\W*\?|\b(?:un(?:known|determined|determinable|clear|specified|defined|certain|sure|related|able)|"
-    r"in(?:determinate|determinable|conclusive|sufficient)|impossible|ambiguous|no idea|none|n/a|"
-    r"null|nothing|can(?:'t| ?not)|could(?:n't| not)|hard to|sorry|"
-    r"no (?:\w+ )?(?:answer|relation|relationship|information|way|connection|link)|"
-    r"not (?:\w+ly )?(?:enough|sufficient|possible|known|clear|sure|certain|given|stated|said|told|"
-    r"specified|mentioned|provided|related|defined|explicit|able|listed|in the|an option)|"
-    r"(?:is|are|was)n't (?:\w+ly )?(?:enough|possible|clear|stated|given|specified|mentioned)|"
-    r"(?:do|does|did)(?:n't| not) (?:\w+ly )?(?:know|say|state|tell|specify|mention|provide|give|"
-    r"contain|have|appear|seem))\b"
+    r"\A\W*\?|\b(?:un(?:known|determin\w+|clear|specified|defined|certain|sure|related|able)|n/a|"
+    r"in(?:determin\w+|conclusive|sufficient)|impossible|ambiguous|no idea|none|null|nothing|sorry|"
+    r"can(?:'t| ?not)|could(?:n't| not)|hard to|no (?:\w+ )?(?:answer|relation(?:ship)?|information|"
+    r"way|link)|(?:not|isn't|wasn't) (?:\w+ly )?(?:enough|sufficient|possible|known|clear|sure|"
+    r"certain|given|stated|said|told|specified|mentioned|provided|related|defined|able|listed)|"
+    r"(?:do|does|did)(?:n't| not) (?:\w+ly )?(?:know|say|state|tell|specify|mention|provide))\b"
 )
-_GUESS = re.compile(r"\b(?:could|might|may)(?: also| well)? be\b|\b(?:maybe|perhaps|possibly|either)\b")
-_NEUTRAL = re.compile(
-    r"\b(?:(?:grand|step|god)?(?:parent|child)|sibling|spouse|partner|kid|children|relative|friend|"
-    r"neighbou?r|stranger|ancestor|descendant)s?\b"
-)
-# A question, also one without its question mark in a line of its own.
-_SENTENCE = re.compile(r"(?:^|(?<=[.!?:\n]))[^.!?:\n]*(?:\?|$)", re.MULTILINE)
+_GUESS = re.compile(r"\b(?:(?:could|might|may)(?: also| well)? be|maybe|perhaps|possibly|either)\b")
+_NEUTRAL = re.compile(r"\b(?:\w*(?:parent|child)|sibling|spouse|partner|kid|children|friend)s?\b")
+# A sentence up to its question mark, or the end of a line that has none.
+_QUESTION = re.compile(r"(?:^|(?<=[.!?:\n]))[^.!?:\n]*(?:\?|$)", re.MULTILINE)
 _ASKS = re.compile(
-    r"\A[^\w]*(?:(?:so|and|then|but)\W{1,3})?(?:(?:what|how|who|which|why)\b|"
+    r"\A\W*(?:(?:so|and|then|but)\W{1,3})?(?:(?:what|how|who|which|why)\b|"
     r"(?:is|are|was|does|do|can|could|would|should)\b.*\?)|\b(?:what|how|who|which)\b.*\?"
 )
-_BECAUSE = re.compile(
-    r"[,:;]? ?\b(?:because|since|given|due to|based on|by virtue|as (?=[^\W_]+ (?:is|was)\b))|, as\b"
-    r"|, ?(?:why|because|explanation|reason(?:ing)?|proof) ?:"
+_BECAUSE = (
+    r"(?:[,:;]? ?\b(?:because|since|given|due to|based on|by virtue|as (?=[^\W_]+ (?:is|was)\b))"
+    r"|, as\b|, ?(?:why|because|explanation|reason(?:ing)?|proof) ?:)"
 )
 _EXPLANATION = re.compile(
-    r"\n(?:[^\w\n]|[\d_])*(?:explanations?|reason(?:s|ing)?|proof|why|justification|because|rationale|"
-    r"derivation|steps|here's why|here is (?:why|how|the)|step-by-step|details|note)\b"
+    r"\n(?:[^\w\n]|[\d_])*(?:explanation|reason|proof|why|justification|because|steps\b|here's why)"
 )
+# What may follow an answer: "of Ann", and the end of a line or sentence or an explanation.
 _STOP = re.compile(
     r"""(?:'s)?["'*_`)}\]$~ ]*(?:(?:of|to|for) \[?[^\W_]+\]?(?!['\w])["'*_`)}\]$ ]*)?"""
-    rf"(?:$|[.!;#(\[\n|<{{{_CLOSE}{_TAG}→]|-+>| [-–—]+ |(?:{_BECAUSE.pattern}))"
+    rf"(?:$|[.!;#(\[\n|<{{{_CLOSE}{_TAG}→]|-+>| -+ |{_BECAUSE})"
 )
-_CORRECTION = re.compile(
-    r"\b(?:wait|actually|correction|oops|hmm+|no,|on second thought|let me (?:re|correct)|mistake|"
-    r"reconsider\w*|however|alternatively|instead)\b"
-)
+_CORRECTION = re.compile(r"\b(?:wait|actually|oops|hmm+|no,|on second|mistake|however|instead)\b")
 _CONCLUDES = re.compile(
-    r"\b(?:therefore|thus|hence|consequently|accordingly|ultimately|in conclusion|to conclude|"
-    r"in summary|conclude that|we conclude|follows that|it follows|overall|(?:this|that|which) "
-    r"(?:means|implies)|meaning|implies|relation(?:ship)?\b[^.;\n\"]{0,60} (?=is\b)|"
-    r"(?P<makes>(?:this|that|which) makes|making))\b"
+    r"\b(?:therefore|thus|hence|consequently|ultimately|in conclusion|in summary|conclude that|"
+    r"follows that|overall|(?:this|that|which) (?:means|implies)|meaning|implies|"
+    r"relation(?:ship)?\b[^.;\n\"]{0,60} (?=is\b)|(?:(?:this|that|which) makes|making) \[?\w+)\b"
     r"|(?P<so>(?:^|[,;:.\n] ?|\band )[*_ ]*so\b(?! (?:far|that|much|many|called)\b))"
 )
-_COPULA = re.compile(r"\b(?:is|are|was|be|becomes?|as)\b|=")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[*_`\")]* +|\n+")
-_ENDED = re.compile(rf"[^\w\s,{_RELATIVES}]\s*$")
-_CUT_OFF = re.compile(r"""\b(?:of|the|an?|and|or|is|to|be|as|with|his|her|their)[ *_`"']*$""")
-_BUT = re.compile(r"\bbut\b")
 _ASIDE = re.compile(r"\([^()\n]{0,300}\)")
+_CUT_OFF = re.compile(r"""\b(?:of|the|an?|and|or|is|to|be|as|with|his|her|their)[ *_`"']*$""")
 
 
 def _without_questions(text: str) -> str:
-    return _SENTENCE.sub(lambda sentence: " " if _ASKS.search(sentence[0]) else sentence[0], text)
+    return _QUESTION.sub(lambda sentence: " " if _ASKS.search(sentence[0]) else sentence[0], text)
 
 
-def _relatives(text: str) -> set[str]:
-    return set(re.findall(_R, text))
-
-
-def _is_filler(text: str, also: set[str] = frozenset()) -> bool:
-    words = _WORDS.findall(text)
-    return all(word in _FILLER or word in also for word in words)
+def _is_filler(text: str, also: Set[str] = frozenset()) -> bool:
+    return all(word in also or _FILLER.fullmatch(word) for word in re.findall(r"[\w']+", text))
 
 
 def _is_opening(text: str) -> bool:
-    """Whether a text before a relation can be passed over: "She is [Ann]'s"."""
-    return _is_filler(re.sub(r"\[?[^\W_]+\]?['\u2019](?:s\b)?", "", text))
+    """Whether a text may stand before an answer: "She is [Ann]'s", but not "Bob is the"."""
+    return _is_filler(re.sub(r"\[?[^\W_]+\]?'(?:s\b)?", "", text))
 
 
 def _only(line: str) -> str | None:
     """The relation in a line that states nothing else."""
     head, *rest = re.split(f"({_R})", line)
-    tail = rest[1].rstrip(" *_`") if len(rest) == 2 else ":"
-    alone = _is_opening(head) and re.fullmatch(r"(?:'s)?[^\w:]*", tail)
-    return rest[0] if alone else None
+    alone = len(rest) == 2 and re.fullmatch(r"(?:'s)?[^\w:]*", rest[1].rstrip(" *_`"))
+    return rest[0] if alone and _is_opening(head) else None
 
 
 def _short_answer(text: str) -> str | None:
@@ -410,89 +304,77 @@ def _short_answer(text: str) -> str | None:
     head, *rest = re.split(f"({_R})", text, maxsplit=1)
     if not rest or not _is_opening(head) or not _STOP.match(rest[1]) or _CORRECTION.search(rest[1]):
         return None
-    between, *more = re.split(_R, rest[1], maxsplit=1)
-    listed = more and rest[1][len(between)] != rest[0] and _is_filler(between, _OR)
-    if listed and (set(between.split()) & _OR or not re.match(r"'| (?:of|to)\b", more[0])):
+    between, *other = re.split(f"({_R})", rest[1], maxsplit=1)
+    listed = other and other[0] != rest[0] and _is_filler(between, _OR)
+    if listed and (set(between.split()) & _OR or not re.match(r"'| (?:of|to)\b", other[1])):
         return None  # son (or nephew)
     return rest[0]
 
 
-def _sentences(text: str) -> list[str]:
-    return [part for part in _SENTENCE_END.split(text) if _HAS_WORD.search(part)] or [""]
-
-
-def _conclusion(text: str) -> str | None:
-    """The relation after "therefore" or the like, in the last sentence that names a relative."""
-    sentences = _sentences(text)
-    last = next((s for s in reversed(sentences) if _relatives(s)), "")
-    words = list(_CONCLUDES.finditer(last))
-    if not words:
-        return None
-    in_sentence = words[-1]["so"] and words[-1].start()
-    if (in_sentence or last != sentences[-1]) and not _ENDED.search(sentences[-1]):
-        return None  # cut off
-    said = last[words[-1].end() :]
-    if words[-1]["makes"]:  # This makes Cy her daughter
-        said = re.sub(r"^ ?\[?[^\W_]+", "", said)
-    return _certain(said) if _is_predicate(said) else None
-
-
-def _is_predicate(text: str) -> bool:
-    """Whether a text goes on like "Cy is her daughter", and not like "Ann asked her daughter"."""
-    return _is_opening(_COPULA.split(re.split(_R, text, maxsplit=1)[0])[-1])
-
-
-def _certain(text: str) -> str | None:
-    """The only relation that a text names, by itself, or without what it says in brackets or gives
-    as reasons."""
-    guess = _GUESS.search(text) and not _is_opening(re.split(_R, text, maxsplit=1)[0])
-    if guess or _CUT_OFF.search(text) or _NO_ANSWER.search(_BUT.split(text)[-1]):
-        return None
-    without = _ASIDE.sub(lambda aside: aside[0] if _is_filler(aside[0], _OR) else " ", text)
-    statement, *reasons = _BECAUSE.split(_sentences(without)[0], maxsplit=1)
-    for part in (text, without, statement if reasons and _is_predicate(statement) else ""):
-        if len(names := _relatives(part)) == 1:
-            return names.pop()
-    return None
-
-
 def _brief(text: str) -> str | None:
-    """A statement without a sentence: a first or last line; "" if they differ."""
+    """The relation that stands alone in the last line or at the beginning; "" if they differ."""
     lines = [line for line in text.splitlines() if _HAS_WORD.search(line)]
     first, last = _short_answer(text), _only(lines[-1]) if lines[1:] else None
     return "" if last and (first or _only(lines[0])) not in (None, last) else last or first
 
 
+def _is_predicate(text: str) -> bool:
+    """Whether a text goes on like "Cy is her daughter", and not like "Ann asked her daughter"."""
+    head = re.split(_R, text, maxsplit=1)[0]
+    return _is_opening(re.split(r"\b(?:is|are|was|be|becomes?|as)\b|=", head)[-1])
+
+
+def _conclusion(text: str) -> str | None:
+    """The relation after "therefore" or the like, in the last sentence that names a relative."""
+    sentences = [part for part in _SENTENCE_END.split(text) if _HAS_WORD.search(part)] or [""]
+    last = next((s for s in reversed(sentences) if re.search(_R, s)), "")
+    *_, word = [None, *_CONCLUDES.finditer(last)]
+    if not word:
+        return None
+    needs_end = last != sentences[-1] or (word["so"] and word.start())
+    if needs_end and not re.search(rf"[^\w\s,{_RELATIVES}]\s*$", sentences[-1]):
+        return None  # cut off after a step of a proof
+    said = last[word.end() :]  # also "Cy her daughter" after "makes"
+    return _certain(said) if _is_predicate(said) else None
+
+
+def _certain(text: str) -> str | None:
+    """The only relation of a text, in all, outside of brackets or before "because"."""
+    guess = _GUESS.search(text) and not _is_opening(re.split(_R, text, maxsplit=1)[0])
+    if guess or _CUT_OFF.search(text) or _NO_ANSWER.search(text.rpartition(" but ")[2]):
+        return None
+    without = _ASIDE.sub(lambda aside: aside[0] if _is_filler(aside[0], _OR) else " ", text)
+    sentence = _SENTENCE_END.split(without.strip())[0]
+    statement, *reasons = re.split(_BECAUSE, sentence, maxsplit=1)
+    for part in (text, without, statement if reasons and _is_predicate(statement) else ""):
+        if len(names := set(re.findall(_R, part))) == 1:
+            return names.pop()
+    return None
+
+
 def _stated(text: str) -> str | None:
     """What a text states: a relation, "" for an answer without one, None if it is unreadable."""
-    text = _without_questions(text)
-    if not _relatives(text):
+    if not re.search(_R, text := _without_questions(text)):
         return "" if _NO_ANSWER.search(text) or _NEUTRAL.search(text) else None
     if (brief := _brief(text)) is not None:
         return brief
-    concluded = _conclusion(text)
     before = _EXPLANATION.split(text)[0]
-    found = _certain(before if _relatives(before) else text)
-    if concluded and found and concluded != found:
-        return ""
-    if concluded or found:
-        return concluded or found
-    return "" if _GUESS.search(text) or _NO_ANSWER.search(text) else None
-
-
-# --- The answer --------------------------------------------------------------------------------
+    only = _certain(before if re.search(_R, before) else text)
+    found = {_conclusion(text), only} - {None}
+    if len(found) == 1:
+        return found.pop()
+    return "" if found or _GUESS.search(text) or _NO_ANSWER.search(text) else None
 
 
 def to_relation(text: str, relations: tuple[str, ...]) -> str | None:
     """Name of the relation that a text states by the rules above; None if it is not mapped."""
     text = _without_thoughts(_normal_form(text))
-    for tag, sign in [(_TURN, "\nuser:\n"), *_TAGS]:
+    for tag, sign in _TAGS:
         text = tag.sub(sign, text)
     possible: set[str] = set()
     for block in _blocks(_mark_relatives(text, relations)):
         found, sure = _answer(block)
-        if found is not None:
-            possible.add(found)
+        possible |= set() if found is None else {found}
         if sure:
             break
     index = ord(possible.pop() or "?") - _FIRST if len(possible) == 1 else -1
@@ -503,10 +385,10 @@ def _answer(block: str) -> tuple[str | None, bool]:
     """What a text states, see `_stated`, and whether a further example may not change it."""
     unreadable = None
     for pattern in _MARKERS:
-        for marker, end in reversed(_with_ends(pattern, block)):
-            text = _after(block, marker, end)
-            within = marker.lastgroup == "within"
-            found = _short_answer(text) if within else _stated(text)
+        end = len(block)
+        for marker in reversed(list(pattern.finditer(block))):
+            within, text = marker.lastgroup == "within", _after(block, marker, end)
+            found, end = _short_answer(text) if within else _stated(text), marker.start()
             if found is not None:
                 return found, True
             unreadable = unreadable or (None if within else marker)

@@ -129,10 +129,19 @@ THOUGHTS = [
     ("<reasoning>son?</reasoning>\n<answer>aunt</answer>", "aunt"),
     ("<seed:think>son?</seed:think>aunt", "aunt"),
     ("\u25c1think\u25b7son?\u25c1/think\u25b7aunt", "aunt"),
-    ("<|begin_of_thought|>son?<|end_of_thought|><|begin_of_solution|>aunt<|end_of_solution|>", "aunt"),
+    (
+        "<|begin_of_thought|>son?<|end_of_thought|><|begin_of_solution|>aunt<|end_of_solution|>",
+        "aunt",
+    ),
     ("<|START_THINKING|>son?<|END_THINKING|><|START_RESPONSE|>aunt<|END_RESPONSE|>", "aunt"),
-    ("<|channel|>analysis<|message|>son?<|end|><|start|>assistant<|channel|>final<|message|>aunt<|return|>", "aunt"),
-    ("<|channel|>analysis<|message|>son?<|end|><|start|>assistant<|channel|>final<|message|>Answer: aunt", "aunt"),
+    (
+        "<|channel|>analysis<|message|>son?<|end|><|start|>assistant<|channel|>final<|message|>aunt<|return|>",
+        "aunt",
+    ),
+    (
+        "<|channel|>analysis<|message|>son?<|end|><|start|>assistant<|channel|>final<|message|>Answer: aunt",
+        "aunt",
+    ),
     ("analysisWe see a son.assistantfinalaunt", "aunt"),
     ("analysisWe see a son.assistantfinalAnswer: aunt", "aunt"),
     ("Analysis: Bob is the son of Ann.\n\nAnswer: daughter", "daughter"),
@@ -190,7 +199,10 @@ MARKERS = [
     ("Answer: step by step.\nBob is a brother, so the answer is aunt.", "aunt"),
     ("Answer: step by step. Bob is a brother, so the answer is aunt.", "aunt"),
     ("The answer is: wife. The answer is: husband.", "husband"),
-    ("The answer is nephew. Let me verify. The answer is correct since Keith is the son.", "nephew"),
+    (
+        "The answer is nephew. Let me verify. The answer is correct since Keith is the son.",
+        "nephew",
+    ),
     ("The answer is nephew. It is right, as the answer is based on the son.", "nephew"),
     ("The father of her father is her grandfather.\nAnswer: grandfather", "grandfather"),
     ("Bob is a brother. The answer must be aunt.", "aunt"),
@@ -233,7 +245,10 @@ RESTATED = [
     ("Answer: The relationship is:\n\n**aunt**", "aunt"),
     ("Answer: Cy is Ann's:\n\n- aunt", "aunt"),
     ("Answer: Based on the story:\nCy is Ann's aunt.", "aunt"),
-    ("Answer: How is Cy related to Ann?\nBob is her son.\nTherefore, Cy is her daughter.", "daughter"),
+    (
+        "Answer: How is Cy related to Ann?\nBob is her son.\nTherefore, Cy is her daughter.",
+        "daughter",
+    ),
     ("Answer: How is Cy related to Ann?\nBob is her son.\nCy is Bob's sister.", None),
     ("Answer: unknown.\nBob is the son", None),
     ("Answer: Unknown\n\nBob is the son", None),
@@ -348,6 +363,11 @@ UNSURE = [
 ]
 
 CONTAINERS = [
+    (r"Bob is a brother. \boxed{\text{son-in-law}}", "son-in-law"),
+    ("<answer>daughter</answer><reasoning>Bob is a son</reasoning>", "daughter"),
+    ("<answer>daughter</answer><reasoning>Bob is a son", None),
+    (r"Go step by step. \boxed{mother}", "mother"),
+    (r"Go step by step. \boxed{step mother}", None),
     ('{"answer": "daughter", "why": "Bob is a son"}', "daughter"),
     ('{"why": "Bob is a son", "answer": "daughter"}', "daughter"),
     ("{'answer': 'daughter', 'why': 'Bob is a son'}", "daughter"),
