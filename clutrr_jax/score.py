@@ -11,9 +11,10 @@ these rules:
 
 {rules}
 
-Predictions that are not mapped are counted, and scored as wrong. Every two files are compared story
-by story with McNemar's exact test (with several replicas its generalization, an exact sign-flip
-test), two-sided, corrected over the tasks by Holm's method.
+Predictions that are not mapped are counted, and scored as wrong; --unmapped FILE writes them as
+JSON Lines with the keys model, replica, id, target (the right relation) and prediction. Every two
+files are compared story by story with McNemar's exact test (with several replicas its
+generalization, an exact sign-flip test), two-sided, corrected over the tasks by Holm's method.
 """
 
 from pathlib import Path
@@ -21,8 +22,9 @@ from pathlib import Path
 from clutrr_jax.command import CommandParser, run
 from clutrr_jax.data.dataset import load
 from clutrr_jax.language_models.answers import RULES
-from clutrr_jax.language_models.scoring import collect, text, write
-from clutrr_jax.language_models.submissions import read_submissions
+from clutrr_jax.language_models.scoring import collect, text, write, write_unmapped
+from clutrr_jax.language_models.submissions import read_submissions, split_name
+from generator.errors import InputError
 
 __doc__ = __doc__.replace("{rules}", RULES)
 
@@ -35,12 +37,21 @@ def main(arguments: list[str]) -> None:
                         "name in the table")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="folder for scores.txt, scores.json and scores.png")  # fmt: skip
+    parser.add_argument("--unmapped", type=Path, metavar="FILE",
+                        help="file for the answers that were not mapped")  # fmt: skip
     options = parser.parse_args(arguments)
+    for file in options.predictions if options.unmapped else []:
+        if options.unmapped.resolve() == split_name(file)[1].resolve():
+            raise InputError(f"--unmapped {options.unmapped}: expected another file than {file}")
     data = load(options.data)
-    results = collect(data, read_submissions(options.predictions, data.records("test")))
+    submissions = read_submissions(options.predictions, data.records("test"))
+    results = collect(data, submissions)
     print(text(results))
     if options.out:
         write(results, options.out)
+    if options.unmapped:
+        count = write_unmapped(submissions, options.unmapped)
+        print(f"Wrote {count:,} answers that were not mapped to {options.unmapped}.")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,9 @@ target, edges and, if the label follows from the stated facts, proof. The format
   chain-of-thought  the examples with their proofs as sentences; with --shots 0 the prompt only
                     asks for step-by-step reasoning
 
+The files of a harness limit an answer to --max-tokens. The context of the model must be longer: a
+small one may need less. An answer that the limit cuts off in its thoughts is not mapped.
+
 The seed selects the same examples in every style. Examples are training rows whose label follows
 from the stated facts by the benchmark's 16 rules.
 """
@@ -22,7 +25,7 @@ from pathlib import Path
 
 from clutrr_jax.command import CommandParser, run
 from clutrr_jax.data.dataset import load
-from clutrr_jax.language_models.export import DEFAULT_SHOTS, FORMATS, STYLES, export
+from clutrr_jax.language_models.export import DEFAULT_SHOTS, DEFAULT_TOKENS, FORMATS, STYLES, export
 
 
 def main(arguments: list[str]) -> None:
@@ -35,11 +38,17 @@ def main(arguments: list[str]) -> None:
                         help=f"number of examples [{DEFAULT_SHOTS}; zero-shot: 0]")  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="N",
                         help="random seed for choosing examples [0]")  # fmt: skip
+    parser.add_argument("--max-tokens", type=int, metavar="N",
+                        help="tokens of an answer with its thoughts, for lm-eval and inspect "
+                        f"[{DEFAULT_TOKENS}]")  # fmt: skip
     parser.add_argument("--out", required=True, type=Path, metavar="DIR",
                         help="output folder")  # fmt: skip
     options = parser.parse_args(arguments)
     data = load(options.data)
-    export(data, options.out, options.format, options.style, options.shots, options.seed)
+    limit = export(data, options.out, options.format, options.style, options.shots, options.seed,
+                   options.max_tokens)  # fmt: skip
+    if limit:
+        print(f"An answer may have {limit:,} tokens, its thoughts included (--max-tokens).")
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ Exports to evaluation harnesses include a copy of this file, so it imports nothi
 
 import html
 import re
-import unicodedata
 from collections.abc import Iterator, Set
 from itertools import accumulate
+from unicodedata import normalize
 
 RULES = """\
 1. Case, punctuation, spaces, Markdown, LaTeX, HTML and the kind of hyphen are ignored: "Mother in
@@ -24,7 +24,8 @@ RULES = """\
 4. Thoughts are dropped (<think>, [THINK], the channel "analysis", ...), and what stands before the
    last one. The text is not mapped if a thought does not end.
 5. The text ends at a further example, a line that begins with "Story:", "Question 2:", "User:" or
-   the like, if an answer stands before it. Otherwise that prompt is skipped.
+   the like, if an answer stands before it; otherwise that prompt is skipped. A text that begins
+   with such a line repeats its prompt: the last example in it counts.
 6. If there are markers, the last one of the strongest kind that states a relation by rule 7 counts,
    whatever stands before it; if none does, only "therefore" and the like after them. Strongest are
    a line "Answer: ...", a heading "Answer", \\boxed{...}, <answer>, the key "answer" of JSON and
@@ -48,8 +49,10 @@ _RELATIVES = "\U000f0000-\U000f0fff"
 _R = f"[{_RELATIVES}]"
 _BOX, _ANSWER_TAG, _RESULT_TAG, _CLOSE, _TAG = "\ue000", "\ue001", "\ue002", "\ue003", "\ue004"
 
-# --- Normal form ---
-_PRIVATE = re.compile("[\ue000-\uf8ff\U000f0000-\U000fffff]")
+# Signs without a place in the normal form: those above, and those that NFKC would make letters.
+_NO_SIGN = re.compile("(?s).*[\\w\ue000-\uf8ff\U000f0000-\U000fffff].*")
+# Beginnings of words that are no commands of LaTeX, as in "step\\mother".
+_KIN = r"(?i:step|half|gr|god|mo|fa|sis|son|brot|dau|wi|hus|aunt|unc|nie|nep|cou|(?:in\W*)?law)"
 _CODES = re.compile(r"\\+(?:u\{?([0-9a-fA-F]{4})\}?|x([0-9a-fA-F]{2}))|%(?:20|2[dD]|5[fF])")
 _BEFORE_NFKC = str.maketrans(dict.fromkeys("\u2018\u2019\u201b\u02bc\u00b4\u2032", "'"))
 _CHANGES = [  # pattern and replacement, in this order
@@ -59,24 +62,25 @@ _CHANGES = [  # pattern and replacement, in this order
     (re.compile("[\u00ad\u034f\u200c-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"), ""),
     (re.compile(r"\n\s*\n"), "\n\n"),
     (re.compile(r"\\+(?:boxed|fbox|framebox)\b\s*"), _BOX),
-    (re.compile(r"\\+[a-zA-Z]+\*?|\\[,;:! \\>]|[^\S\n]+|\u200b"), " "),  # LaTeX, spaces
+    (re.compile(rf"\\+(?!{_KIN})[a-zA-Z]+\*?|\\[,;:! \\>]"), " "),  # LaTeX
+    (re.compile(r"[^\S\n]+|\u200b"), " "),
     (re.compile(r"\\"), ""),
     (re.compile(r"~~[^~\n]{1,200}~~"), " "),  # struck through
 ]  # fmt: skip
 
 
 def _normal_form(text: str) -> str:
-    """Lower-case text without the signs of LaTeX, HTML entities and typography."""
+    """Lower-case text without LaTeX, HTML entities and signs that NFKC would make letters."""
     text = html.unescape(html.unescape(text))
     text = _CODES.sub(lambda code: chr(int(code[1] or code[2] or "20", 16)), text)
-    text = _PRIVATE.sub(" ", text).translate(_BEFORE_NFKC)
-    text = unicodedata.normalize("NFKC", text)
+    text = text.translate(_BEFORE_NFKC)
+    text = re.sub(r"[^\x00-\x7f\w]", lambda s: _NO_SIGN.sub(" ", normalize("NFKC", s[0])), text)
+    text = normalize("NFKC", text)
     for pattern, sign in _CHANGES:
         text = pattern.sub(sign, text)
     return text.casefold()
 
 
-# --- Relatives ---
 _INFORMAL = {
     "grandma granny gran nana gramma": "grandmother", "grandpa grandad gramps": "grandfather",
     "grandaughter": "granddaughter", "mom mum mommy mummy mama momma": "mother",
@@ -144,14 +148,13 @@ _ANSWER = rf"{_KIND}answer"
 _RESULT = rf"{_KIND}(?:relation\w*|conclusion|result|solution|output|prediction|response|final)"
 # Tokens of chat templates: the end of a turn begins a further example.
 _TURN = r"<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|return|user)\|>|</s>|<eos>|<end_of_turn>"
-_BLOCK_TAG = r"</?(?:br|p|div|li|ul|ol|tr|td|th|table|hr|h\d|blockquote|pre)\b[^<>\n]*>"
 _TAGS = [
     (re.compile(_TURN), "\nuser:\n"),
     (re.compile(r"<(s|del)>[^<\n]{0,200}</\1>"), " "),
     (re.compile(rf"[<\[]{_ANSWER}(?: [^<>\n]*)?[>\]]"), _ANSWER_TAG),
     (re.compile(rf"[<\[]{_RESULT}(?: [^<>\n]*)?[>\]]"), _RESULT_TAG),
     (re.compile(rf"[<\[]/(?:{_ANSWER}|{_RESULT})[>\]]"), _CLOSE),
-    (re.compile(_BLOCK_TAG), "\n"),
+    (re.compile(r"</?(?:br|p|div|li|ul|ol|tr|td|th|table|hr|h\d|blockquote|pre)\b[^<>\n]*>"), "\n"),
     (re.compile(r"</?[a-z][\w:.-]*(?: [^<>\n]*)?/?>|<\|[^<>|\n]*\|>"), _TAG),
 ]
 _HAS_WORD = re.compile(rf"[^\W_]|{_R}")
@@ -161,6 +164,7 @@ _HEAD = re.compile(
     r"(?:(story|passage|context|example|puzzle|input|prompt)|question|problem|q|user|human)"
     r"s?(?: ?#?\d+)?[*_`\])]*(?: ?:([^\n]*)|$)"
 )
+_FURTHER = rf"(?m){_LEAD}(?:(?:next|new|another) (?:story|question)|(?:story|question) ?#?[2-9])\b"
 
 
 def _without_thoughts(text: str) -> str:
@@ -176,7 +180,7 @@ def _without_thoughts(text: str) -> str:
 
 def _blocks(text: str) -> Iterator[str]:
     """Parts between the heads of examples, such as "Story:", without the story or question."""
-    first, *parts = _HEAD.split(text)
+    first, *parts = _HEAD.split(re.split(_FURTHER, text)[0])
     yield first
     for long, rest, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         begun, lines = bool(_HAS_WORD.search(rest or "")), body.split("\n")[1:]
@@ -207,9 +211,8 @@ _MARKERS = [
         r"\b(?:is|was|(?:would|must|should|has to|can only) be|becomes)\b)",
     )
 ]
-_VALUE = re.compile(  # of a key: a list, a text in quotes, or anything to the next comma
-    r"""\[[^\]]{0,300}\]|(["']).{0,300}?\1(?= ?(?:[,}\]\n]|$))|[^,}\n]{0,300}""", re.DOTALL
-)
+# The value of a key: a list, a text in quotes, or anything to the next comma.
+_VALUE = r"""(?s)\[[^\]]{0,300}\]|(["']).{0,300}?\1(?= ?(?:[,}\]\n]|$))|[^,}\n]{0,300}"""
 
 
 def _after(block: str, marker: re.Match[str], end: int) -> str:
@@ -221,8 +224,8 @@ def _after(block: str, marker: re.Match[str], end: int) -> str:
         close = next((i for i, depth in enumerate(depths) if not depth), len(line))
         return text[:close]
     if kind == "tag" and _CLOSE in text:
-        return text.partition(_CLOSE)[0]
-    if kind == "key" and (value := _VALUE.match(text)):
+        return text[: text.index(_CLOSE)]
+    if kind == "key" and (value := re.match(_VALUE, text)):
         return value[0]
     said = _without_questions(line).rstrip(" *_`")
     goes_on = said.endswith(":") or _CUT_OFF.search(said)  # The relation is\n\naunt
@@ -236,15 +239,15 @@ def _after(block: str, marker: re.Match[str], end: int) -> str:
 _FILLER = re.compile(
     r"(?:the|an?|his|her|their|its|my|your|it|it's|is|she|he|she's|he's|that|this|be|would|will|"
     r"must|most|likely|probably|clearly|simply|just|called|relation(?:ship)?|answer|final|also|"
-    r"biological|maternal|paternal|older|elder|younger|twin|own|so|then|was|s|one|word|json|text)"
+    r"biological|maternal|paternal|older|elder|younger|twin|so|then|was|s|one|word|json|text)"
 )
 _OR = {"or", "and", "maybe", "possibly", "perhaps", "either", "alternatively", "also", "even"}
 _NO_ANSWER = re.compile(
     r"\A\W*\?|\b(?:un(?:known|determin\w+|clear|specified|defined|certain|sure|related|able)|n/a|"
     r"in(?:determin\w+|conclusive|sufficient)|impossible|ambiguous|no idea|none|null|nothing|sorry|"
-    r"can(?:'t| ?not)|could(?:n't| not)|hard to|no (?:\w+ )?(?:answer|relation(?:ship)?|information|"
-    r"way|link)|(?:not|isn't|wasn't) (?:\w+ly )?(?:enough|sufficient|possible|known|clear|sure|"
-    r"certain|given|stated|said|told|specified|mentioned|provided|related|defined|able|listed)|"
+    r"can(?:'t| ?not)|could(?:n't| not)|hard to|no (?:\w+ )?(?:answer|relation(?:ship)?|way|link|"
+    r"information)|(?:not|isn't|wasn't) (?:\w+ly )?(?:enough|sufficient|possible|known|clear|sure|"
+    r"certain|given|stated|said|specified|mentioned|provided|related|defined|able|listed)|"
     r"(?:do|does|did)(?:n't| not) (?:\w+ly )?(?:know|say|state|tell|specify|mention|provide))\b"
 )
 _GUESS = re.compile(r"\b(?:(?:could|might|may)(?: also| well)? be|maybe|perhaps|possibly|either)\b")
@@ -259,10 +262,8 @@ _BECAUSE = (
     r"(?:[,:;]? ?\b(?:because|since|given|due to|based on|by virtue|as (?=[^\W_]+ (?:is|was)\b))"
     r"|, as\b|, ?(?:why|because|explanation|reason(?:ing)?|proof) ?:)"
 )
-_EXPLANATION = re.compile(
-    r"\n(?:[^\w\n]|[\d_])*(?:explanation|reason|proof|why|justification|because|steps\b|here's why)"
-)
-# What may follow an answer: "of Ann", and the end of a line or sentence or an explanation.
+_EXPLANATION = r"\n(?:[^\w\n]|[\d_])*(?:explanation|reason|proof|why|justification|because|steps\b)"
+# After an answer: "of Ann", and the end of a line or sentence or an explanation.
 _STOP = re.compile(
     r"""(?:'s)?["'*_`)}\]$~ ]*(?:(?:of|to|for) \[?[^\W_]+\]?(?!['\w])["'*_`)}\]$ ]*)?"""
     rf"(?:$|[.!;#(\[\n|<{{{_CLOSE}{_TAG}→]|-+>| -+ |{_BECAUSE})"
@@ -320,8 +321,7 @@ def _brief(text: str) -> str | None:
 
 def _is_predicate(text: str) -> bool:
     """Whether a text goes on like "Cy is her daughter", and not like "Ann asked her daughter"."""
-    head = re.split(_R, text, maxsplit=1)[0]
-    return _is_opening(re.split(r"\b(?:is|are|was|be|becomes?|as)\b|=", head)[-1])
+    return _is_opening(re.split(r"\b(?:is|are|was|be|becomes?|as)\b|=", re.split(_R, text)[0])[-1])
 
 
 def _conclusion(text: str) -> str | None:
@@ -344,8 +344,7 @@ def _certain(text: str) -> str | None:
     if guess or _CUT_OFF.search(text) or _NO_ANSWER.search(text.rpartition(" but ")[2]):
         return None
     without = _ASIDE.sub(lambda aside: aside[0] if _is_filler(aside[0], _OR) else " ", text)
-    sentence = _SENTENCE_END.split(without.strip())[0]
-    statement, *reasons = re.split(_BECAUSE, sentence, maxsplit=1)
+    statement, *reasons = re.split(_BECAUSE, _SENTENCE_END.split(without.strip())[0], maxsplit=1)
     for part in (text, without, statement if reasons and _is_predicate(statement) else ""):
         if len(names := set(re.findall(_R, part))) == 1:
             return names.pop()
@@ -358,7 +357,7 @@ def _stated(text: str) -> str | None:
         return "" if _NO_ANSWER.search(text) or _NEUTRAL.search(text) else None
     if (brief := _brief(text)) is not None:
         return brief
-    before = _EXPLANATION.split(text)[0]
+    before = re.split(_EXPLANATION, text)[0]
     only = _certain(before if re.search(_R, before) else text)
     found = {_conclusion(text), only} - {None}
     if len(found) == 1:
@@ -371,8 +370,10 @@ def to_relation(text: str, relations: tuple[str, ...]) -> str | None:
     text = _without_thoughts(_normal_form(text))
     for tag, sign in _TAGS:
         text = tag.sub(sign, text)
+    first, *others = _blocks(_mark_relatives(text, relations))
     possible: set[str] = set()
-    for block in _blocks(_mark_relatives(text, relations)):
+    # A text that begins with a head repeats the prompt, also its solved examples.
+    for block in [first, *others] if _HAS_WORD.search(first) else reversed(others):
         found, sure = _answer(block)
         possible |= set() if found is None else {found}
         if sure:

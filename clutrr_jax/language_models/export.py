@@ -5,26 +5,36 @@ each other by name only, so that the folder can be moved to another machine.
 """
 
 import json
+import re
 from pathlib import Path
 
 from clutrr_jax.data.dataset import Dataset
 from clutrr_jax.data.records import tasks
 from clutrr_jax.language_models import answers
 from clutrr_jax.language_models.prompts import examples, prompts
-from generator.errors import check_range
+from generator.errors import InputError, check_range
 from generator.files import write_text
 
 HARNESSES = Path(__file__).parent / "harnesses"
 FORMATS = ("jsonl", "lm-eval", "inspect")
 TASK = "clutrr"  # name of the group of lm-eval and of the task of inspect
 DEFAULT_SHOTS = 4
+DEFAULT_TOKENS = 8192  # room for the thoughts of a reasoning model
+# The settings in the files of a harness that the export writes.
+_LIMIT = re.compile(r"^(MAX_TOKENS = |  max_gen_toks: )\d+$", re.MULTILINE)
 # Style -> minimum and maximum number of examples.
 STYLES = {"zero-shot": (0, 0), "few-shot": (1, 1000), "chain-of-thought": (0, 1000)}
 
 
 def export(
-    data: Dataset, out: Path, format: str, style: str, shots: int | None = None, seed: int = 0
-) -> None:
+    data: Dataset,
+    out: Path,
+    format: str,
+    style: str,
+    shots: int | None = None,
+    seed: int = 0,
+    max_tokens: int | None = None,
+) -> int | None:
     """Writes a folder with the test stories as prompts.
 
     Args:
@@ -34,6 +44,10 @@ def export(
       style: one of STYLES.
       shots: number of examples; by default DEFAULT_SHOTS if the style has any.
       seed: random seed for choosing the examples. It selects the same ones in every style.
+      max_tokens: limit of an answer with its thoughts, by default DEFAULT_TOKENS; only for the
+        formats of harnesses.
+    Returns:
+      the limit that the files set, None if there is none.
     Raises:
       InputError: a setting is out of range, rows are missing, or the folder cannot be written.
     """
@@ -41,17 +55,26 @@ def export(
     shots = min(DEFAULT_SHOTS, most) if shots is None else shots
     check_range(f"--style {style}: --shots", shots, least, most)
     check_range("--seed", seed, 0)
+    if format == "jsonl" and max_tokens is not None:
+        raise InputError("--max-tokens: expected only with --format lm-eval or inspect")
+    limit = None if format == "jsonl" else DEFAULT_TOKENS if max_tokens is None else max_tokens
+    check_range("--max-tokens", 1 if limit is None else limit, 1)
     test, steps = data.records("test"), style == "chain-of-thought"
     solved = examples(data.records("train"), shots, seed, steps) if shots else []
     rows = list(prompts(test, solved, steps))
     files = {"prompts.jsonl": "".join(json.dumps(row) + "\n" for row in rows)}
     if format != "jsonl":
         sources = [Path(answers.__file__), *(HARNESSES / format).iterdir()]
-        files |= {source.name: source.read_text("utf-8") for source in sources if source.is_file()}
+        files |= {
+            source.name: _LIMIT.sub(rf"\g<1>{limit}", source.read_text("utf-8"))
+            for source in sources
+            if source.is_file()
+        }
     if format == "lm-eval":
         files |= _lm_eval_tasks([task for task, _ in tasks(test)])
     for name, content in files.items():
         write_text(out / name, content)
+    return limit
 
 
 def _lm_eval_tasks(tasks: list[str]) -> dict[str, str]:

@@ -31,7 +31,7 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
     """
     check_names(submissions, BASELINES)
     test = data.records("test")
-    submitted, stories = dict(submissions), dict(tasks(test))
+    submitted, stories = {s.name: s.predictions for s in submissions}, dict(tasks(test))
     rows = [asdict(row) for row in score(submitted, test)]
     for row in rows:
         predicted = submitted[row["model"]].relation[:, stories[row["task"]]]
@@ -39,7 +39,13 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
     rows += [asdict(row) for row in score(baselines(data.train, test), test)]
     return {
         "data": {"name": data.name, "test_rows": len(test)},
-        "models": {s.name: {"replicas": len(s.predictions.relation)} for s in submissions},
+        "models": {
+            name: {
+                "replicas": len(predictions.relation),
+                "unmapped": int((predictions.relation == UNMAPPED).sum()),
+            }
+            for name, predictions in submitted.items()
+        },
         "rows": rows,
         "compared": [compare(a, b, data) for a, b in combinations(submissions, 2)],
     }
@@ -122,8 +128,32 @@ def tables(results: dict[str, Any]) -> list[list[list[str]]]:
 
 
 def text(results: dict[str, Any]) -> str:
-    """All tables as aligned text."""
-    return "\n\n".join(map(plain_text, tables(results)))
+    """All tables as aligned text, and how many answers of each submission were not mapped."""
+    stories = results["data"]["test_rows"]
+    lost = [
+        f"{name}: {model['unmapped']:,} of {model['replicas'] * stories:,} answers were not mapped "
+        "to a relation (score --unmapped FILE writes them)"
+        for name, model in results["models"].items()
+        if model["unmapped"]
+    ]
+    return "\n\n".join([*map(plain_text, tables(results)), *(["\n".join(lost)] if lost else [])])
+
+
+def write_unmapped(submissions: list[Submission], path: Path) -> int:
+    """Writes the answers that were not mapped as JSON Lines; returns their number.
+
+    A line has the keys model, replica, id, target (the right relation) and prediction (the text).
+
+    Raises:
+      InputError: the file cannot be written.
+    """
+    lines = [
+        json.dumps({"model": submission.name} | answer._asdict()) + "\n"
+        for submission in submissions
+        for answer in submission.unmapped
+    ]
+    write_text(path, "".join(lines))
+    return len(lines)
 
 
 def write(results: dict[str, Any], folder: Path) -> None:

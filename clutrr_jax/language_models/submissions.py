@@ -28,11 +28,21 @@ UNMAPPED = -1
 EXPECTED = 'id, prediction ("" for no answer) and, for several replicas, replica'
 
 
+class Unmapped(NamedTuple):
+    """One answer that states no relation."""
+
+    replica: int
+    id: str  # of the story
+    target: str  # relation that is right
+    prediction: str  # text of the answer
+
+
 class Submission(NamedTuple):
     """Predictions of one model, by name."""
 
     name: str
     predictions: Predictions  # UNMAPPED where a text gives no relation
+    unmapped: Sequence[Unmapped] = ()
 
 
 def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submission]:
@@ -47,19 +57,21 @@ def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submiss
     Raises:
       InputError: the message gives file and row of the first error.
     """
-    read = []
-    for file in files:
-        path = str(file)
-        while not os.path.exists(path) and "=" in path:  # names and paths may contain "="
-            path = path.partition("=")[2]
-        given = str(file).removesuffix(path).removesuffix("=")
-        name, predictions = _read(Path(path), test)
-        read.append((path, given, name, predictions))
-    short = [name for *_, name, _ in read]
+    read = [(*split_name(file), _read(split_name(file)[1], test)) for file in files]
+    short = [submission.name for *_, submission in read]
     return [
-        Submission(given or (name if name and short.count(name) == 1 else path), predictions)
-        for path, given, name, predictions in read
+        submission._replace(name=given or (name if short.count(name) == 1 and name else str(path)))
+        for given, path, submission in read
+        for name in [submission.name]
     ]
+
+
+def split_name(file: str | Path) -> tuple[str, Path]:
+    """Name, "" if there is none, and path of a FILE or NAME=FILE."""
+    path = str(file)
+    while not os.path.exists(path) and "=" in path:  # names and paths may contain "="
+        path = path.partition("=")[2]
+    return str(file).removesuffix(path).removesuffix("="), Path(path)
 
 
 def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> None:
@@ -72,8 +84,8 @@ def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> Non
             )
 
 
-def _read(path: Path, test: Records) -> tuple[str, Predictions]:
-    """Name and predictions of one submission."""
+def _read(path: Path, test: Records) -> Submission:
+    """One submission, with the name of its file or model."""
     check_utf8(path)
     name = path.parent.name if path.stem == "predictions" else path.stem
     answers: Iterable[Answer]
@@ -88,18 +100,20 @@ def _read(path: Path, test: Records) -> tuple[str, Predictions]:
     else:
         header, *cells = table_rows(path)
         if "id" not in header and {"replica", "task", "row"} <= {*header}:
-            return name, read_predictions(path, test)
+            return Submission(name, read_predictions(path, test))
         answers = _csv_answers(path, header, cells)
-    best = _best(path, answers, test)
-    return name, Predictions(best, best, np.ones(best.shape))
+    best, unmapped = _best(path, answers, test)
+    return Submission(name, Predictions(best, best, np.ones(best.shape)), unmapped)
 
 
-def _best(path: Path, answers: Iterable[Answer], test: Records) -> np.ndarray:
-    """Relation ids [R, S] of all replicas, from answers in any order."""
+def _best(
+    path: Path, answers: Iterable[Answer], test: Records
+) -> tuple[np.ndarray, list[Unmapped]]:
+    """Relation ids [R, S] of all replicas, from answers in any order, and those not mapped."""
     ids = story_ids(test)
     story_of = {name: s for names in (positional_ids(test), ids) for s, name in enumerate(names)}
     best: dict[int, dict[int, int]] = defaultdict(dict)  # replica -> story -> relation
-    texts = []
+    texts, unmapped = [], []
     for answer in answers:
         if answer.id not in story_of:
             raise InputError(
@@ -121,6 +135,9 @@ def _best(path: Path, answers: Iterable[Answer], test: Records) -> np.ndarray:
             )
         relations[story] = relation_id(answer.text)
         texts.append(answer.text)
+        if relations[story] == UNMAPPED:
+            target = RELATIONS[test.target[story]]
+            unmapped.append(Unmapped(int(replica), ids[story], target, answer.text))
     for index, relations in sorted(best.items()):
         missing = [id for story, id in enumerate(ids) if story not in relations]
         if missing:
@@ -132,7 +149,8 @@ def _best(path: Path, answers: Iterable[Answer], test: Records) -> np.ndarray:
     if not best:
         raise InputError(f"{path}: no predictions, expected one for each test story")
     check_no_ids(str(path), texts)
-    return np.array([[best[index][s] for s in range(len(ids))] for index in sorted(best)])
+    every = np.array([[best[index][s] for s in range(len(ids))] for index in sorted(best)])
+    return every, unmapped
 
 
 def check_no_ids(place: str, predictions: Iterable[Any]) -> None:

@@ -79,7 +79,7 @@ def collect(
     """Returns the results of a run as a JSON object; the arguments are those of `write_report`."""
     predictions = {name: p for output in outputs.values() for name, p in output.predictions.items()}
     check_names(added, [*predictions, *BASELINES])
-    predictions |= dict(added)
+    predictions |= {given.name: given.predictions for given in added}
     predictions |= baselines(data.train, data.test)
     extractions = {model: o.extraction for model, o in outputs.items() if o.extraction}
     return {
@@ -93,7 +93,7 @@ def collect(
         "versions": versions or {package: version(package) for package in PACKAGES},
         "wall_seconds": round(sum(output.summary["seconds"] for output in outputs.values()), 2),
         "models": {model: output.summary for model, output in outputs.items()},
-        "added": {name: {"replicas": len(given.relation)} for name, given in added},
+        "added": {given.name: {"replicas": len(given.predictions.relation)} for given in added},
         "rows": [asdict(row) for row in score(predictions, data.test)],
         "extraction": {
             model: precision_recall(extraction, data.test)

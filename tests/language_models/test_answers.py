@@ -106,7 +106,8 @@ def test_in_law_is_never_lost_in_these_forms(form: str) -> None:
 thoughts = st.lists(
     st.sampled_from(
         ["Bob", " is", " Ann's", " son", " daughter-in-law", ". ", "\n", "So ", "Answer: ", "wait,",
-         " {", "}", '"answer": "', "<b>", r"\text{", r"\boxed{son}", "(", "`", "- ", "the answer is",
+         " {", "}", '"answer": "', "<b>", r"\text{", r"\boxed{son}", "(", "`", "- ",
+         "the answer is",
          "Therefore, ", "unknown", "?", "step ", "~~", "not "]
     ), max_size=12,
 ).map("".join)  # fmt: skip
@@ -151,7 +152,8 @@ def test_every_relation_in_law_in_every_form() -> None:
 
 @pytest.mark.parametrize(
     "part",
-    [PROOF + " ", "Answer: son or aunt\n", r"\boxed{", "<think>", "great ", "\n", "son ", "<answer>",
+    [PROOF + " ", "Answer: son or aunt\n", r"\boxed{", "<think>", "great ", "\n", "son ",
+     "<answer>",
      '"answer": "', "what is ", "Story:\n", "(", "~~", "the answer is "],
 )  # fmt: skip
 def test_a_long_text_takes_linear_time(part: str) -> None:

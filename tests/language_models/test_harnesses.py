@@ -18,7 +18,7 @@ import yaml
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import story_ids, tasks
-from clutrr_jax.language_models.export import export
+from clutrr_jax.language_models.export import DEFAULT_TOKENS, export
 from clutrr_jax.language_models.submissions import UNMAPPED, read_submissions
 from clutrr_jax.score import main
 from generator.errors import InputError
@@ -100,6 +100,19 @@ def test_the_group_of_lm_eval_weighs_its_tasks_by_size(folders) -> None:
     assert group["aggregate_metric_list"] == [
         {"metric": "acc", "aggregation": "mean", "weight_by_size": True}
     ]
+
+
+@pytest.mark.parametrize(("given", "limit"), [(None, DEFAULT_TOKENS), (300, 300)])
+def test_the_limit_of_an_answer_is_in_the_files(data, tmp_path, given, limit) -> None:
+    """As the only limit, and nothing stops a thought that names the story again."""
+    for format in ("lm-eval", "inspect"):
+        found = export(data, tmp_path / format, format, "few-shot", 2, max_tokens=given)
+        assert found == limit >= 300
+    task = (tmp_path / "inspect/clutrr.py").read_text()
+    assert f"\nMAX_TOKENS = {limit}\n" in task and "max_tokens=MAX_TOKENS" in task
+    settings = (tmp_path / "lm-eval/_clutrr_yaml").read_text().replace("!function ", "")
+    arguments = yaml.safe_load(settings)["generation_kwargs"]
+    assert arguments["max_gen_toks"] == limit and arguments["until"] == []
 
 
 def test_logs_of_all_harnesses_give_the_same_predictions(data, rows, tmp_path) -> None:

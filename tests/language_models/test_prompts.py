@@ -110,6 +110,8 @@ def test_the_seed_selects_the_same_examples_in_every_style(small) -> None:
         (["--style", "few-shot", "--shots", "500"], "at most 120"),
         (["--style", "zero-shot", "--format", "helm"], "helm"),
         (["--style", "few-shot", "--seed", "-1"], "--seed -1"),
+        (["--style", "few-shot", "--max-tokens", "9"], "--max-tokens: expected only with"),
+        (["--style", "few-shot", "--format", "inspect", "--max-tokens", "0"], "--max-tokens 0"),
         (["--style", "riddle"], "riddle"),
         ([], "--style"),
         (["--style", "zero-shot", "--data", "nowhere.zip"], "nowhere.zip"),
@@ -122,6 +124,14 @@ def test_an_invalid_argument_is_a_one_line_error(
     with pytest.raises(InputError, match=expected):
         main([*JSONL, "--data", str(small_folder), "--out", str(out), *arguments])
     assert not list(tmp_path.iterdir())
+
+
+def test_the_export_tells_the_limit_of_an_answer(small_folder, tmp_path, capsys) -> None:
+    for format, printed in (("jsonl", ""), ("lm-eval", "8,192 tokens"), ("inspect", "8,192 tok")):
+        arguments = ["export", "--format", format, "--data", str(small_folder), "--style"]
+        main([*arguments, "zero-shot", "--out", str(tmp_path / format)])
+        told = capsys.readouterr().out
+        assert printed in told and bool(printed) == bool(told)
 
 
 def test_an_error_is_one_line_and_exit_code_2(small_folder, tmp_path, monkeypatch, capsys) -> None:

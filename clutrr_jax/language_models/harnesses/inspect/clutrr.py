@@ -10,6 +10,7 @@ from typing import Any
 from answers import to_relation
 from inspect_ai import Task, task
 from inspect_ai.dataset import Sample, json_dataset
+from inspect_ai.model import GenerateConfig
 from inspect_ai.scorer import (
     CORRECT,
     INCORRECT,
@@ -23,6 +24,8 @@ from inspect_ai.scorer import (
 )
 from inspect_ai.solver import TaskState, generate
 
+MAX_TOKENS = 8192
+
 
 @task
 def clutrr() -> Task:
@@ -32,6 +35,7 @@ def clutrr() -> Task:
         dataset=json_dataset(str(prompts), to_sample, name="clutrr"),
         solver=generate(),
         scorer=relation(),
+        config=GenerateConfig(max_tokens=MAX_TOKENS),
     )
 
 
