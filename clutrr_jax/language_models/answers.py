@@ -289,7 +289,7 @@ def _is_filler(text: str, also: Set[str] = frozenset()) -> bool:
 
 
 def _is_opening(text: str) -> bool:
-    """Whether a text may stand before an answer: "She is [Ann]'s", but not "Bob is the"."""
+    """Returns whether an answer may follow: after "She is [Ann]'s", but not after "Bob is the"."""
     return _is_filler(re.sub(r"\[?[^\W_]+\]?'(?:s\b)?", "", text))
 
 
@@ -320,7 +320,7 @@ def _brief(text: str) -> str | None:
 
 
 def _is_predicate(text: str) -> bool:
-    """Whether a text goes on like "Cy is her daughter", and not like "Ann asked her daughter"."""
+    """Returns whether a text is like "Cy is her daughter", and not like "Ann asked her daughter"."""
     return _is_opening(re.split(r"\b(?:is|are|was|be|becomes?|as)\b|=", re.split(_R, text)[0])[-1])
 
 
@@ -352,7 +352,7 @@ def _certain(text: str) -> str | None:
 
 
 def _stated(text: str) -> str | None:
-    """What a text states: a relation, "" for an answer without one, None if it is unreadable."""
+    """The relation that a text states, "" for an answer without one, None if it is unreadable."""
     if not re.search(_R, text := _without_questions(text)):
         return "" if _NO_ANSWER.search(text) or _NEUTRAL.search(text) else None
     if (brief := _brief(text)) is not None:
@@ -383,7 +383,7 @@ def to_relation(text: str, relations: tuple[str, ...]) -> str | None:
 
 
 def _answer(block: str) -> tuple[str | None, bool]:
-    """What a text states, see `_stated`, and whether a further example may not change it."""
+    """The answer of a text, see `_stated`, and whether a further example may not change it."""
     unreadable = None
     for pattern in _MARKERS:
         end = len(block)
