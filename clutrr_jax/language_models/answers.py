@@ -62,7 +62,7 @@ _CHANGES = [  # pattern and replacement, in this order
     (re.compile("[\u00ad\u034f\u200c-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"), ""),
     (re.compile(r"\n\s*\n"), "\n\n"),
     (re.compile(r"\\+(?:boxed|fbox|framebox)\b\s*"), _BOX),
-    (re.compile(rf"\\+(?!{_KIN})[a-zA-Z]+\*?|\\[,;:! \\>]"), " "),  # LaTeX
+    (re.compile(rf"\\+(?!{_KIN})[a-zA-Z]+\*?|\\[,;:! \\]"), " "),  # LaTeX
     (re.compile(r"[^\S\n]+|\u200b"), " "),
     (re.compile(r"\\"), ""),
     (re.compile(r"~~[^~\n]{1,200}~~"), " "),  # struck through
@@ -123,7 +123,7 @@ def _mark_relatives(text: str, relations: tuple[str, ...]) -> str:
         if before or after or figure or name not in relations:
             name = ""
         index = relations.index(name) if name else len(relations)
-        negated = _NEGATION.search(text[max(found.start() - 60, 0) : found.start()])
+        negated = not apart and _NEGATION.search(text[max(found.start() - 60, 0) : found.start()])
         return apart + ("" if negated else chr(_FIRST + index))
 
     mention = rf"(?P<before>{_BEFORE})(?P<word>{word})s?(?P<after>{_AFTER})?"
@@ -136,7 +136,7 @@ _THOUGHT = (
     r"scratch_?pad|chain[_-]of[_-]thought|inner_?monologue|rationale)"
 )
 _BEGIN = (
-    rf"(?:<\|? ?{_THOUGHT}(?: [^<>\n]*)?\|?>|\[think(?:ing)?\]|◁think▷|<\|begin_of_thought\|>"
+    rf"(?:<\|? ?{_THOUGHT}(?:\s[^<>]{{0,99}})?\|?>|\[think(?:ing)?\]|◁think▷|<\|begin_of_thought\|>"
     r"|<\|start_thinking\|>|<\|channel\|> ?(?:analysis|commentary)|<unused94>|\Aanalysis(?=[^\W_]))"
 )
 _END = (
@@ -160,9 +160,9 @@ _TAGS = [
 _HAS_WORD = re.compile(rf"[^\W_]|{_R}")
 _LEAD = rf"^(?:[^\w\n{_RELATIVES}]|[\d_])*"  # start of a line: Markdown, numbers of items
 _HEAD = re.compile(
-    rf"(?m){_LEAD}(?:(?:the|next|new|another|given|original|here is the|now) ){{0,2}}"
+    rf"(?m){_LEAD}(?:(?:the|next|new|another|given|original|here|here's|is|now) ){{0,3}}"
     r"(?:(story|passage|context|example|puzzle|input|prompt)|question|problem|q|user|human)"
-    r"s?(?: ?#?\d+)?[*_`\])]*(?: ?:([^\n]*)|$)"
+    r"s?(?: ?#?(?:\d+|two))?[*_`\])]*(?: ?:([^\n]*)|$)"
 )
 _FURTHER = rf"(?m){_LEAD}(?:(?:next|new|another) (?:story|question)|(?:story|question) ?#?[2-9])\b"
 
@@ -229,12 +229,11 @@ def _after(block: str, marker: re.Match[str], end: int) -> str:
         return value[0]
     said = _without_questions(line).rstrip(" *_`")
     goes_on = said.endswith(":") or _CUT_OFF.search(said)  # The relation is\n\naunt
-    if kind == "within" or (re.search(rf"[\w?]|{_R}", said) and not goes_on):
+    if kind == "within" or (re.search(rf"[\w?.\"-]|{_R}", said) and not goes_on):
         return line
     return text
 
 
-# --- Statements ---
 # Words that may stand before an answer without making it a sentence about somebody else.
 _FILLER = re.compile(
     r"(?:the|an?|his|her|their|its|my|your|it|it's|is|she|he|she's|he's|that|this|be|would|will|"
@@ -320,7 +319,7 @@ def _brief(text: str) -> str | None:
 
 
 def _is_predicate(text: str) -> bool:
-    """Returns whether a text is like "Cy is her daughter", and not like "Ann asked her daughter"."""
+    """Returns whether a text is like "Cy is her aunt", and not like "Ann asked her aunt"."""
     return _is_opening(re.split(r"\b(?:is|are|was|be|becomes?|as)\b|=", re.split(_R, text)[0])[-1])
 
 
@@ -353,7 +352,8 @@ def _certain(text: str) -> str | None:
 
 def _stated(text: str) -> str | None:
     """The relation that a text states, "" for an answer without one, None if it is unreadable."""
-    if not re.search(_R, text := _without_questions(text)):
+    text = _without_questions(text).lstrip(" *_`'\"")
+    if not re.search(_R, text) or _NO_ANSWER.match(text.split(" but ")[-1]):
         return "" if _NO_ANSWER.search(text) or _NEUTRAL.search(text) else None
     if (brief := _brief(text)) is not None:
         return brief
