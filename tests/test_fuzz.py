@@ -63,7 +63,8 @@ TOKENIZER = {"version": "1.0", "added_tokens": [], "normalizer": {"type": "Lower
                        "continuing_subword_prefix": "##", "max_input_chars_per_word": 9},
              "pre_tokenizer": {"type": "Whitespace"}}  # fmt: skip
 CONFIG = {"data": "x.zip", "seed": 0, "train.epochs": 3, "models": "gat", "generate.test": "1.2"}
-RUN = {"rows": [{"model": "gat", "task": "1.5", "correct": [1, 2], "count": 2, "ceiling": 1.0}],
+RUN = {"rows": [{"model": "gat", "task": "1.5", "correct": [1, 2], "count": 2, "ceiling": 1.0,
+                 "story_variance": 0.25}],
        "device": "cpu", "wall_seconds": 1.0}  # fmt: skip
 PREDICTIONS = [["id", "prediction", "replica"]]
 PREDICTIONS += [[f"1.2/{row}", "It is an aunt.", replica] for replica in "01" for row in (1, 2)]

@@ -1,5 +1,6 @@
 """Accuracy per test set with its count, 95 % confidence interval and ceiling."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -28,6 +29,7 @@ class Row:
     count: int  # test stories
     replicas: int
     correct: list[int]  # correct predictions of each replica, tested epoch
+    story_variance: float  # over stories, of the fraction of replicas that are right
     ceiling: float  # best achievable accuracy: mean of `ceilings` over the stories
     accuracy_last: float  # as `accuracy`, last epoch
     stderr_last: float | None
@@ -38,24 +40,39 @@ def t_quantile(runs: int) -> float:
     return float(stats.t.ppf((1 + CONFIDENCE) / 2, runs - 1))
 
 
-def interval(correct: np.ndarray, count: int) -> tuple[float, float | None, float, float]:
-    """Mean accuracy, its standard error (None for one replica), and the 95 % interval.
+def interval(
+    accuracy: np.ndarray, story_variance: float, stories: float
+) -> tuple[float, float | None, float, float]:
+    """Mean accuracy, its standard error over replicas (None for one), and the 95 % interval.
 
-    The interval is Student's t over replicas, or Wilson's score interval for a single replica.
+    The interval covers other test stories and other replicas. It is Wilson's score interval for the
+    effective number of stories n with mean (1 - mean) / n = V, but at most `stories`. V is
+    `story_variance / stories`, the variance by the choice of stories, plus the squared standard
+    error over replicas times (t / z)^2, where t and z are the 97.5 % quantiles of Student's t with
+    R - 1 degrees of freedom and of the normal distribution. For one replica, and for replicas with
+    the same answers, it is Wilson's interval of one replica.
 
     Args:
-      correct: [R] number of correct predictions of each replica.
-      count: number of predictions of each replica, at least 1.
+      accuracy: [R] accuracy of each replica.
+      story_variance: variance over the stories of the fraction of replicas that are right.
+      stories: number of independent stories.
     """
-    accuracy = correct / count
-    mean = float(accuracy.mean())
-    if len(accuracy) == 1:
-        test = stats.binomtest(round(float(correct[0])), count)
-        low, high = test.proportion_ci(CONFIDENCE, method="wilson")
-        return mean, None, float(low), float(high)
-    stderr = float(stats.sem(accuracy))
-    half = t_quantile(len(accuracy)) * stderr
-    return mean, stderr, max(0.0, mean - half), min(1.0, mean + half)
+    mean, replicas = float(accuracy.mean()), len(accuracy)
+    z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
+    stderr = _stderr(accuracy)
+    variance = story_variance / stories
+    if stderr is not None:
+        variance += (stderr * t_quantile(replicas) / z) ** 2
+    spread = mean * (1 - mean)
+    n = min(stories, spread / variance) if spread and variance else stories
+    center = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z * math.sqrt(spread / n + (z / (2 * n)) ** 2) / (1 + z**2 / n)
+    return mean, stderr, max(0.0, min(mean, center - half)), min(1.0, max(mean, center + half))
+
+
+def _stderr(accuracy: np.ndarray) -> float | None:
+    replicas = len(accuracy)
+    return float(accuracy.std(ddof=1) / math.sqrt(replicas)) if replicas > 1 else None
 
 
 def score(predictions: Mapping[str, Predictions], records: Records) -> list[Row]:
@@ -63,10 +80,10 @@ def score(predictions: Mapping[str, Predictions], records: Records) -> list[Row]
     ceiling, rows = ceilings(records), []
     for (model, predicted), (task, stories) in product(predictions.items(), tasks(records)):
         count, target = len(stories), records.target[stories]
-        correct = (predicted.relation[:, stories] == target).sum(axis=1)
-        correct_last = (predicted.last[:, stories] == target).sum(axis=1)
-        accuracy, stderr, low, high = interval(correct, count)
-        accuracy_last, stderr_last, _, _ = interval(correct_last, count)
+        right = predicted.relation[:, stories] == target  # [R, S]
+        last = (predicted.last[:, stories] == target).mean(axis=1)
+        story_variance = float(right.mean(axis=0).var())
+        accuracy, stderr, low, high = interval(right.mean(axis=1), story_variance, count)
         rows.append(
             Row(
                 model=model,
@@ -77,11 +94,12 @@ def score(predictions: Mapping[str, Predictions], records: Records) -> list[Row]
                 low=low,
                 high=high,
                 count=count,
-                replicas=len(correct),
-                correct=correct.tolist(),
+                replicas=len(right),
+                correct=right.sum(axis=1).tolist(),
+                story_variance=story_variance,
                 ceiling=float(ceiling[stories].mean()),
-                accuracy_last=accuracy_last,
-                stderr_last=stderr_last,
+                accuracy_last=float(last.mean()),
+                stderr_last=_stderr(last),
             )
         )
     return rows

@@ -11,7 +11,10 @@ from experiments.published.clutrr import Accuracy
 
 # The parts of a run's `results.json` that are used here.
 RESULTS = {
-    "rows": [{"model": str, "task": str, "count": int, "ceiling": float, "correct": [int]}],
+    "rows": [
+        {"model": str, "task": str, "count": int, "ceiling": float, "correct": [int],
+         "story_variance": float}
+    ],  # fmt: skip
     "device": str,
     "wall_seconds": float,
 }
@@ -43,22 +46,46 @@ def is_finished(run: Path) -> bool:
 def measure(runs: Sequence[Sequence[dict[str, Any]]]) -> Measured:
     """Returns the accuracy over all replicas of all runs that fill a cell.
 
-    Replicas count equally, even if the tests of their runs differ in size.
+    Replicas count equally, even if the tests of their runs differ in size. The stories of one run
+    are the same for its replicas, those of different runs are independent.
 
     Args:
       runs: for each run, the rows of its results for the tests of the cell, which count as one.
     """
-    counts = [sum(row["count"] for row in rows) for rows in runs]
-    correct = [np.sum([row["correct"] for row in rows], axis=0) for rows in runs]
-    ceilings = [
-        sum(row["ceiling"] * row["count"] for row in rows) / count
-        for rows, count in zip(runs, counts, strict=True)
-    ]
-    stories = round(np.mean(counts))
-    accuracy = np.concatenate([right / n for right, n in zip(correct, counts, strict=True)])
-    mean, error, low, high = interval(accuracy * stories, stories)
-    ceiling = float(np.mean(ceilings))
-    return Measured(mean, error, low, high, stories, len(accuracy), ceiling)
+    tests = [_pooled(rows) for rows in runs]
+    accuracy = np.concatenate([test.accuracy for test in tests])
+    weights = np.array([len(test.accuracy) for test in tests]) / len(accuracy)
+    counts = np.array([test.count for test in tests])
+    # Variance of the mean accuracy by the choice of stories, and the number of stories of one test
+    # whose accuracy would vary as much.
+    variance = float(weights**2 / counts @ [test.story_variance for test in tests])
+    independent = float(1 / (weights**2 / counts).sum())
+    mean, error, low, high = interval(accuracy, variance * independent, independent)
+    ceiling = float(np.mean([test.ceiling for test in tests]))
+    return Measured(mean, error, low, high, round(counts.mean()), len(accuracy), ceiling)
+
+
+class _Test(NamedTuple):
+    """The tests of a cell in one run, as one."""
+
+    accuracy: np.ndarray  # [R] of each replica
+    story_variance: float  # over stories, of the fraction of replicas that are right
+    count: int
+    ceiling: float
+
+
+def _pooled(rows: Sequence[dict[str, Any]]) -> _Test:
+    counts = np.array([row["count"] for row in rows])
+    correct = np.array([row["correct"] for row in rows])  # [tests, R]
+    share, means = counts / counts.sum(), correct.mean(axis=1) / counts
+    accuracy = correct.sum(axis=0) / counts.sum()
+    within = share @ [row["story_variance"] for row in rows]
+    return _Test(
+        accuracy,
+        within + share @ (means - share @ means) ** 2,
+        counts.sum(),
+        share @ [row["ceiling"] for row in rows],
+    )
 
 
 def published_interval(published: Accuracy) -> tuple[float, float]:

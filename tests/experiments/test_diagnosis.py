@@ -113,7 +113,7 @@ def test_table_holds_the_accuracy_of_every_cell(cells, tmp_path: Path) -> None:
             offsets[name] = offset
             rows += [
                 {"model": name, "task": test, "count": ROWS, "ceiling": 1.0,
-                 "correct": [(i + offset) % (ROWS + 1)]}
+                 "story_variance": 0.2, "correct": [(i + offset) % (ROWS + 1)]}
                 for i, key in enumerate(KEYS) for test in diagnosis.tests(*key)
             ]  # fmt: skip
         results = {"rows": rows, "device": "a device", "wall_seconds": 1.0}

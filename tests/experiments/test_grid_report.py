@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from ml_collections import ConfigDict
 
+from clutrr_jax.evaluation.metrics import interval
 from experiments.figure5 import RELEASES
 from experiments.grid import definition, report
 from experiments.grid.measured import intervals_disjoint, measure
@@ -24,24 +25,40 @@ from tests.experiments.test_experiments import CONFIGS, with_scale
 WRONG_AVERAGES = {("table 2", "mac"), ("table 2", "bert"), ("table 4", "bert")}
 
 
-def test_one_run_of_many_replicas_equals_many_runs_of_one() -> None:
-    """With two tests in the cell, which count as one."""
-    easy = {"count": 6, "ceiling": 1.0, "correct": [6, 6, 5]}
-    hard = {"count": 4, "ceiling": 0.75, "correct": [2, 3, 2]}
-    one = measure([[easy, hard]])
-    many = measure([
-        [test | {"correct": [test["correct"][i]]} for test in (easy, hard)] for i in range(3)
-    ])  # fmt: skip
-    assert one == many
-    assert (one.mean, one.replicas, one.stories) == (pytest.approx(0.8), 3, 10)
-    assert one.low < 0.8 < one.high and one.ceiling == 0.9
+def variance(correct: list[int], count: int) -> float:
+    """Variance over stories, of which each replica answers the first ones."""
+    return float((np.arange(count) < np.array(correct)[:, None]).mean(axis=0).var())
+
+
+def row(count: int, ceiling: float, *correct: int) -> dict:
+    """The parts of a row of results that `measure` reads."""
+    return {"count": count, "ceiling": ceiling, "correct": list(correct),
+            "story_variance": variance(list(correct), count)}  # fmt: skip
+
+
+def test_two_tests_of_a_cell_count_as_one() -> None:
+    """The replicas answer 8, 9 and 7 of 10 stories, three of which not all of them."""
+    found = measure([[row(6, 1.0, 6, 6, 5), row(4, 0.75, 2, 3, 2)]])
+    assert (found.mean, found.replicas, found.stories) == (pytest.approx(0.8), 3, 10)
+    assert found.ceiling == pytest.approx(0.9)
+    answers = np.arange(6) < np.array([[6], [6], [5]]), np.arange(4) < np.array([[2], [3], [2]])
+    right = np.hstack(answers)
+    expected = interval(right.mean(axis=1), right.mean(axis=0).var(), 10)
+    assert found[:4] == pytest.approx(expected)
+
+
+def test_replicas_on_stories_of_their_own_know_more_than_on_the_same_ones() -> None:
+    """Wilson's intervals of 100 of 105 and of 400 of 420, where the replicas do not differ."""
+    same = measure([[row(105, 1.0, 100, 100, 100, 100)]])
+    own = measure([[row(105, 1.0, 100)]] * 4)
+    for found, low, high in ((same, 0.8933, 0.9795), (own, 0.9276, 0.9690)):
+        assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
+        assert found.mean == pytest.approx(100 / 105) and found.error == pytest.approx(0)
 
 
 def test_replicas_with_own_data_sets_count_equally() -> None:
     """Also if their tests differ in size: accuracies .5 and .9, ceilings .8 and 1.0."""
-    small = {"count": 10, "ceiling": 0.8, "correct": [5]}
-    large = {"count": 30, "ceiling": 1.0, "correct": [27]}
-    found = measure([[small], [large]])
+    found = measure([[row(10, 0.8, 5)], [row(30, 1.0, 27)]])
     assert (found.mean, found.ceiling) == (pytest.approx(0.7), pytest.approx(0.9))
     assert (found.stories, found.replicas) == (20, 2)
     assert found.error == pytest.approx(0.2)  # standard deviation .4 / sqrt(2), over sqrt(2)
@@ -49,8 +66,8 @@ def test_replicas_with_own_data_sets_count_equally() -> None:
 
 def test_cells_are_compared_on_the_lengths_that_all_have() -> None:
     """Only the diagonal has tests of k = 2. Cells by k have no length in common."""
-    one = {"model": "gat", "count": 10, "ceiling": 1.0}
-    rows = [one | {"task": t, "correct": [n]} for t, n in (("1.2", 9), ("1.3", 5), ("2.3", 6))]
+    counts = (("1.2", 9), ("1.3", 5), ("2.3", 6))
+    rows = [row(10, 1.0, n) | {"model": "gat", "task": task} for task, n in counts]
     pooled = {("clean", "clean", "gat"): ("1.2", "1.3"), ("clean", "sup", "gat"): ("2.2", "2.3")}
     by_k = {("clean", k, "gat"): (f"1.{k}",) for k in (2, 3)}
     for tests, compared in ((pooled, [0.5, 0.6]), (by_k, [0.9, 0.5])):
@@ -120,10 +137,9 @@ def test_figure5_shows_published_rows_below_their_models(tmp_path: Path) -> None
 def finish(workdir: Path, run: str, **tests: tuple[int, float, list[int]]) -> None:
     """Writes the results of a run of a GAT: test -> count, ceiling, correct by replica."""
     rows = [
-        {"model": "gat", "task": test[1:].replace("_", "."), "count": count, "ceiling": ceiling,
-         "correct": correct}
+        row(count, ceiling, *correct) | {"model": "gat", "task": test[1:].replace("_", ".")}
         for test, (count, ceiling, correct) in tests.items()
-    ]  # fmt: skip
+    ]
     (workdir / run).mkdir(parents=True)
     results = {"rows": rows, "device": "a device", "wall_seconds": 1.0}
     (workdir / run / "results.json").write_text(json.dumps(results))
@@ -138,13 +154,15 @@ def test_row_of_a_published_table_has_error_ceiling_and_stories(tmp_path: Path) 
     finish(tmp_path, "clean/gat/1", t1_2=(10, 1.0, [9]), t1_3=(30, 1.0, [27]))
     results, table = report.write(config, definition.cells(config), tmp_path)
     assert table[0] == ["train", "test", "gat", "paper", "difference", "ceiling", "stories"]
-    # Ceilings (10 + 27) / 40 and 1. The standard error of .8 and .9 is .05, and t is 12.7.
-    assert table[1] == ["clean", "clean", ".85 ±.05", "1.00 ±.00", "-.15", ".96", "40"]
+    # Ceilings (10 + 27) / 40 and 1. The standard error of .8 and .9 is .05, and t / z is 6.483:
+    # V = (.16 + .09) / 160 + .1051 and n = .1275 / V = 1.196, so the interval ends below .995.
+    assert table[1] == ["clean", "clean", ".85 ±.05", "1.00 ±.00", "-.15*", ".96", "40"]
     measured = results["rows"][0]["measured"]
     assert measured["replicas"] == 2 and measured["stories"] == 40
     assert measured["ceiling"] == pytest.approx(0.9625)
     assert measured["error"] == pytest.approx(0.05)
-    assert results["rows"][0]["intervals_disjoint"] is False
+    assert measured["high"] == pytest.approx(0.993, abs=5e-4)
+    assert results["rows"][0]["intervals_disjoint"] is True
     assert results["models"]["gat"]["replicas"] == 3
     assert "gat: replicas 3, at most " in (tmp_path / "results.md").read_text()
 
