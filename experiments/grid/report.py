@@ -255,7 +255,8 @@ def legend(config: Any) -> str:
     text = f"Accuracy with its standard error over replicas{epoch}."
     if grid.published:
         text += (
-            f" {MARK}: the 95 % intervals of the measured and published accuracy do not overlap."
+            f" {MARK}: the 95 % intervals (over test stories and replicas) of the measured and "
+            "published accuracy do not overlap."
         )
     if grid.averages:
         text += " Averages are shown once all of their cells are measured, without intervals."

@@ -105,7 +105,7 @@ const LEGENDS = {
   measured: "Darker cells are more accurate.",
   published: "Darker cells are more accurate.",
   difference: "Measured minus published accuracy: blue if higher, brown if lower, darkest from .50. "
-    + `${DATA.mark}: the 95 % intervals do not overlap.`,
+    + `${DATA.mark}: the 95 % intervals (over test stories and replicas) do not overlap.`,
 };
 
 function cellOf(row, shown) {
