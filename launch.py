@@ -195,6 +195,8 @@ def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list
     if "train" in config:
         models = list(definition.replicas(config)) if is_grid else model_names(config.models)
         given = [name.removeprefix("config.") for name in names if name.startswith("config.")]
+        if is_grid:
+            definition.check_decided_settings(config, given)
         check_effect(config, models, given)
 
 

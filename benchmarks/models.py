@@ -37,7 +37,7 @@ from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.models.pretrained.frozen_states import with_states
 from clutrr_jax.run import model_names
-from clutrr_jax.settings import default_settings
+from clutrr_jax.settings import TRAIN
 from clutrr_jax.training.loop import device_name
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.steps import loss_fn
@@ -126,8 +126,7 @@ def new_trainer(
     spec: Spec, settings: ConfigDict, data: Prepared, replicas: int = 1, batch: int = 100
 ) -> Trainer:
     """Returns a trainer of all train stories, with the default settings of training."""
-    train = default_settings("benchmarks", "").train
-    train.update(batch=batch, dev_fraction=0.0)
+    train = ConfigDict(TRAIN | {"batch": batch, "dev_fraction": 0.0})
     return Trainer(spec, settings, train, data, Replicas(replicas))
 
 

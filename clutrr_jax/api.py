@@ -256,7 +256,7 @@ def train(
     models: str | Sequence[str],
     dataset: Dataset | str | Path,
     *,
-    replicas: int = 3,
+    replicas: int | None = None,
     epochs: int | None = None,
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
@@ -267,13 +267,11 @@ def train(
     Args:
       models: names in `MODELS`.
       dataset: with train and test stories, or its path.
-      replicas: number of replicas, which differ in their seed.
-      epochs: passes over the train stories; by default a replica stops when its dev loss no longer
-        improves.
+      replicas: number of replicas, which differ in their seed; by default 3.
+      epochs: passes over the train stories; by default until the dev loss no longer improves.
       seed: of the first replica.
       settings: other settings by name, such as {"gat.dropout": 0.3} (clutrr_jax/settings.py).
-      folder: the run folder. An interrupted run into the same folder is resumed. By default a new
-        temporary folder.
+      folder: the run folder, by default a new temporary one. The same call resumes a run.
     Raises:
       InputError: a wrong setting, a data set without train or test stories, or a folder that holds
         another run.
@@ -285,8 +283,10 @@ def train(
     settings = dict(settings or {})
     if both := arguments.keys() & settings:
         raise InputError(f'setting "{min(both)}": expected as an argument of train')
-    _change(config, arguments | settings)
-    check_effect(config, names, [*settings, *([] if epochs is None else ["train.epochs"])])
+    given = arguments | settings
+    three = {f"{name}.train.replicas": 3 for name in names if "replicas" not in MODELS[name].train}
+    _change(config, (three if replicas is None else {}) | given)
+    check_effect(config, names, [name for name, value in given.items() if value is not None])
     folder = Path(folder or tempfile.mkdtemp(prefix="clutrr_jax_"))
     if not (folder / "config.json").exists() and any(folder.glob("[!.]*")):
         raise InputError(f"{folder}: holds other files, expected a new folder or that of a run")

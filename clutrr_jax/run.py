@@ -24,7 +24,7 @@ from clutrr_jax.data.prepare import Prepared, generates, prepare_run
 from clutrr_jax.models import MODELS
 from clutrr_jax.report.tables import diverged, results_table
 from clutrr_jax.report.write import write_report
-from clutrr_jax.settings import check
+from clutrr_jax.settings import check, train_settings
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.loop import check_model, device_name, run_model
 from generator.audit import plain_text
@@ -155,15 +155,18 @@ def _print(text: str) -> None:
 
 
 def identity(config: Any) -> dict[str, Any]:
-    """Returns the settings that determine a run's results, by dotted name: not those of models that
-    it does not train, nor how often it writes checkpoints."""
-    others = MODELS.keys() - model_names(config.models) | {"tensorboard"}
-    settings = flatten_dict(config.to_dict(), sep=".")
-    return {
+    """Returns the settings that determine a run's results, by dotted name: for each model that it
+    trains, its own and the train settings that it uses, except how often it writes checkpoints."""
+    settings = {
         name: value
-        for name, value in settings.items()
-        if name.split(".")[0] not in others and not name.endswith(".checkpoint_minutes")
+        for name, value in config.to_dict().items()
+        if name not in MODELS and name not in ("train", "tensorboard")
     }
+    for model in model_names(config.models):
+        train = train_settings(config, model).to_dict()
+        del train["checkpoint_minutes"]
+        settings[model] = config[model].to_dict() | {"train": train}
+    return flatten_dict(settings, sep=".")
 
 
 def claim_folder(workdir: Path, settings: dict[str, Any]) -> None:
@@ -183,7 +186,7 @@ def claim_folder(workdir: Path, settings: dict[str, Any]) -> None:
         written += ["data/*"] if generates(settings["data"]) else []
         for file in (file for pattern in written for file in workdir.glob(pattern)):
             raise InputError(f"{file}: not of a run, expected another --workdir")
-    elif not has_begun(workdir) and {"models", "train.batch"} <= set(before := read_json(path)):
+    elif not has_begun(workdir) and {"models", "data", "seed"} <= set(before := read_json(path)):
         if before != as_json(settings):
             path.unlink()
             if generates(before["data"]):
@@ -212,8 +215,7 @@ def check_or_write_config(path: Path, settings: dict[str, Any]) -> None:
     if not path.exists():
         write_text(path, json.dumps(settings, indent=1) + "\n")
         return
-    # Folders of earlier versions have the time between checkpoints, which `identity` leaves out.
-    before = {n: v for n, v in read_json(path).items() if not n.endswith(".checkpoint_minutes")}
+    before = read_json(path)
     for name in ("models", *(before | settings)):  # the settings of other models follow from it
         if before.get(name) != settings.get(name):
             raise InputError(

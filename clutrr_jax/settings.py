@@ -4,10 +4,13 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from flax import nnx
 from ml_collections import ConfigDict, config_dict
 
+from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.prepare import GENERATE
 from clutrr_jax.models import MODELS
+from clutrr_jax.models.common import EntityVectors
 from generator.config import Config
 from generator.errors import InputError, check_range, one_of
 
@@ -22,10 +25,30 @@ ENTITY_POLICIES = ("fixed", "redrawn", "learned")
 SELECTIONS = ("last", "dev_loss", "dev_accuracy")
 
 
+# Train settings of a model that has no others in its `CONFIG["train"]`.
+TRAIN: dict[str, Any] = {
+    "replicas": 10,
+    "steps": 10_000,  # at most, rounded up to whole epochs
+    "patience": 1_000,  # steps without a better dev loss after which a replica stops; 0: never
+    "epochs": None,  # instead of `steps` and `patience`, if it is set
+    "selection": "last",  # the epoch that is tested; dev_loss or dev_accuracy (as in the paper)
+    "entities": "redrawn",  # every epoch; fixed (as in the paper) or learned
+    "batch": 100,  # stories per step
+    "microbatches": 1,  # parts of each batch, which devices can share
+    "learning_rate": 1e-3,  # of Adam
+    "grad_clip_norm": 5.0,
+    "ema_decay": 0.999,  # at most, of the averaged parameters that are evaluated
+    "shuffle_sentences": 0.5,  # fraction of stories whose sentences are shuffled each epoch
+    "dev_fraction": 0.2,  # of the train stories, not trained on: the dev stories
+    "checkpoint_minutes": 1.0,  # between checkpoints; one is always written at the end
+}
+
+
 def default_settings(name: str, models: str) -> ConfigDict:
     """Returns the settings of a run with the given name and comma-separated models.
 
-    They are locked: an assignment to a setting that does not exist is an error.
+    They are locked: an assignment to a setting that does not exist is an error. The settings
+    `train.NAME` and `MODEL.train.NAME` are None unless they are assigned, see `train_settings`.
     """
     config = ConfigDict()
     config.name = name
@@ -39,41 +62,35 @@ def default_settings(name: str, models: str) -> ConfigDict:
     config.data = ""
     config.generate = ConfigDict(Config().to_json())
 
-    config.train = ConfigDict({
-        "replicas": 10,
-        "steps": 10_000,  # at most, rounded up to whole epochs
-        "patience": 1_000,  # steps without a better dev loss after which a replica stops; 0: never
-        "epochs": config_dict.placeholder(int),  # instead of `steps` and `patience`, if it is set
-        "selection": "last",  # the epoch that is tested; dev_loss or dev_accuracy (as in the paper)
-        "entities": "redrawn",  # every epoch; fixed (as in the paper) or learned
-        "batch": 100,  # stories per step
-        "microbatches": 1,  # parts of each batch, which devices can share
-        "learning_rate": 1e-3,  # of Adam
-        "grad_clip_norm": 5.0,
-        "ema_decay": 0.999,  # at most, of the averaged parameters that are evaluated
-        "shuffle_sentences": 0.5,  # fraction of stories whose sentences are shuffled each epoch
-        "dev_fraction": 0.2,  # of the train stories, not trained on: the dev stories
-        "checkpoint_minutes": 1.0,  # between checkpoints; one is always written at the end
-    })  # fmt: skip
-
-    # Settings of each model. Its `train` settings override those above where they are set.
+    config.train = _unset()
     for model, spec in MODELS.items():
-        own = spec.config.get("train", {})
         config[model] = ConfigDict({k: v for k, v in spec.config.items() if k != "train"})
-        config[model].train = ConfigDict({
-            name: config_dict.placeholder(config.train.get_type(name)) for name in config.train
-        })  # fmt: skip
-        config[model].train.update(own)
+        config[model].train = _unset()
     return config.lock()
 
 
-def train_settings(config: Any, model: str) -> Any:
-    """Train settings of a model: its own where it has them, else those of the run."""
-    train = config.train.copy_and_resolve_references()
-    for name, value in config[model].train.items():
-        if value is not None:
-            train[name] = value
-    return train
+def _unset() -> ConfigDict:
+    """Train settings of which none is set."""
+    return ConfigDict({
+        name: config_dict.placeholder(int if value is None else type(value))
+        for name, value in TRAIN.items()
+    })  # fmt: skip
+
+
+def train_settings(config: Any, model: str) -> ConfigDict:
+    """Returns the train settings that a model uses.
+
+    Each is `MODEL.train.NAME` if that is set, else `train.NAME` if that is set, else the default of
+    the model, else that in `TRAIN`. A number of steps or a patience replaces a number of epochs
+    that ranks lower.
+    """
+    used = dict(TRAIN)
+    for level in (MODELS[model].train, config.train, config[model].train):
+        given = {name: value for name, value in level.items() if value is not None}
+        if given.keys() & {"steps", "patience"}:
+            used["epochs"] = None
+        used |= given
+    return ConfigDict(used)
 
 
 def check(config: Any, models: list[str]) -> None:
@@ -89,9 +106,13 @@ def check(config: Any, models: list[str]) -> None:
                 f'data "{GENERATE}": model "{model}" reads the tokens of a pretrained encoder, '
                 "which are computed once for all epochs; expected --config.data= or a data set"
             )
-        own = config[model].train
-        full_name = {name: f"train.{name}" for name in own}
-        full_name |= {name: f"{model}.train.{name}" for name in own if own[name] is not None}
+        own, default = config[model].train, MODELS[model].train
+        full_name = {
+            name: f"{model}.train.{name}"
+            if own[name] is not None or (name in default and config.train[name] is None)
+            else f"train.{name}"
+            for name in TRAIN
+        }
         _check_train(train_settings(config, model), full_name)
         _check_model(f"{model}.", config[model], MODELS[model].config)
     if config.data == GENERATE and config.generate.dev_rows not in (0, "0"):
@@ -155,6 +176,9 @@ def _check_model(prefix: str, given: Mapping[str, Any], default: Mapping[str, An
 def check_effect(config: Any, models: list[str], given: Iterable[str]) -> None:
     """Checks that each of the given settings has an effect on a model of the run.
 
+    Prints a line for each train setting of all models that has no effect on some of them, except
+    where a setting of the model takes its place.
+
     Args:
       config: the settings of a run or a grid.
       models: the models that are trained.
@@ -163,9 +187,14 @@ def check_effect(config: Any, models: list[str], given: Iterable[str]) -> None:
       InputError: a setting has no effect.
     """
     for name in given:
-        expected = [_effective(config, model, name) for model in models]
-        if all(expected):
-            raise InputError(f"{name}: no effect on {', '.join(models)}; expected {expected[0]}")
+        expected = {model: _effective(config, model, name) for model in models}
+        if all(expected.values()):
+            listed = next(iter(expected.values()))
+            raise InputError(f"{name}: no effect on {', '.join(models)}; expected {listed}")
+        group, _, setting = name.rpartition(".")
+        without = [m for m in models if expected[m] and config[m].train.get(setting) is None]
+        if group == "train" and without:
+            print(f"{name}: no effect on {', '.join(without)}", flush=True)
 
 
 def _effective(config: Any, model: str, name: str) -> str:
@@ -174,14 +203,25 @@ def _effective(config: Any, model: str, name: str) -> str:
     own = config[model].train
     if name.partition(".")[0] in MODELS.keys() - {model}:
         return f"{name.partition('.')[0]} among the models"
-    if group == "train" and own[setting] is not None:
-        return f"{model}.{name}"
     if group not in ("train", f"{model}.train"):
         return ""
+    if group == "train" and own[setting] is not None:
+        return f"no {model}.{name}, which is {own[setting]}"
     if setting == "shuffle_sentences" and MODELS[model].kind != "tokens":
         return "a model that reads words"
-    train = train_settings(config, model)
-    if setting in ("steps", "patience") and train.epochs is not None:
+    if setting == "entities" and not _has_entities(config, model):
+        return "a model with vectors of people"
+    epochs = train_settings(config, model).epochs
+    if setting in ("steps", "patience") and epochs is not None:
         own_name = "" if own.epochs is None else f"{model}."
-        return f"no {own_name}train.epochs, which is {train.epochs}"
+        return f"no {own_name}train.epochs, which is {epochs}"
+    if setting == "epochs" and epochs is None:
+        return f"no {model}.train.steps or {model}.train.patience"
     return ""
+
+
+def _has_entities(config: Any, model: str) -> bool:
+    """Returns whether a model has vectors of people, in a data set of any size."""
+    spec, sizes = MODELS[model], Sizes(entities=2, tokens=9, states=8)
+    built = nnx.eval_shape(lambda: spec.model(config[model], sizes, rngs=nnx.Rngs(0)))
+    return bool(nnx.state(built, EntityVectors))

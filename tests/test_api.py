@@ -23,7 +23,7 @@ from clutrr_jax.evaluation.predictions import Predictions
 from clutrr_jax.language_models.export import export
 from clutrr_jax.report import __main__ as report
 from clutrr_jax.run import run
-from clutrr_jax.settings import default_settings
+from clutrr_jax.settings import TRAIN, default_settings
 from generator.kinship import RELATIONS
 
 PAGE = Path(__file__).parent.parent / "docs" / "api.md"
@@ -234,10 +234,13 @@ def test_wrong_predictions_are_one_line(predictions, problem, dataset) -> None:
         ({"settings": {"gat.dropout": None}}, 'setting "gat.dropout": None, expected a setting'),
         ({"settings": {"generate.train": "1.2"}}, 'setting "generate.train"'),
         ({"settings": {"prover.scale": 2.0}}, "prover.scale: no effect on gat"),
-        ({"models": "prover", "settings": {"train.steps": 5}}, "expected prover.train.steps"),
+        ({"epochs": 1, "settings": {"train.steps": 5}}, "expected no train.epochs, which is 1"),
+        (
+            {"replicas": 1, "settings": {"gat.train.replicas": 2}},
+            "train.replicas: no effect on gat",
+        ),
         ({"seed": None}, 'setting "seed": None'),
         ({"settings": {"train.epochs": 5}}, 'setting "train.epochs": expected as an argument'),
-        ({"replicas": None}, 'setting "train.replicas": None'),
         ({"replicas": 0}, "train.replicas 0: expected 1 or more"),
         ({"models": []}, 'no model ""'),
         ({"dataset": 5}, "dataset: int, expected a Dataset or its path"),
@@ -317,11 +320,26 @@ def test_a_method_with_other_arguments_is_refused_before_training(
         clutrr_jax.train("mine", dataset, replicas=1, epochs=1, folder=tmp_path)
 
 
-def test_epochs_without_effect_are_refused(registry, dataset, tmp_path) -> None:
-    own = {"columns": len(RELATIONS), "train": {"epochs": 5}}
-    clutrr_jax.register("mine", Constant, config=own)
-    with pytest.raises(clutrr_jax.InputError, match=r"no effect on mine; expected mine\.train\.ep"):
-        clutrr_jax.train("mine", dataset, replicas=1, epochs=20, folder=tmp_path)
+def test_what_is_given_ranks_before_the_defaults_of_a_model(registry, dataset, tmp_path) -> None:
+    own = {"replicas": 1, "epochs": 5, "batch": 30}
+    clutrr_jax.register(
+        "mine", Constant, config={"columns": len(RELATIONS), "train": own | {"learning_rate": 1e-2}}
+    )
+    given = {"train.steps": 2, "train.ema_decay": 0.9, "mine.train.batch": 20}
+    run = clutrr_jax.train("mine", dataset, settings=given, folder=tmp_path)
+    settings = json.loads((tmp_path / "mine" / "model.json").read_text())["settings"]
+    expected = TRAIN | own | {"learning_rate": 1e-2, "epochs": None, "steps": 2, "batch": 20}
+    expected["ema_decay"] = 0.9
+    assert settings == {"columns": len(RELATIONS), "train": expected}
+    assert run.results["models"]["mine"]["settings"] == settings
+    for changes in ({"train.steps": 3}, {"mine.train.batch": 10}, {"train.ema_decay": 0.5}):
+        with pytest.raises(clutrr_jax.InputError, match="belongs to a run with another config"):
+            clutrr_jax.train("mine", dataset, settings=given | changes, folder=tmp_path)
+
+
+def test_three_replicas_by_default(registry, dataset, tmp_path) -> None:
+    clutrr_jax.register("mine", Constant, config={"columns": len(RELATIONS)})
+    assert clutrr_jax.train("mine", dataset, epochs=1).results["models"]["mine"]["replicas"] == 3
 
 
 def test_logits_that_are_not_finite_are_predictions_with_probability_zero(

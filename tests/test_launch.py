@@ -235,8 +235,16 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
             "gat.dropout: no effect on prover; expected gat among the models",
         ),
         (
-            ["--config.models=prover,epignn", "--config.train.steps=9"],
-            "train.steps: no effect on prover, epignn; expected prover.train.steps",
+            ["--config.models=prover", "--config.train.steps=9", "--config.prover.train.steps=8"],
+            "train.steps: no effect on prover; expected no prover.train.steps, which is 8",
+        ),
+        (
+            ["--config.models=gat", "--config.train.epochs=3", "--config.gat.train.steps=8"],
+            "train.epochs: no effect on gat; expected no gat.train.steps or gat.train.patience",
+        ),
+        (
+            ["--config.models=prover,ncrl", "--config.train.entities=learned"],
+            "train.entities: no effect on prover, ncrl; expected a model with vectors of people",
         ),
         (
             ["--config.train.epochs=3", "--config.prover.train.patience=9"],

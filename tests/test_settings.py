@@ -8,7 +8,14 @@ from ml_collections import ConfigDict
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models import MODELS, Spec
-from clutrr_jax.settings import check, default_settings, train_settings
+from clutrr_jax.settings import (
+    TRAIN,
+    _has_entities,
+    check,
+    check_effect,
+    default_settings,
+    train_settings,
+)
 from generator.errors import InputError
 
 SIZES = Sizes(entities=20, tokens=40)
@@ -56,6 +63,7 @@ def test_default_settings_are_valid() -> None:
             7,
             "gat.train.microbatches 7: expected a divisor of train.batch, 100",
         ),
+        ("train.microbatches", 3, "train.microbatches 3: expected a divisor of train.batch, 100"),
         ("reader_prover.gold", -0.5, "reader_prover.gold -0.5: expected a finite number, 0 or"),
         ("reader_prover.prover.floor", -1.0, "reader_prover.prover.floor -1.0: expected 0 to 1"),
         ("reader_prover.prover.floor", 1.5, "reader_prover.prover.floor 1.5: expected 0 to 1"),
@@ -91,11 +99,82 @@ def test_integer_with_default_zero_may_be_zero(monkeypatch) -> None:
         check(config, ["own"])
 
 
-def test_train_settings_of_a_model_override_those_of_the_run() -> None:
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # The default of the model, or the usual one.
+        ({}, {"gat": 1e-3, "prover": 3e-2}),
+        # The global setting, also where it is the usual value.
+        ({"train.learning_rate": 1e-4}, {"gat": 1e-4, "prover": 1e-4}),
+        ({"train.learning_rate": 1e-3}, {"gat": 1e-3, "prover": 1e-3}),
+        # The setting of the model, also where it is the default of the model.
+        (
+            {"train.learning_rate": 1e-4, "prover.train.learning_rate": 3e-2},
+            {"gat": 1e-4, "prover": 3e-2},
+        ),
+        ({"gat.train.learning_rate": 1e-2}, {"gat": 1e-2, "prover": 3e-2}),
+    ],
+)
+def test_what_is_set_ranks_before_defaults_and_models_before_all(
+    given: dict, expected: dict
+) -> None:
     config = default_settings("single", "")
-    config.train.epochs, config.gcn.train.epochs = 7, 9
-    assert train_settings(config, "gat").epochs == 7
-    assert train_settings(config, "gcn").epochs == 9
+    config.update_from_flattened_dict(given)
+    assert {name: train_settings(config, name).learning_rate for name in expected} == expected
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_default_of_a_model_hides_a_setting(model: str) -> None:
+    config = default_settings("single", "")
+    for settings in (config.train, config[model].train):
+        for name in TRAIN:
+            value = {"selection": "dev_loss", "entities": "learned"}.get(name, 7)
+            settings[name] = value
+            assert train_settings(config, model)[name] == value
+            settings[name] = None
+
+
+@pytest.mark.parametrize(
+    ("default", "given", "expected"),
+    [
+        ({}, {"train.epochs": 3}, 3),
+        ({"steps": 9}, {"train.epochs": 3}, 3),
+        ({"epochs": 5}, {}, 5),
+        ({"epochs": 5}, {"train.steps": 9}, None),
+        ({"epochs": 5}, {"train.batch": 9}, 5),
+        ({}, {"train.epochs": 3, "own.train.patience": 9}, None),
+        ({}, {"train.patience": 9, "own.train.epochs": 3}, 3),
+    ],
+)
+def test_steps_replace_epochs_that_rank_lower(
+    default: dict, given: dict, expected: int | None, monkeypatch
+) -> None:
+    monkeypatch.setitem(MODELS, "own", Spec(nnx.Module, "graph", {"train": default}))
+    config = default_settings("single", "")
+    config.update_from_flattened_dict(given)
+    assert train_settings(config, "own").epochs == expected
+
+
+def test_a_global_setting_without_effect_on_some_models_is_printed(capsys) -> None:
+    config = default_settings("single", "")
+    given = {"train.shuffle_sentences": 0.0, "train.entities": "fixed", "train.batch": 7}
+    given["gat.train.batch"] = 9
+    config.update_from_flattened_dict(given)
+    check_effect(config, ["gat", "prover", "bilstm_mean"], given)
+    assert capsys.readouterr().out.splitlines() == [
+        "train.shuffle_sentences: no effect on gat, prover",
+        "train.entities: no effect on prover",
+    ]
+
+
+def test_models_with_vectors_of_people() -> None:
+    """Those that read names."""
+    config = default_settings("single", "")
+    without = {name for name in MODELS if not _has_entities(config, name)}
+    assert without == {
+        "prover", "epignn", "ctp_linear", "ctp_attentive", "ctp_memory", "ncrl",
+        "edge_transformer", "reader_prover", "reader_prover_bert", "bert",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

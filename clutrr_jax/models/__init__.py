@@ -43,6 +43,11 @@ class Spec(NamedTuple):
     # Classes by name that take the same parameters and are tested too.
     variants: Mapping[str, Callable[..., Any]] = {}
 
+    @property
+    def train(self) -> Mapping[str, Any]:
+        """Train settings that the model has by default, where they are not the usual ones."""
+        return self.config.get("train", {})
+
 
 MODELS: dict[str, Spec] = {
     "gat": Spec(gat.GAT, "graph", gat.CONFIG),

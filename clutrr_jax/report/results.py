@@ -28,6 +28,7 @@ SUMMARY = {
     "dev_accuracy": [float],
     "seconds": float,
     "stories_per_second": float,
+    "settings": {"train": dict},  # its own, and the train settings that it used
 }
 # Fields of `results.json` that are needed to rebuild the report.
 RESULTS = {

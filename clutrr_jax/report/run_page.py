@@ -20,6 +20,7 @@ from clutrr_jax.report.tables import (
     extraction_table,
     results_table,
     run_summary,
+    settings_table,
 )
 from generator.config import TASKS
 from generator.kinship import PREDICATE_OF, PREDICATES, RELATION_OF, RELATIONS
@@ -54,6 +55,7 @@ def content(results: dict[str, Any], outputs: dict[str, Outputs], test: Records)
         ],
         "rows": results["rows"],
         "table": results_table(results),
+        "settings": settings_table(results),
         "models": {model: _model(model, output, test, order) for model, output in outputs.items()},
         "factKinds": FACT_KINDS,
         "extraction": {

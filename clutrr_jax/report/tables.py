@@ -5,8 +5,12 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from flax.traverse_util import flatten_dict
+from ml_collections import ConfigDict
 
 from clutrr_jax.evaluation.baselines import BASELINES
+from clutrr_jax.models import MODELS
+from clutrr_jax.settings import TRAIN
 
 # Explains the columns of `extraction_table`.
 EXTRACTION_LEGEND = (
@@ -84,6 +88,29 @@ def extraction_table(rows: list[dict[str, Any]]) -> list[list[str]]:
     return [list(rows[0]), *([cell(value) for value in row.values()] for row in shown)]
 
 
+def settings_table(results: dict[str, Any]) -> list[list[str]]:
+    """Settings that each model of a run used: the main ones, and others that are not the default of
+    the model or, of train settings, the usual value."""
+    main = ("epochs", "steps", "patience", "batch", "learning_rate")
+    table = [["model", *(name.replace("_", " ") for name in main), "other settings"]]
+    for model, summary in results["models"].items():
+        settings = summary["settings"]
+        train = TRAIN | settings["train"]
+        if train["epochs"] is not None:
+            train |= {"steps": None, "patience": None}
+        default = dict(MODELS[model].config if model in MODELS else {}) | {"train": TRAIN}
+        usual = flatten_dict(ConfigDict(default).to_dict(), sep=".")
+        shown = {"train.replicas", "train.checkpoint_minutes", *(f"train.{name}" for name in main)}
+        others = [
+            f"{name} {value}"
+            for name, value in flatten_dict(settings, sep=".").items()
+            if name not in shown and (name not in usual or value != usual[name])
+        ]
+        cells = [f"{train[name]}" if train[name] is not None else "" for name in main]
+        table.append([model, *cells, ", ".join(others)])
+    return table
+
+
 def markdown_table(table: list[list[str]]) -> list[str]:
     """Formats a table as lines of Markdown."""
     rows = ["| " + " | ".join(line) + " |" for line in table]
@@ -152,5 +179,7 @@ def results_markdown(results: dict[str, Any]) -> str:
         "![accuracy against clause length](curve.png)",
         "",
         *markdown_table(training),
+        "",
+        *markdown_table(settings_table(results)),
         "",
     ])  # fmt: skip

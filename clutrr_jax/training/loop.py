@@ -120,6 +120,7 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
             # The median epoch, since the first one is mostly compilation.
             "stories_per_second": round(trainer.stories_per_epoch / float(np.median(seconds))),
             "device": device_name(),
+            "settings": config[name].to_dict() | {"train": train.to_dict()},
             "selected_epochs": selected_epochs,
             "diverged_epochs": diverged_epochs,
             "dev_accuracy": [

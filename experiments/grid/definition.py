@@ -6,13 +6,13 @@ replica is a run of its own with a data set from its own seed, as in the papers.
 """
 
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from flax.traverse_util import flatten_dict
-from ml_collections import ConfigDict, config_dict
+from ml_collections import ConfigDict
 
 from clutrr_jax.data.prepare import GENERATE
 from clutrr_jax.models import MODELS
@@ -156,15 +156,13 @@ class Cell:
 
 
 def grid_config(name: str, grid: Grid) -> ConfigDict:
-    """Returns the settings of a grid. Settings that the scale decides are unset."""
+    """Returns the settings of a grid."""
     config = default_settings(name, "")  # no models: those of the scale
     with config.unlocked():
         config.grid = grid
         config.scale = "laptop"
         config.only = "*"  # names of cells, comma-separated, with wildcards; none: only the report
         config.generate = ConfigDict(grid.generate)
-        del config.train.replicas
-        config.train.replicas = config_dict.placeholder(int)
     return config
 
 
@@ -175,7 +173,7 @@ def cells(config: ConfigDict) -> list[Cell]:
       InputError: an unknown scale or model, a wrong setting, or data that this grid cannot use.
     """
     grid: Grid = config.grid
-    _check_decided_settings(config)
+    check_decided_settings(config)
     models = replicas(config)
     if config.data == GENERATE and grid.write_stories is not write_stories:
         raise InputError(
@@ -220,11 +218,9 @@ def _cells_of_model(
         dict(training.settings) | (SMOKE_ROWS if config.scale == "smoke" else {})
     )
     single.models, single.data = model, data
-    epochs = 1 if config.scale == "smoke" else None
-    if config.scale == "paper":
-        single.train.selection = "dev_accuracy"
-        epochs = None if own.steps else PAPER_EPOCHS  # a model may set its own number of steps
-    single.train.epochs = everywhere.epochs or epochs
+    for name, value in _train_of_scale(config, model).items():
+        if everywhere[name] is None:
+            single.train[name] = value
     variants = MODELS[model].variants if config.grid.variants else ()
     tests_by_cell = {
         tuple(series if part == MODEL else part for part in key): tuple((series, t) for t in tests)
@@ -245,25 +241,44 @@ def _cells_of_model(
     return found
 
 
-def _check_decided_settings(config: ConfigDict) -> None:
-    """Raises InputError if the user changed a setting that the grid decides for each run."""
+def _train_of_scale(config: ConfigDict, model: str) -> dict[str, Any]:
+    """Train settings of a model at the scale of the grid, where the user sets no others."""
+    found: dict[str, Any] = {}
+    if config.scale == "paper":
+        found["selection"] = "dev_accuracy"
+    if config.train.steps is None and config.train.patience is None:
+        if config.scale == "smoke":
+            found["epochs"] = 1
+        elif config.scale == "paper" and "steps" not in MODELS[model].train:
+            found["epochs"] = PAPER_EPOCHS
+    return found
+
+
+def check_decided_settings(config: ConfigDict, given: Iterable[str] = ()) -> None:
+    """Checks that the user sets nothing that the grid decides for each run.
+
+    Args:
+      config: the settings of the grid.
+      given: names of settings that the user gave a value, perhaps the usual one.
+    Raises:
+      InputError: such a setting was given or changed.
+    """
     grid: Grid = config.grid
     decided = {name for training in grid.trainings for name in training.settings}
-    decided |= {"generate.seed"}
-    if config.scale == "smoke":
-        decided |= {*SMOKE_ROWS, "train.steps", "train.patience"}
-    elif config.scale == "paper":
-        decided |= {"train.selection", "train.steps", "train.patience"}
-    given, usual = (
+    decided |= {
+        f"{model}.{name}" for model in MODELS for name in decided if name.startswith("train.")
+    }
+    decided |= {"generate.seed"} | (SMOKE_ROWS.keys() if config.scale == "smoke" else set())
+    found, usual = (
         flatten_dict(settings.to_dict(), sep=".")
         for settings in (config, grid_config(config.name, grid))
     )
-    for name in sorted(decided):
-        if given[name] != usual[name]:
-            raise InputError(
-                f'{name} "{given[name]}": expected to be left at "{usual[name]}"; {config.name} '
-                "sets it for each of its runs"
-            )
+    changed = {name for name in decided if found[name] != usual[name]}
+    for name in sorted(changed | (decided & set(given))):
+        raise InputError(
+            f'{name} "{found[name]}": expected not to be set; {config.name} sets it for each of '
+            "its runs"
+        )
 
 
 def select(config: ConfigDict, all_cells: list[Cell]) -> list[Cell]:

@@ -10,11 +10,10 @@ from clutrr_jax.evaluation.metrics import interval, t_quantile
 from experiments.published.clutrr import Accuracy
 
 # The parts of a run's `results.json` that are used here.
+ROW = {"model": str, "task": str, "count": int, "ceiling": float, "correct": [int],
+       "story_variance": float}  # fmt: skip
 RESULTS = {
-    "rows": [
-        {"model": str, "task": str, "count": int, "ceiling": float, "correct": [int],
-         "story_variance": float}
-    ],  # fmt: skip
+    "rows": [ROW],
     "device": str,
     "wall_seconds": float,
 }

@@ -67,7 +67,7 @@ def test_cells_are_runs_that_fill_the_table(name: str, scale: str) -> None:
         elif name != "diagnosis":  # see test_diagnosis.py
             assert tests == set(map(str, parse_tasks(cell.config.generate.test)))
         if scale == "paper":
-            sets_steps = "steps" in MODELS[cell.model].config.get("train", {})
+            sets_steps = "steps" in MODELS[cell.model].train
             assert train.epochs == (None if sets_steps else 100)
         else:
             assert train.epochs == (1 if scale == "smoke" else None)
@@ -118,6 +118,38 @@ def test_given_settings_override_the_scale() -> None:
 
 
 @pytest.mark.parametrize(
+    ("scale", "setting", "value", "gat", "bilstm"),
+    [
+        ("paper", "seed", 0, (100, 10_000, 1_000), (None, 20_000, 3_000)),
+        ("paper", "train.epochs", 7, (7, 10_000, 1_000), (7, 20_000, 3_000)),
+        ("paper", "train.steps", 9, (None, 9, 1_000), (None, 9, 3_000)),
+        ("paper", "gat.train.steps", 9, (None, 9, 1_000), (None, 20_000, 3_000)),
+        ("paper", "bilstm_mean.train.epochs", 5, (100, 10_000, 1_000), (5, 20_000, 3_000)),
+        ("smoke", "train.patience", 9, (None, 10_000, 9), (None, 20_000, 9)),
+        ("smoke", "gat.train.patience", 9, (None, 10_000, 9), (1, 20_000, 3_000)),
+        ("laptop", "train.steps", 9, (None, 9, 1_000), (None, 9, 3_000)),
+    ],
+)
+def test_epochs_steps_and_patience_of_a_run(
+    scale: str, setting: str, value: int, gat: tuple, bilstm: tuple
+) -> None:
+    config = with_scale("figure5", scale, models="gat,bilstm_mean")
+    config.update_from_flattened_dict({setting: value})
+    for cell in definition.cells(config):
+        train = train_settings(cell.config, cell.model)
+        expected = gat if cell.model == "gat" else bilstm
+        assert (train.epochs, train.steps, train.patience) == expected
+
+
+def test_explicit_selection_replaces_that_of_the_scale() -> None:
+    config = with_scale("figure5", "paper", models="gat,bilstm_mean")
+    config.train.selection, config.bilstm_mean.train.selection = "dev_loss", "last"
+    found = {c.model: train_settings(c.config, c.model) for c in definition.cells(config)}
+    assert (found["gat"].selection, found["gat"].epochs) == ("dev_loss", 100)
+    assert found["bilstm_mean"].selection == "last"
+
+
+@pytest.mark.parametrize(
     ("name", "changes", "expected"),
     [
         ("table2", {"scale": "huge"}, 'scale "huge": expected one of paper, laptop, smoke'),
@@ -125,17 +157,15 @@ def test_given_settings_override_the_scale() -> None:
         ("table2", {"only": "nothing*"}, 'only "nothing*": no such run'),
         ("table2", {"data": "nowhere"}, "nowhere: no data_7c5b0e70.zip in it"),
         # The grid decides these for each run.
-        ("table2", {"generate.seed": 77}, 'generate.seed "77": expected to be left at "0"'),
-        ("scaling", {"generate.train_rows": 50}, '"50": expected to be left at "5000"'),
-        ("figure5", {"scale": "smoke", "generate.train_rows": 50}, 'to be left at "5000"'),
-        ("figure5", {"scale": "paper", "train.selection": "dev_loss"}, 'to be left at "last"'),
-        ("figure5", {"scale": "paper", "train.steps": 500}, 'to be left at "10000"'),
-        ("figure5", {"scale": "paper", "train.patience": 5}, 'to be left at "1000"'),
-        ("figure5", {"scale": "smoke", "train.patience": 5}, 'to be left at "1000"'),
+        ("table2", {"generate.seed": 77}, 'generate.seed "77": expected not to be set; table2'),
+        ("scaling", {"generate.train_rows": 50}, 'train_rows "50": expected not to be set'),
+        ("figure5", {"scale": "smoke", "generate.train_rows": 50}, '"50": expected not to be set'),
+        ("figure7", {"train.entities": "fixed"}, 'train.entities "fixed": expected not to be'),
+        ("figure7", {"gat.train.entities": "fixed"}, 'gat.train.entities "fixed": expected not'),
         ("figure5", {"train.replicas": -1}, "train.replicas -1: expected 1 or more"),
         ("figure5", {"gat.train.replicas": 0}, "gat.train.replicas 0: expected 1 or more"),
         ("figure5", {"train.epochs": 0}, "train.epochs 0: expected 1 or more"),
-        ("figure6", {"generate.hold_out": "none"}, 'to be left at "clauses,paraphrases"'),
+        ("figure6", {"generate.hold_out": "none"}, '"none": expected not to be set'),
         ("table4", {"generate.bank": "b.json"}, "or the language paraphrase instead of"),
     ],
 )

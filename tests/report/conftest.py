@@ -80,7 +80,8 @@ def run_folder(small_folder, tmp_path_factory) -> Path:
         write_predictions(folder / model / "predictions.csv", predictions, test)
         summary = {"replicas": replicas, "seconds": 1.0, "parameters": 9, "epochs": 1,
                    "diverged_epochs": [0, 0, 7][:replicas], "dev_accuracy": [1],
-                   "stories_per_second": 9}  # fmt: skip
+                   "stories_per_second": 9,
+                   "settings": {"train": {"learning_rate": 0.5, "ema_decay": 0.9}}}  # fmt: skip
         (folder / model / "model.json").write_text(json.dumps(summary))
         over, size = ("facts", len(test.relations)) if model == "gat" else ("words", words)
         np.savez(folder / model / "attention.npz", over=over, weights=rng.random(size))

@@ -23,7 +23,8 @@ def write_run(folder: Path, cell: definition.Cell, rng: np.random.Generator) -> 
     """Writes the files of a run that the report of its grid reads, with random accuracies."""
     tests = sorted({test for tests in cell.tests_by_cell.values() for test in tests})
     rows = [{"model": model, "task": test, "count": 10, "ceiling": 0.95,
-             "story_variance": 0.21, "correct": [int(rng.binomial(10, 0.7))]} for model, test in tests]  # fmt: skip
+             "story_variance": 0.21, "correct": [int(rng.binomial(10, 0.7))]}
+            for model, test in tests]  # fmt: skip
     folder.mkdir(parents=True)
     results = {"rows": rows, "device": "2 cores", "wall_seconds": 1.0}
     (folder / "results.json").write_text(json.dumps(results))

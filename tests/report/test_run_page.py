@@ -81,7 +81,8 @@ def by_hand() -> dict:
     results = {
         "config": {"name": "a"}, "data": {"name": "b", "train_rows": 3, "test_rows": 3},
         "device": "2 cores", "wall_seconds": 1.0, "added": {}, "extraction": {}, "wordings": {},
-        "models": {"gat": {"replicas": 1, "diverged_epochs": [0]}}, "rows": rows,
+        "models": {"gat": {"replicas": 1, "diverged_epochs": [0], "settings": {"train": {}}}},
+        "rows": rows,
     }  # fmt: skip
     return run_page.content(results, {"gat": output}, test)
 

@@ -271,6 +271,12 @@ def test_a_long_table_is_short_until_all_rows_are_asked_for(page, test_records) 
     assert not find(page, "#groups-body > button")
 
 
+def test_the_settings_of_each_model_are_listed(page) -> None:
+    gat, bilstm = table(page, "#settings-body")
+    assert gat == ["gat", "", "10000", "1000", "100", "0.5", "train.ema_decay 0.9"]
+    assert bilstm[0] == "bilstm_mean"
+
+
 def test_the_accuracy_table_is_sorted_by_a_column(page) -> None:
     before = table(page, "#table-body")
     header = "#table-body th:nth-child(3) button"

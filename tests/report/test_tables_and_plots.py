@@ -7,7 +7,8 @@ import pytest
 from matplotlib.colors import to_rgba
 
 from clutrr_jax.report.plots import COLORS, plot_curve
-from clutrr_jax.report.tables import results_markdown, results_table
+from clutrr_jax.report.tables import results_markdown, results_table, settings_table
+from clutrr_jax.settings import default_settings, train_settings
 
 TESTS = ("1.2", "1.3")
 CEILINGS = {"1.2": 1.0, "1.3": 0.95}
@@ -31,11 +32,14 @@ def row(model: str, task: str, selected: tuple, last: tuple) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def summary(dev_accuracy: list[float]) -> dict[str, Any]:
+def summary(model: str, dev_accuracy: list[float]) -> dict[str, Any]:
+    """With the settings that `experiments/single.py` gives the model."""
+    config = default_settings("test", model)
+    settings = config[model].to_dict() | {"train": train_settings(config, model).to_dict()}
     return {
         "parameters": 12_345, "epochs": 7, "replicas": len(dev_accuracy), "seconds": 61.4,
         "diverged_epochs": [0] * len(dev_accuracy), "dev_accuracy": dev_accuracy,
-        "stories_per_second": 9_000,
+        "stories_per_second": 9_000, "settings": settings,
     }  # fmt: skip
 
 
@@ -47,9 +51,9 @@ def results() -> dict[str, Any]:
         "device": "2 cores",
         "wall_seconds": 1.0,
         "models": {
-            "gat": summary([0.25, 0.5, 0.9]),
-            "mac": summary([0.125]),
-            "ncrl": summary([0.3, 0.4]),
+            "gat": summary("gat", [0.25, 0.5, 0.9]),
+            "mac": summary("mac", [0.125]),
+            "ncrl": summary("ncrl", [0.3, 0.4]),
         },
         "added": {},
         "extraction": {},
@@ -85,6 +89,27 @@ def test_dev_accuracy_is_a_mean_over_replicas(results) -> None:
         "| mac | 12,345 | 1 | 7 | 0.125 | 61 | 9,000 |",
         "| ncrl | 12,345 | 2 | 7 | 0.350 | 61 | 9,000 |",
     ]
+
+
+def test_settings_that_are_not_the_usual_ones_are_listed(results) -> None:
+    """GAT with other settings of its own and of training; the defaults of MAC; a model that is not
+    in the registry any more."""
+    gat, mac, other = (results["models"][model]["settings"] for model in ("gat", "mac", "ncrl"))
+    gat |= {"heads": 1, "dropout": 0.25}
+    gat["train"] |= {"epochs": 7, "learning_rate": 1e-5, "ema_decay": 0.5, "replicas": 3}
+    mac["train"]["checkpoint_minutes"] = 9.0
+    results["models"]["gone"] = {"settings": {"hidden": 3, "train": other["train"]}}
+    table = settings_table(results)
+    assert table == [
+        ["model", "epochs", "steps", "patience", "batch", "learning rate", "other settings"],
+        ["gat", "7", "", "", "100", "1e-05", "dropout 0.25, heads 1, train.ema_decay 0.5"],
+        ["mac", "", "20000", "3000", "20", "0.001", ""],
+        ["ncrl", "", "3000", "1000", "100", "0.0005", ""],
+        ["gone", "", "3000", "1000", "100", "0.0005", "hidden 3"],
+    ]
+    del results["models"]["gone"]
+    line = "| gat | 7 |  |  | 100 | 1e-05 | dropout 0.25, heads 1, train.ema_decay 0.5 |"
+    assert line in results_markdown(results)
 
 
 def lines_of(axes) -> dict[str, list]:

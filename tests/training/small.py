@@ -6,13 +6,13 @@ import pytest
 from ml_collections import ConfigDict
 
 from clutrr_jax.models import MODELS
-from clutrr_jax.settings import default_settings
+from clutrr_jax.settings import TRAIN as USUAL
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.state import TrainState
 from clutrr_jax.training.trainer import Trainer
 from tests.models.small import small_config
 
-TRAIN = default_settings("tests", "").train.to_dict() | {"epochs": 3, "patience": 0, "batch": 32}
+TRAIN = USUAL | {"epochs": 3, "patience": 0, "batch": 32}
 NAMES = ("gat", pytest.param("bilstm_mean", marks=pytest.mark.slow))  # of graphs and of text
 
 

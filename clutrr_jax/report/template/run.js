@@ -2,6 +2,7 @@ $("title").textContent = DATA.title;
 $("summary").textContent = DATA.summary;
 showCurves();
 showTable();
+showSettings();
 showNoise();
 showExtraction();
 const browse = showStories();

@@ -1,4 +1,11 @@
-// Accuracy by noise type, the confusion matrix, and accuracy by story group.
+// Settings of the models, accuracy by noise type, the confusion matrix, and accuracy by story group.
+
+function showSettings() {
+  const [columns, ...lines] = DATA.settings;
+  const rows = lines.map(([model, ...cells]) => el("tr", {}, rowHeader(model),
+    ...cells.map((cell, i) => el("td", i < cells.length - 1 ? {} : { class: "wrap" }, cell))));
+  $("settings-body").replaceChildren(makeTable(columns, rows));
+}
 
 function showNoise() {
   if (ONE_NOISE_TYPE) {
