@@ -15,7 +15,7 @@
   --config.train.steps=N     optimizer steps at most; a replica stops earlier if it does not improve
   --config.train.epochs=N    passes over the train stories instead, without stopping early
   --config.gat.dropout=X     a setting of one model
-  --config.gat.train.epochs=N  a train setting for one model only
+  --config.gat.train.epochs=N  a train setting for one model only, before --config.train.epochs
   --config.tensorboard=True  also write TensorBoard event files (needs tensorboardX)
 
 Settings of a grid:

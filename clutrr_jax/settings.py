@@ -176,8 +176,7 @@ def _check_model(prefix: str, given: Mapping[str, Any], default: Mapping[str, An
 def check_effect(config: Any, models: list[str], given: Iterable[str]) -> None:
     """Checks that each of the given settings has an effect on a model of the run.
 
-    Prints a line for each train setting of all models that has no effect on some of them, except
-    where a setting of the model takes its place.
+    Prints a line where a train setting of all models has no effect on one of them.
 
     Args:
       config: the settings of a run or a grid.
@@ -191,10 +190,9 @@ def check_effect(config: Any, models: list[str], given: Iterable[str]) -> None:
         if all(expected.values()):
             listed = next(iter(expected.values()))
             raise InputError(f"{name}: no effect on {', '.join(models)}; expected {listed}")
-        group, _, setting = name.rpartition(".")
-        without = [m for m in models if expected[m] and config[m].train.get(setting) is None]
-        if group == "train" and without:
-            print(f"{name}: no effect on {', '.join(without)}", flush=True)
+        for model in models if name.startswith("train.") else ():
+            if expected[model]:
+                print(f"{name}: no effect on {model}; expected {expected[model]}", flush=True)
 
 
 def _effective(config: Any, model: str, name: str) -> str:

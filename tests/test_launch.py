@@ -14,7 +14,8 @@ from clutrr_jax import run
 from clutrr_jax.command import folder_lock
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.report.__main__ import main as rebuild_report
-from clutrr_jax.settings import default_settings
+from clutrr_jax.settings import default_settings, train_settings
+from launch import parse_flags
 from tests.command_line import error_of, launch, start
 
 PROVER = (
@@ -264,6 +265,24 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
 def test_wrong_command_is_one_line(arguments: list[str], expected: str, tmp_path: Path) -> None:
     done = launch(*arguments, f"--workdir={tmp_path}")
     assert done.code == 2 and done.err.count("\n") == 1 and expected in done.err
+
+
+def test_what_is_given_for_all_models_ranks_before_their_defaults() -> None:
+    given = ["--config.models=gat,prover,bilstm_attention", "--config.train.learning_rate=1e-4",
+             "--config.train.batch=50", "--config.train.steps=400",
+             "--config.prover.train.batch=20"]  # fmt: skip
+    _, config, _ = parse_flags(["", "--config=experiments/demo.py", "--workdir=runs", *given])
+    names = ("learning_rate", "batch", "steps", "patience", "epochs")
+    used = {
+        model: tuple(train_settings(config, model)[name] for name in names)
+        for model in config.models.split(",")
+    }
+    # experiments/demo.py sets epochs of the GAT and BiLSTM, which rank before steps for all models.
+    assert used == {
+        "gat": (1e-4, 50, 400, 1000, 80),
+        "prover": (1e-4, 20, 400, 500, None),
+        "bilstm_attention": (1e-4, 50, 400, 3000, 8),
+    }
 
 
 def test_no_model_is_trained_if_another_has_wrong_settings(data, tmp_path) -> None:

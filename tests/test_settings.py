@@ -162,8 +162,10 @@ def test_a_global_setting_without_effect_on_some_models_is_printed(capsys) -> No
     config.update_from_flattened_dict(given)
     check_effect(config, ["gat", "prover", "bilstm_mean"], given)
     assert capsys.readouterr().out.splitlines() == [
-        "train.shuffle_sentences: no effect on gat, prover",
-        "train.entities: no effect on prover",
+        "train.shuffle_sentences: no effect on gat; expected a model that reads words",
+        "train.shuffle_sentences: no effect on prover; expected a model that reads words",
+        "train.entities: no effect on prover; expected a model with vectors of people",
+        "train.batch: no effect on gat; expected no gat.train.batch, which is 9",
     ]
 
 
