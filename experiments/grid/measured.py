@@ -54,7 +54,7 @@ def measure(runs: Sequence[Sequence[dict[str, Any]]]) -> Measured:
     tests = [_pooled(rows) for rows in runs]
     accuracy = np.concatenate([test.accuracy for test in tests])
     weights = np.array([len(test.accuracy) for test in tests]) / len(accuracy)
-    counts = np.array([test.count for test in tests])
+    counts = np.array([test.stories for test in tests])
     # Variance of the mean accuracy by the choice of stories, and the number of stories of one test
     # whose accuracy would vary as much.
     variance = float(weights**2 / counts @ [test.story_variance for test in tests])
@@ -69,7 +69,7 @@ class _Test(NamedTuple):
 
     accuracy: np.ndarray  # [R] of each replica
     story_variance: float  # over stories, of the fraction of replicas that are right
-    count: int
+    stories: int
     ceiling: float
 
 
