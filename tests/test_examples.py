@@ -34,7 +34,7 @@ def test_notebooks_run(path: Path, tmp_path, monkeypatch) -> None:
     notebook = nbformat.read(path, as_version=4)
     before = results(notebook)
     NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    assert len(results(notebook)) == len(before) > 0
+    assert len(results(notebook)) >= len(before) > 0
 
 
 def test_banks_of_other_wordings_state_all_facts(tmp_path) -> None:

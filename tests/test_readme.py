@@ -19,7 +19,7 @@ from clutrr_jax.data.records import Records
 from clutrr_jax.evaluation.predictions import Predictions, write_predictions
 from clutrr_jax.language_models import __main__ as language_models
 from clutrr_jax.models import MODELS, Spec
-from clutrr_jax.settings import default_settings
+from clutrr_jax.settings import TRAIN
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.trainer import Trainer
 from experiments.figure5 import get_config
@@ -50,8 +50,7 @@ def test_example_model(small, monkeypatch) -> None:
     laws.test_padding_never_changes_a_logit(name, small)
     laws.test_order_of_nodes_and_edges_never_matters(name, small)
 
-    train = default_settings("readme", "").train
-    train.batch = 32
+    train = ConfigDict(TRAIN | {"batch": 32})
     trainer = Trainer(spec, ConfigDict(spec.config), train, small, Replicas(2))
     state = trainer.init()
     losses = []

@@ -170,7 +170,7 @@ def test_a_global_setting_without_effect_on_some_models_is_printed(capsys) -> No
 
 
 def test_models_with_vectors_of_people() -> None:
-    """Those that read names."""
+    """A model that reads names has them, except `bert`, which reads numbers by default."""
     config = default_settings("single", "")
     without = {name for name in MODELS if not _has_entities(config, name)}
     assert without == {
