@@ -3,6 +3,8 @@
 Shapes: B stories, T tokens, D embedding dimension, G independent LSTMs, H hidden dimension.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from flax import nnx
@@ -12,31 +14,88 @@ from clutrr_jax.data.vocabulary import FIRST_ENTITY, UNKNOWN
 from clutrr_jax.models.common import EntityEmbedding
 
 
+@jax.custom_vjp
 def lstm(inputs: jax.Array, weight: jax.Array, mask: jax.Array) -> jax.Array:
     """LSTM recurrence (Hochreiter and Schmidhuber 1997) of G independent LSTMs in one scan.
+
+    Its gradient is written out: it keeps the activations of each step, and sums up the gradient of
+    the weights in one product after the scan. On a CPU this is nearly twice as fast.
 
     Args:
       inputs: [T, G, B, 4H] contribution of the inputs and the bias to the input, forget, cell and
         output gates, computed for all steps before the scan.
       weight: [G, H, 4H] from the hidden state to the gates.
-      mask: [T, G, B] 0 at padding, where state and output are zero.
+      mask: [T, G, B] 0 at padding, where state and output are zero; no gradient.
 
     Returns:
       Hidden states [T, G, B, H].
     """
+    return _forward(inputs, weight, mask)[0]
+
+
+def _forward(inputs: jax.Array, weight: jax.Array, mask: jax.Array) -> tuple[jax.Array, Any]:
+    """Hidden states, and what `_backward` needs."""
 
     def step(state, now):
         hidden, cell = state
         x, keep = now
         gates = x + jnp.einsum("gbh,ghk->gbk", hidden, weight)
         i, f, g, o = jnp.split(gates, 4, axis=-1)
-        cell = nnx.sigmoid(f) * cell + nnx.sigmoid(i) * jnp.tanh(g)
-        cell *= keep[..., None]
-        hidden = nnx.sigmoid(o) * jnp.tanh(cell)
-        return (hidden, cell), hidden
+        i, f, g, o = _sigmoid(i), _sigmoid(f), jnp.tanh(g), _sigmoid(o)
+        cell = (f * cell + i * g) * keep[..., None]
+        hidden = o * jnp.tanh(cell)
+        return (hidden, cell), (hidden, cell, jnp.concatenate([i, f, g, o], axis=-1))
 
     zero = jnp.zeros((*inputs.shape[1:3], weight.shape[1]), inputs.dtype)
-    return jax.lax.scan(step, (zero, zero), (inputs, mask))[1]
+    _, (hidden, cell, gates) = jax.lax.scan(step, (zero, zero), (inputs, mask))
+    return hidden, (hidden, cell, gates, weight, mask)
+
+
+def _backward(kept: Any, grad: jax.Array) -> tuple[jax.Array, jax.Array, None]:
+    """Gradients of the inputs, the weights and the mask from those of the hidden states."""
+    hidden, cell, gates, weight, mask = kept
+    before, cell_before = (
+        jnp.concatenate([jnp.zeros_like(state[:1]), state[:-1]]) for state in (hidden, cell)
+    )
+
+    def step(carry, now):
+        grad_hidden, grad_cell = carry
+        grad, gates, cell, cell_before, keep = now
+        i, f, g, o = jnp.split(gates, 4, axis=-1)
+        grad_hidden += grad
+        out = jnp.tanh(cell)
+        grad_cell = (grad_cell + grad_hidden * o * (1 - out**2)) * keep[..., None]
+        parts = (
+            grad_cell * g * i * (1 - i),
+            grad_cell * cell_before * f * (1 - f),
+            grad_cell * i * (1 - g**2),
+            grad_hidden * out * o * (1 - o),
+        )
+        grad_gates = jnp.concatenate(parts, axis=-1)
+        grad_hidden = jnp.einsum("gbk,ghk->gbh", grad_gates, weight)
+        return (grad_hidden, grad_cell * f), grad_gates
+
+    zero = jnp.zeros_like(cell[0])
+    steps = grad, gates, cell, cell_before, mask
+    _, grad_inputs = jax.lax.scan(step, (zero, zero), steps, reverse=True)
+    # As products of matrices: with both axes T and B summed over, a CPU takes twice as long.
+    grad_weight = jnp.stack([
+        _rows(before[:, g]).T @ _rows(grad_inputs[:, g]) for g in range(len(weight))
+    ])  # fmt: skip
+    return grad_inputs, grad_weight, None
+
+
+lstm.defvjp(_forward, _backward)
+
+
+def _sigmoid(x: jax.Array) -> jax.Array:
+    """Logistic function, which takes a CPU less time as a tanh."""
+    return 0.5 * jnp.tanh(0.5 * x) + 0.5
+
+
+def _rows(x: jax.Array) -> jax.Array:
+    """[T, B, D] -> [T B, D]."""
+    return x.reshape(-1, x.shape[-1])
 
 
 def initial_bias(hidden: int) -> jax.Array:
@@ -60,7 +119,7 @@ class LSTM(nnx.Module):
 
     def __call__(self, x: jax.Array, mask: jax.Array) -> jax.Array:
         """[T, B, D], [T, B] -> [T, B, H], zero at padding."""
-        gates = self.inputs(x) + self.bias[...]
+        gates = (self.inputs(_rows(x)) + self.bias[...]).reshape(*x.shape[:2], -1)
         return lstm(gates[:, None], self.weight[...][None], mask[:, None].astype(x.dtype))[:, 0]
 
 
@@ -75,7 +134,7 @@ class BiLSTM(nnx.Module):
     def __call__(self, x: jax.Array, mask: jax.Array) -> jax.Array:
         """[T, B, D], [T, B] -> [T, B, 2H], zero at padding."""
         steps, batch, _ = x.shape
-        gates = (self.inputs(x) + self.bias[...]).reshape(steps, batch, 2, -1)
+        gates = (self.inputs(_rows(x)) + self.bias[...]).reshape(steps, batch, 2, -1)
         both = jnp.stack([gates[:, :, 0], gates[::-1, :, 1]], axis=1)  # [T, 2, B, 4H]
         masks = jnp.stack([mask, mask[::-1]], axis=1).astype(x.dtype)
         hidden = lstm(both, self.weight[...], masks)  # [T, 2, B, H]
