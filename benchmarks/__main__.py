@@ -1,6 +1,7 @@
 """Speed measurements.
 
     python -m benchmarks models      training and test speed of the models, against matmul peak
+    python -m benchmarks lstm        training speed of a BiLSTM, next to PyTorch
     python -m benchmarks generator   speed of the story generator
     python -m benchmarks reading     time from a data file to padded batches
     python -m benchmarks selection   rules for choosing the epoch that is tested
@@ -13,7 +14,7 @@ from importlib import import_module
 
 from generator.errors import InputError, run_command
 
-BENCHMARKS = ("models", "generator", "reading", "selection")
+BENCHMARKS = ("models", "lstm", "generator", "reading", "selection")
 
 
 def main(argv: list[str]) -> int:

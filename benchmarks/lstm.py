@@ -1,0 +1,126 @@
+"""Training speed of `bilstm_mean` next to that of the same model in plain PyTorch.
+
+    pip install torch==2.13.0    # not a dependency of clutrr_jax
+    python -m benchmarks lstm --data path/to/data_089907f8.zip
+
+The PyTorch model is what one would write first: embedding, `torch.nn.LSTM` with two layers in both
+directions, dropout, mean over the words, two linear layers, clipped gradients and Adam. Its batches
+hold stories of similar length, padded to the longest of the batch. Both use one core. Epochs of the
+two alternate, so that a change of the machine's speed affects both.
+"""
+
+import argparse
+import statistics
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from benchmarks import parser, positive_int
+from benchmarks.models import limit_cores, new_trainer, read_data, timed
+from clutrr_jax.data.prepare import Prepared
+from clutrr_jax.data.vocabulary import PAD
+from clutrr_jax.models import MODELS
+from clutrr_jax.settings import TRAIN
+from clutrr_jax.training.loop import device_name
+from generator.errors import InputError
+
+MODEL = "bilstm_mean"
+
+
+def main(argv: list[str]) -> int:
+    """Prints one line for each batch size."""
+    arguments = parse(argv)
+    if find_spec("torch") is None:
+        raise InputError("PyTorch is not installed, expected it by pip install torch==2.13.0")
+    limit_cores(1, 1)
+    data = read_data(arguments)
+    print(f"{device_name()}, median of {arguments.repeats} epochs, train stories/s")
+    print(f"{'batch':>5}{'clutrr_jax':>12}{'PyTorch':>12}{'ratio':>8}")
+    for batch in (100, 20):
+        runs = [jax_epochs(data, batch), torch_epochs(data, batch)]
+        for run in runs:
+            run()  # compiles
+        seconds = [[timed(run)[0] for run in runs] for _ in range(arguments.repeats)]
+        ours, theirs = (len(data.train) / statistics.median(s) for s in zip(*seconds, strict=True))
+        ratio = statistics.median(torch / own for own, torch in seconds)
+        print(f"{batch:5}{ours:12,.0f}{theirs:12,.0f}{ratio:8.2f}", flush=True)
+    return 0
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    """Parses the command line; raises InputError."""
+    options = parser("lstm", __doc__)
+    options.add_argument("--data", help="a CLUTRR data set; default: 10,000 generated stories")
+    options.add_argument("--stories", type=positive_int, help="most train stories to use [all]")
+    options.add_argument("--repeats", type=positive_int, default=3, help="timed epochs [3]")
+    return options.parse_args(argv)
+
+
+def jax_epochs(data: Prepared, batch: int) -> Callable[[], None]:
+    """Returns a function that trains the next epoch."""
+    spec = MODELS[MODEL]
+    trainer = new_trainer(spec, ConfigDict(spec.config), data, batch=batch)
+    state, epoch = trainer.init(), 0
+
+    def run() -> None:
+        nonlocal state, epoch
+        epoch += 1
+        state, _ = trainer.epoch(state, epoch)
+
+    return run
+
+
+def torch_epochs(data: Prepared, batch: int) -> Callable[[], None]:
+    """Returns a function that trains the next epoch of the PyTorch model."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    model = torch_model(torch, data)
+    optimizer = torch.optim.Adam(model.parameters(), lr=TRAIN["learning_rate"])
+    stories = data.train_stories
+    lengths = np.asarray(stories.n_token)
+    words = np.split(np.asarray(stories.tokens), np.cumsum(lengths)[:-1])
+    labels = np.array(stories.target, np.int64)
+    batches = np.array_split(np.argsort(lengths), -(-len(lengths) // batch))
+    rng = np.random.default_rng(0)
+
+    def run() -> None:
+        for index in rng.permutation(len(batches)):
+            rows = batches[index]
+            tokens = torch.nn.utils.rnn.pad_sequence([torch.tensor(words[i]) for i in rows])
+            loss = torch.nn.functional.cross_entropy(model(tokens), torch.tensor(labels[rows]))
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), TRAIN["grad_clip_norm"])
+            optimizer.step()
+
+    return run
+
+
+def torch_model(torch: Any, data: Prepared) -> Any:
+    """Returns the PyTorch model, with the sizes of `bilstm_mean`."""
+    config, sizes = ConfigDict(MODELS[MODEL].config), data.sizes
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = torch.nn.Embedding(sizes.tokens, config.embedding, padding_idx=PAD)
+            self.dropout = torch.nn.Dropout(config.dropout)
+            self.lstm = torch.nn.LSTM(
+                config.embedding, config.hidden, config.layers,
+                dropout=config.dropout, bidirectional=True,
+            )  # fmt: skip
+            self.hidden = torch.nn.Linear(2 * config.hidden, config.readout)
+            self.out = torch.nn.Linear(config.readout, sizes.relations)
+
+        def forward(self, tokens: Any) -> Any:
+            states, _ = self.lstm(self.dropout(self.embed(tokens)))
+            mask = (tokens != PAD).unsqueeze(-1)
+            mean = (states * mask).sum(0) / mask.sum(0)
+            return self.out(self.dropout(torch.relu(self.hidden(self.dropout(mean)))))
+
+    return Model()
