@@ -8,6 +8,8 @@ Shapes: B stories, F facts of a story, T = 3 F symbols, D symbol dimension, H hi
 V distinct symbols.
 """
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import jraph
@@ -51,7 +53,12 @@ def gru(inputs: jax.Array, weight: jax.Array, mask: jax.Array) -> jax.Array:
     return jax.lax.scan(step, jnp.zeros_like(inputs[0, ..., :size]), (inputs, mask))[1]
 
 
-CELLS = {"rnn": (rnn, 1), "gru": (gru, 3), "lstm": (lstm, 4)}  # recurrence, number of gates
+# Recurrence and number of gates.
+CELLS: dict[str, tuple[Callable[..., jax.Array], int]] = {
+    "rnn": (rnn, 1),
+    "gru": (gru, 3),
+    "lstm": (lstm, 4),
+}
 
 
 class Recurrent(nnx.Module):
