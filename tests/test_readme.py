@@ -48,7 +48,7 @@ def test_example_model(small, monkeypatch) -> None:
     monkeypatch.setitem(MODELS, name, spec)
 
     laws.test_padding_never_changes_a_logit(name, small)
-    laws.test_order_of_nodes_and_edges_never_matters(name, small)
+    laws.test_order_of_nodes_and_edges_never_matters(name, True, small)
 
     train = ConfigDict(TRAIN | {"batch": 32})
     trainer = Trainer(spec, ConfigDict(spec.config), train, small, Replicas(2))
@@ -68,7 +68,7 @@ def test_model_of_shared_layers(small, monkeypatch) -> None:
     exec(source, module.__dict__)
     monkeypatch.setitem(MODELS, "one_round", Spec(module.OneRound, "graph", module.CONFIG))
     laws.test_padding_never_changes_a_logit("one_round", small)
-    laws.test_order_of_nodes_and_edges_never_matters("one_round", small)
+    laws.test_order_of_nodes_and_edges_never_matters("one_round", True, small)
 
 
 def test_relations_and_rules() -> None:

@@ -2,7 +2,6 @@
 
 import json
 import string
-import time
 
 import pytest
 from hypothesis import example, given
@@ -156,12 +155,8 @@ def test_every_relation_in_law_in_every_form() -> None:
      "<answer>",
      '"answer": "', "what is ", "Story:\n", "(", "~~", "the answer is "],
 )  # fmt: skip
-def test_a_long_text_takes_linear_time(part: str) -> None:
-    """A text of 200 kB takes at most 8 times as long as one of 50 kB, or .2 s."""
-    seconds = []
-    for size in (50_000, 200_000):
-        text = (part * (size // len(part) + 1))[:size]
-        start = time.process_time()
-        to_relation(text, RELATIONS)
-        seconds.append(time.process_time() - start)
-    assert seconds[1] < max(8 * seconds[0], 0.2)
+def test_the_answer_after_a_long_text(part: str) -> None:
+    """200 kB, which take minutes if a pattern needs quadratic time."""
+    expected = None if part == "<think>" else "aunt"
+    text = part * (200_000 // len(part))
+    assert to_relation(f"{text}\n\nAnswer: aunt", RELATIONS) == expected
