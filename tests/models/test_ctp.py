@@ -1,13 +1,14 @@
 """Laws of conditional theorem provers: hand-worked proofs, and equality with a plain prover that
 proves one goal at a time."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
-from clutrr_jax.models.ctp import CTP
+from clutrr_jax.models.ctp import CTP, compose
 from generator.kinship import NUM_RELATIONS, RELATION_ID
 from tests.models.graphs import Fact, graphs
 from tests.models.small import small_config
@@ -171,3 +172,19 @@ def test_scores_equal_a_plain_prover(name: str) -> None:
     expected = [plain_scores(model, f, q, people) for f, q in zip(stories, queries, strict=True)]
     np.testing.assert_allclose(found, np.clip(expected, 1e-6, 1 - 1e-6), rtol=1e-3)
     assert (np.max(expected, axis=1) > 0.01).sum() >= 3
+
+
+def test_gradient_of_the_composition_is_that_of_minimum_and_maximum() -> None:
+    keys = jax.random.split(jax.random.key(0), 3)
+    first, second = (jax.random.uniform(key, (2, 3, 4, 4, 5)) for key in keys[:2])
+    weights = jax.random.normal(keys[2], (2, 4, 4, 5))
+
+    def plain(first: jax.Array, second: jax.Array) -> jax.Array:
+        return jnp.minimum(first[..., None, :], second[:, :, None]).max(axis=(1, 3))
+
+    def gradients(function) -> tuple[jax.Array, jax.Array]:
+        return jax.grad(lambda *scores: (weights * function(*scores)).sum(), (0, 1))(first, second)
+
+    for found, expected in zip(gradients(compose), gradients(plain), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        assert (expected != 0).sum() > 20
