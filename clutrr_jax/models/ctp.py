@@ -20,15 +20,15 @@ from generator.errors import one_of
 from generator.kinship import NUM_PREDICATES, PREDICATE_OF
 
 REFORMULATORS = ("linear", "attentive", "memory")
-# The authors' settings for CLUTRR, except for rule_dropout, logit_penalty, share_genders, both
-# depths (theirs: 4 and 2) and the optimizer (Adagrad, learning rate 0.1, batches of 32, 5 epochs).
+# The authors' settings for CLUTRR, except for rule_dropout, logit_penalty, both depths
+# (theirs: 4 and 2) and the optimizer (Adagrad, learning rate 0.1, batches of 32, 5 epochs).
 CONFIG = {
     "embedding": 20,  # dimension of the embeddings of relations
     "rules": 3,  # per goal
     "rule_dropout": 0.1,  # fraction of reformulators that the proofs of a training story lack
     "logit_penalty": 1e-3,  # on the mean square of the logits of the attention weights
     "memory": 64,  # rules in the memory of the reformulator "memory"
-    "share_genders": True,  # goals are predicates, and rules hold for all genders
+    "share_genders": False,  # True: goals are predicates, and rules hold for all genders
     "depth": 5,  # of proofs, at most; with depth d the longest chain has 2^d facts
     "train_depth": 3,  # in training: the time of a step grows sixfold with each level
     "train": {"learning_rate": 3e-2, "steps": 2000, "patience": 1000},
@@ -62,7 +62,7 @@ class CTP(nnx.Module):
     five best people Z of each step. Here a person matches only themselves, and all people are kept.
     The authors' proofs have depth 2 in training and 4 in tests. Here the depth is sufficient for
     any bracketing of a chain of all people of the story, but at most `config.depth`, and in
-    training `config.train_depth`. In place of relations the goals are predicates by default; the
+    training `config.train_depth`. With `config.share_genders` the goals are predicates, and the
     answer has the gender of the second query person, as in `clutrr_jax.models.prover`.
     """
 

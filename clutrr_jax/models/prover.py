@@ -17,7 +17,7 @@ from generator.kinship import GENDER_OF, NUM_PREDICATES, PREDICATE_OF, RELATION_
 CONFIG = {
     "rounds": 20,  # at most; a story of n people and m facts has min(n, m) - 1
     "scale": 3.0,  # logits are parameters times this, which makes Adam's steps larger
-    "share_genders": True,  # learn rules over predicates, which hold for all genders
+    "share_genders": False,  # True: rules over predicates, which hold for all genders
     "rule_penalty": 0.05,  # on the negative log-probabilities that there is no rule
     "floor": 1e-4,  # fraction of the predicted probability that is spread evenly over all relations
     "train": {"learning_rate": 3e-2, "steps": 2000, "patience": 500},
@@ -29,9 +29,10 @@ class Prover(nnx.Module):
     """Soft CKY parser that applies learned rules to every bracketing of every chain of facts at
     once, similar to conditional theorem provers (Minervini et al. 2020, arXiv 2007.06477).
 
-    The state of a pair of people is a distribution over Q types and "unknown". The types are the 11
-    predicates: a rule holds whatever the genders, and the answer has the gender of the second query
-    person. Without `share_genders` they are the R relations, and each gender needs its own rules.
+    The state of a pair of people is a distribution over Q types and "unknown". The types are the R
+    relations, and each gender needs its own rules. With `share_genders` the model is given more:
+    the types are the 11 predicates, a rule holds whatever the genders, and the answer has the
+    gender of the second query person.
 
     Each round sets the state of (X, Y) to the composition of (X, Z) and (Z, Y) under the rules,
     averaged over all Z. The weight of Z is the sum of the squared probabilities of its types, which

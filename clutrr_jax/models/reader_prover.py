@@ -23,7 +23,7 @@ CONFIG = fact_reader.CONFIG | {
     # Extracted facts are uncertain, so the predictions are less certain too: a higher floor. A
     # larger scale compensates for the learning rate, which is lower than that of a prover alone.
     "prover": {n: v for n, v in prover.CONFIG.items() if n != "train"}
-    | {"floor": 0.02, "scale": 45.0},
+    | {"floor": 0.02, "scale": 45.0, "share_genders": True},
     "train": {"learning_rate": 2e-3, "steps": 2000, "patience": 500},
 }
 BERT_CONFIG = CONFIG | trained.CONFIG

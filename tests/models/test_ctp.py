@@ -27,7 +27,6 @@ def with_rules(rules: dict[int, tuple[int, int]]) -> CTP:
         embedding=NUM_RELATIONS,
         rules=1,
         rule_dropout=0.25,
-        share_genders=False,
     )
     model = CTP(config, Sizes(20, 30), rngs=nnx.Rngs(0))
     model.goal[...] = FAR * jnp.eye(NUM_RELATIONS)
@@ -99,7 +98,7 @@ def test_rule_dropout_hides_rules_from_some_training_stories() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_loss_is_the_cross_entropy_of_the_goals_and_a_penalty(name: str) -> None:
-    config = small_config(name, share_genders=False, logit_penalty=0.5)
+    config = small_config(name, logit_penalty=0.5)
     model = CTP(config, Sizes(20, 30), rngs=nnx.Rngs(0))
     model.eval()
     batch = graphs([[(0, FATHER, 1)], [(0, SON, 1)]], [(0, 1)] * 2, people=2)
@@ -119,7 +118,8 @@ def test_loss_is_the_cross_entropy_of_the_goals_and_a_penalty(name: str) -> None
 
 
 def test_genders_are_those_of_the_stated_facts() -> None:
-    model = CTP(small_config("ctp_memory"), Sizes(20, 30), rngs=nnx.Rngs(0))
+    config = small_config("ctp_memory", share_genders=True)
+    model = CTP(config, Sizes(20, 30), rngs=nnx.Rngs(0))
     model.eval()
     stories = [[(0, FATHER, 1), (1, relation, 2)] for relation in (SON, RELATION_ID["daughter"])]
     male, female = np.asarray(model(graphs(stories, [(0, 2)] * 2, people=3)))
@@ -155,7 +155,7 @@ def plain_scores(model: CTP, facts: list[Fact], query: tuple[int, int], people: 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_scores_equal_a_plain_prover(name: str) -> None:
-    config = small_config(name, embedding=4, rules=2, memory=5, share_genders=False)
+    config = small_config(name, embedding=4, rules=2, memory=5)
     model = CTP(config, Sizes(20, 30, relations=3), rngs=nnx.Rngs(1))
     model.eval()
     rng = np.random.default_rng(0)

@@ -219,7 +219,7 @@ def test_epignn_combines_states_by_their_normalized_minimum() -> None:
 def test_loss_of_ctp_is_the_mean_binary_cross_entropy(target: int, right) -> None:
     """The stated relation 3 has the distances log 2, log 3, log 4 from the others, whose scores are
     1/2, 1/3, 1/4. `right` are the probabilities to be right about each of them."""
-    config = small_config("ctp_linear", embedding=1, share_genders=False)
+    config = small_config("ctp_linear", embedding=1)
     model = CTP(config, Sizes(20, 30, relations=4), rngs=nnx.Rngs(0))
     model.goal[...] = jnp.log(jnp.array([[2], [1 / 3], [4], [1]]))
     found = model.loss(one_story([(0, 3, 1)], target=target))
@@ -229,7 +229,7 @@ def test_loss_of_ctp_is_the_mean_binary_cross_entropy(target: int, right) -> Non
 
 def test_loss_of_ctp_is_that_of_the_predicate_of_the_answer() -> None:
     """A stated father proves the goal if the answer is a father or a mother."""
-    config = small_config("ctp_linear", embedding=NUM_PREDICATES)
+    config = small_config("ctp_linear", embedding=NUM_PREDICATES, share_genders=True)
     model = CTP(config, SIZES, rngs=nnx.Rngs(0))
     model.goal[...] = 20 * jnp.eye(NUM_PREDICATES)
     losses = [
@@ -251,8 +251,8 @@ def test_loss_of_ncrl_is_a_cross_entropy_with_unknown(target: int, expected: flo
 
 
 def prover_of(no_rule: float, **config: float) -> prover.Prover:
-    """Prover in which no rule follows from any pair with this probability."""
-    config = ConfigDict(prover.CONFIG | {"scale": SCALE} | config)
+    """Prover over predicates in which no rule follows from any pair with this probability."""
+    config = ConfigDict(prover.CONFIG | {"scale": SCALE, "share_genders": True} | config)
     model = prover.Prover(config, SIZES, rngs=nnx.Rngs(0))
     logit = np.log(NUM_PREDICATES * no_rule / (1 - no_rule)) if no_rule < 1 else 100.0
     model.table[...] = jnp.zeros(model.table.shape).at[..., -1].set(logit / SCALE)

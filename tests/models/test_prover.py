@@ -199,7 +199,7 @@ def test_penalty_gives_up_rules_that_no_answer_needs() -> None:
     )
     shapes, _ = plan_shapes("graph", stories, 1)
     batch = pack(stories, jnp.arange(1), shapes[0])
-    config = ConfigDict(CONFIG | {"rule_penalty": 1.0})
+    config = ConfigDict(CONFIG | {"rule_penalty": 1.0, "share_genders": True})
     model = Prover(config, Sizes(20, 0), rngs=nnx.Rngs(0))
     needed, useless = tuple(RULE_TABLE[0]), (8, 8, 8)
     table = model.table[...].at[needed].set(1.2).at[useless].set(10.0)
