@@ -14,6 +14,7 @@ from clutrr_jax.evaluation.baselines import BASELINES, baselines
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.significance import holm, paired_p
 from clutrr_jax.language_models.submissions import UNMAPPED, Submission, check_names
+from clutrr_jax.models.given import given
 from clutrr_jax.report.plots import plot_curve
 from clutrr_jax.report.tables import column_names, count_replicas, format_fraction
 from generator.audit import plain_text
@@ -46,6 +47,7 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
             }
             for name, predictions in submitted.items()
         },
+        "given": {s.name: s.given for s in submissions} | {n: given({}, n) for n in BASELINES},
         "rows": rows,
         "compared": [compare(a, b, data) for a, b in combinations(submissions, 2)],
     }
@@ -77,29 +79,32 @@ def compare(a: Submission, b: Submission, data: Dataset) -> dict[str, Any]:
 
 
 def table(results: dict[str, Any]) -> list[list[str]]:
-    """Accuracy with its 95 % interval, unmapped predictions, baselines, ceiling; header first."""
+    """What each model is given, accuracy with its 95 % interval, unmapped predictions, baselines,
+    ceiling; header first."""
     rows = results["rows"]
     columns = column_names(rows)
     of: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         of.setdefault(row["model"], []).append(row)
-    lines = [["model", *columns.values()]]
+    lines = [["model", "given", *columns.values()]]
     for name, points in of.items():
+        knowledge = results["given"][name]
         if name in results["models"]:
             replicas = results["models"][name]["replicas"]
             label = f"{name} ({count_replicas(replicas)})"
             lines += [
-                [label, *(format_fraction(p["accuracy"]) for p in points)],
+                [label, knowledge, *(format_fraction(p["accuracy"]) for p in points)],
                 [
                     "  95 % interval",
+                    "",
                     *(f"{format_fraction(p['low'])}-{format_fraction(p['high'])}" for p in points),
                 ],
-                ["  not mapped", *(str(p["unmapped"]) for p in points)],
+                ["  not mapped", "", *(str(p["unmapped"]) for p in points)],
             ]
         else:
-            lines.append([name, *(format_fraction(p["accuracy"]) for p in points)])
-    lines.append(["ceiling", *(format_fraction(p["ceiling"]) for p in points)])
-    lines.append(["stories", *(str(p["count"]) for p in points)])
+            lines.append([name, knowledge, *(format_fraction(p["accuracy"]) for p in points)])
+    lines.append(["ceiling", "", *(format_fraction(p["ceiling"]) for p in points)])
+    lines.append(["stories", "", *(str(p["count"]) for p in points)])
     return lines
 
 

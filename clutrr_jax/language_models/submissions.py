@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from flax.traverse_util import unflatten_dict
 
 from clutrr_jax.data.records import Records, positional_ids, story_ids
-from clutrr_jax.evaluation.predictions import Predictions, integer, read_predictions
+from clutrr_jax.evaluation.predictions import (
+    Predictions,
+    integer,
+    prediction_file,
+    read_predictions,
+)
 from clutrr_jax.language_models.answers import to_relation
 from clutrr_jax.language_models.harness_logs import (
     Answer,
@@ -19,9 +25,11 @@ from clutrr_jax.language_models.harness_logs import (
     lm_eval_answers,
 )
 from clutrr_jax.language_models.prompts import question
+from clutrr_jax.models import MODELS
+from clutrr_jax.models.given import given
 from generator.cells import plain
 from generator.errors import InputError, at, check_utf8
-from generator.files import table_rows
+from generator.files import read_json, table_rows
 from generator.kinship import RELATION_ID, RELATIONS
 
 UNMAPPED = -1
@@ -43,6 +51,7 @@ class Submission(NamedTuple):
     name: str
     predictions: Predictions  # UNMAPPED where a text gives no relation
     unmapped: Sequence[Unmapped] = ()
+    given: str = ""  # see `clutrr_jax.models.given`; empty if it is not known
 
 
 def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submission]:
@@ -60,8 +69,11 @@ def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submiss
     read = [(*split_name(file), _read(split_name(file)[1], test)) for file in files]
     short = [submission.name for *_, submission in read]
     return [
-        submission._replace(name=given or (name if short.count(name) == 1 and name else str(path)))
-        for given, path, submission in read
+        submission._replace(
+            name=label or (name if short.count(name) == 1 and name else str(path)),
+            given=_given(path),
+        )
+        for label, path, submission in read
         for name in [submission.name]
     ]
 
@@ -72,6 +84,16 @@ def split_name(file: str | Path) -> tuple[str, Path]:
     while not os.path.exists(path) and "=" in path:  # names and paths may contain "="
         path = path.partition("=")[2]
     return str(file).removesuffix(path).removesuffix("="), Path(path)
+
+
+def _given(path: Path) -> str:
+    """What a model is given whose predictions are those of a run; empty for other files."""
+    model, config = path.parent.name, path.parent.parent / "config.json"
+    if model not in MODELS or not config.exists():
+        return ""
+    files = {prediction_file(variant): variant for variant in ("", *MODELS[model].variants)}
+    settings = unflatten_dict(read_json(config, {}), sep=".")
+    return given(settings.get(model, {}), files.get(path.name, ""))
 
 
 def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> None:

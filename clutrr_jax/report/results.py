@@ -16,6 +16,7 @@ from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read
 from clutrr_jax.evaluation.wordings import by_wording
 from clutrr_jax.language_models.submissions import Submission, check_names
 from clutrr_jax.models import MODELS
+from clutrr_jax.models.given import given
 from generator.files import read_json
 
 PACKAGES = ("jax", "flax", "optax", "jraph", "numpy", "orbax-checkpoint")
@@ -80,9 +81,15 @@ def collect(
     """Returns the results of a run as a JSON object; the arguments are those of `write_report`."""
     predictions = {name: p for output in outputs.values() for name, p in output.predictions.items()}
     check_names(added, [*predictions, *BASELINES])
-    predictions |= {given.name: given.predictions for given in added}
+    predictions |= {submission.name: submission.predictions for submission in added}
     predictions |= baselines(data.train, data.test)
     extractions = {model: o.extraction for model, o in outputs.items() if o.extraction}
+    knowledge = {
+        name: given(config.get(model, {}), name.removeprefix(f"{model}: "))
+        for model, output in outputs.items()
+        for name in output.predictions
+    }
+    knowledge |= {submission.name: submission.given for submission in added}
     return {
         "data": {
             "name": data.name,
@@ -94,7 +101,8 @@ def collect(
         "versions": versions or {package: version(package) for package in PACKAGES},
         "wall_seconds": round(sum(output.summary["seconds"] for output in outputs.values()), 2),
         "models": {model: output.summary for model, output in outputs.items()},
-        "added": {given.name: {"replicas": len(given.predictions.relation)} for given in added},
+        "added": {s.name: {"replicas": len(s.predictions.relation)} for s in added},
+        "given": knowledge | {name: given({}, name) for name in BASELINES},
         "rows": [asdict(row) for row in score(predictions, data.test)],
         "extraction": {
             model: precision_recall(extraction, data.test)

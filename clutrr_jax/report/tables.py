@@ -43,12 +43,13 @@ def column_names(rows: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def results_table(results: dict[str, Any]) -> list[list[str]]:
-    """Accuracy of each model and baseline on each test, with standard errors and ceilings. The last
-    epoch of a model has a row if its accuracies are others than those of the selected epoch."""
+    """What each model and baseline is given, and its accuracy on each test, with standard errors
+    and ceilings. The last epoch of a model has a row if its accuracies are others than those of the
+    selected epoch."""
     rows = results["rows"]
     columns = column_names(rows)
     row_of = {(row["model"], row["task"]): row for row in rows}
-    table = [["model", *columns.values()]]
+    table = [["model", "given", *columns.values()]]
 
     def line(label: str, name: str, value: str = "accuracy", stderr: str = "stderr") -> list[str]:
         cells = []
@@ -56,7 +57,7 @@ def results_table(results: dict[str, Any]) -> list[list[str]]:
             row = row_of[name, test]
             error = "" if row[stderr] is None else f" ±{format_fraction(row[stderr])}"
             cells.append(format_fraction(row[value]) + error)
-        return [label, *cells]
+        return [label, results["given"][name], *cells]
 
     for model, summary in results["models"].items():
         selected = line(f"{model} ({count_replicas(summary['replicas'])})", model)
@@ -69,8 +70,8 @@ def results_table(results: dict[str, Any]) -> list[list[str]]:
         table.append(line(f"{name} ({count_replicas(summary['replicas'])})", name))
     table += [line(name, name) for name in BASELINES]
     baseline = [row_of[BASELINES[0], test] for test in columns]
-    table.append(["ceiling", *(format_fraction(row["ceiling"]) for row in baseline)])
-    table.append(["stories", *(str(row["count"]) for row in baseline)])
+    table.append(["ceiling", "", *(format_fraction(row["ceiling"]) for row in baseline)])
+    table.append(["stories", "", *(str(row["count"]) for row in baseline)])
     return table
 
 
@@ -170,8 +171,9 @@ def results_markdown(results: dict[str, Any]) -> str:
         run_summary(results),
         "",
         "Accuracy on the test stories, with its standard error over replicas. The last epoch of a "
-        "model has a row if another epoch is tested and its accuracies differ. The ceiling is the "
-        "best achievable accuracy.",
+        "model has a row if another epoch is tested and its accuracies differ. Given: what a model "
+        "has besides the training stories and their answers. The ceiling is the best achievable "
+        "accuracy.",
         "",
         *markdown_table(results_table(results)),
         "",

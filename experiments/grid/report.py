@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from clutrr_jax.models import MODELS
+from clutrr_jax.models.given import given
 from clutrr_jax.report import page
 from clutrr_jax.report.tables import format_fraction, markdown_table
 from clutrr_jax.settings import train_settings
@@ -38,7 +40,7 @@ def write(config: Any, cells: list[Cell], workdir: Path) -> tuple[dict[str, Any]
         tuple(row[name] for name in config.grid.column_names): row
         for row in results["rows"] + results["averages"]
     }
-    table = table_lines(config.grid, rows)
+    table = table_lines(config.grid, rows, results["given"])
     write_text(workdir / "results.json", json.dumps(results, indent=1) + "\n")
     write_text(workdir / "results.md", markdown(config, results, table))
     write_text(workdir / "report.html", page.render("grid", page_content(config, results, table)))
@@ -72,6 +74,12 @@ def collect(config: Any, cells: list[Cell], workdir: Path) -> dict[str, Any]:
         "scale": config.scale,
         "data": config.data or "generated",
         "models": _amounts(cells),
+        "given": {
+            name: given(cell.config[cell.model], variant)
+            for cell in cells
+            for variant in ("", *MODELS[cell.model].variants)
+            for name in [f"{cell.model}: {variant}" if variant else cell.model]
+        },
         "cells": [_state(workdir, cell.name, cell.name in runs) for cell in cells],
         "rows": rows,
         "averages": averages(grid, list(dict.fromkeys(key[2] for key in keys)), table),
@@ -155,14 +163,15 @@ def _state(workdir: Path, name: str, finished: bool) -> dict[str, str]:
     return {"name": name, "state": "not run"}
 
 
-def table_lines(grid: Grid, rows: Rows) -> list[list[str]]:
+def table_lines(grid: Grid, rows: Rows, given: Mapping[str, str]) -> list[list[str]]:
     """Returns the table as text, header first.
 
     With published accuracies: one row per panel and x, and three columns per series (measured,
     published, difference). Without: one row per panel and series, and one column per x.
+    `given` is that of `collect`.
     """
     if not grid.published:
-        return _figure_lines(grid, rows)
+        return _figure_lines(grid, rows, given)
     series = list(dict.fromkeys(key[2] for key in rows))
     columns = [column for name in series for column in (name, "paper", "difference")]
     lines = [[*grid.column_names[:2], *columns, "ceiling", "stories"]]
@@ -175,23 +184,25 @@ def table_lines(grid: Grid, rows: Rows) -> list[list[str]]:
     return lines
 
 
-def _figure_lines(grid: Grid, rows: Rows) -> list[list[str]]:
+def _figure_lines(grid: Grid, rows: Rows, given: Mapping[str, str]) -> list[list[str]]:
     panel_name, x_name, series_name = grid.column_names
     panels, xs, series = (list(dict.fromkeys(key[part] for key in rows)) for part in range(3))
-    lines = [[panel_name, series_name, *(f"{x_name} = {x}" for x in xs)]]
+    lines = [[panel_name, series_name, "given", *(f"{x_name} = {x}" for x in xs)]]
     for panel in panels:
         of_panel: list[list[str]] = []
         published = [r.row for r in grid.references if r.panel == panel]
         for name in (*series, ""):  # "": published rows of models that are no series
             if name:
-                of_panel.append([name, *(_accuracy(rows[panel, x, name]["measured"]) for x in xs)])
+                cells = [_accuracy(rows[panel, x, name]["measured"]) for x in xs]
+                of_panel.append([name, given.get(name, given.get(panel, "")), *cells])
             for row in published:
                 if name == (row.model if row.model in series else ""):
-                    cells = (row.by_k.get(x) for x in xs)
-                    texts = [_accuracy(cell._asdict()) if cell else "" for cell in cells]
-                    of_panel.append([row.label, *texts])
+                    published_cells = (row.by_k.get(x) for x in xs)
+                    texts = [_accuracy(cell._asdict()) if cell else "" for cell in published_cells]
+                    of_panel.append([row.label, row.given, *texts])
         tests = [_ceiling_and_stories([rows[panel, x, name] for name in series]) for x in xs]
-        of_panel += [["ceiling", *(c for c, _ in tests)], ["stories", *(n for _, n in tests)]]
+        of_panel.append(["ceiling", "", *(ceiling for ceiling, _ in tests)])
+        of_panel.append(["stories", "", *(stories for _, stories in tests)])
         lines += [[str(panel), *line] for line in of_panel]
     return lines
 
@@ -233,7 +244,8 @@ def summary(config: Any, results: dict[str, Any]) -> list[str]:
     states = [cell["state"] for cell in results["cells"]]
     by_amount: defaultdict[str, list[str]] = defaultdict(list)
     for model, amount in results["models"].items():
-        by_amount[f"replicas {amount['replicas']}, {amount['length']}"].append(model)
+        knowledge = f"given {results['given'][model]}"
+        by_amount[f"replicas {amount['replicas']}, {amount['length']}, {knowledge}"].append(model)
     amounts = "; ".join(f"{', '.join(models)}: {amount}" for amount, models in by_amount.items())
     data = f"Data: {results['data']}. {amounts}."
     missing = [model for model in config.grid.models if model not in results["models"]]

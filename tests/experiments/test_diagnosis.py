@@ -133,8 +133,12 @@ def test_table_holds_the_accuracy_of_every_cell(cells, tmp_path: Path) -> None:
                 stories += cell["stories"]
                 assert cell["mean"] * ROWS == pytest.approx((i + offset) % (ROWS + 1))
         assert stories == ROWS * sum(len(lengths) for _, lengths in diagnosis.KINDS.values())
-    assert table[0] == ["tests", "model", *(f"k = {k}" for k in range(2, 11))]
-    lines = {(line[0], line[1]): line[2:] for line in table[1:]}
+    assert table[0] == ["tests", "model", "given", *(f"k = {k}" for k in range(2, 11))]
+    lines = {(line[0], line[1]): line[3:] for line in table[1:]}
+    given = {line[1]: line[2] for line in table[1:]}
+    reader = "predicates and genders, words for relations"
+    assert given["mac"] == "nothing" and given["ceiling"] == ""
+    assert given["reader_prover: stated facts, given rules"] == f"{reader}, stated facts, rules"
     assert lines["seen clauses, new words", "mac"][2:] == [""] * 7
     assert "" not in lines["new clauses, new words", "reader_prover: stated facts"][1:]
     assert lines["new clauses, seen words", "stories"] == ["", *[str(ROWS)] * 8]

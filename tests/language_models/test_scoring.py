@@ -262,18 +262,18 @@ def test_intervals_and_ceilings_of_the_table(with_ambiguous_stories) -> None:
     three = submission("three", target, *right)
     lines = table(collect(with_ambiguous_stories, [one, three]))
     assert lines[:7] == [
-        ["model", "k=2", "k=3"],
-        ["one (1 replica)", ".75", ".80"],
-        ["  95 % interval", ".53-.89", ".49-.94"],
-        ["  not mapped", "5", "2"],
-        ["three (3 replicas)", ".70", ".60"],
-        ["  95 % interval", ".38-.90", ".27-.86"],
-        ["  not mapped", "18", "12"],
+        ["model", "given", "k=2", "k=3"],
+        ["one (1 replica)", "", ".75", ".80"],
+        ["  95 % interval", "", ".53-.89", ".49-.94"],
+        ["  not mapped", "", "5", "2"],
+        ["three (3 replicas)", "", ".70", ".60"],
+        ["  95 % interval", "", ".38-.90", ".27-.86"],
+        ["  not mapped", "", "18", "12"],
     ]
     assert lines[-3:] == [
-        ["majority label", "1.00", ".60"],
-        ["ceiling", "1.00", ".80"],  # (4 / 2 + 6) / 10
-        ["stories", "20", "10"],
+        ["majority label", "nothing", "1.00", ".60"],
+        ["ceiling", "", "1.00", ".80"],  # (4 / 2 + 6) / 10
+        ["stories", "", "20", "10"],
     ]
 
 
@@ -306,6 +306,20 @@ def test_names_and_paths_may_contain_an_equals_sign(data, ids, tmp_path) -> None
     path.write_text(lines_of(ids, ["aunt" for _ in ids]))
     for file, name in ((f"mine={path}", "mine"), (f"a=b={path}", "a=b"), (str(path), "answers")):
         assert [s.name for s in read_submissions([file], data.test)] == [name]
+
+
+def test_predictions_of_a_run_say_what_the_model_is_given(data, tmp_path) -> None:
+    settings = {"prover.share_genders": True, "reader_prover.reasoner": "prover"}
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    best = np.zeros((1, len(data.test)), int)
+    files = ["prover/predictions.csv", "reader_prover/predictions_given_rules.csv", "my/own.csv"]
+    for file in files:
+        write_predictions(tmp_path / file, Predictions(best, best, np.ones(best.shape)), data.test)
+    found = read_submissions([tmp_path / file for file in files], data.test)
+    shared = "predicates and genders"
+    assert [s.given for s in found] == [shared, f"{shared}, rules", ""]
+    lines = {line[0]: line[1] for line in table(collect(data, found))}
+    assert lines["prover (1 replica)"] == shared and lines["given rules"] == "rules"
 
 
 def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from clutrr_jax.data.records import positional_ids, tasks
 from clutrr_jax.evaluation.attention import Attention
-from clutrr_jax.evaluation.baselines import baselines
+from clutrr_jax.evaluation.baselines import BASELINES, baselines
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predictions import Predictions, read_predictions
 from clutrr_jax.report import run_page
@@ -83,6 +83,7 @@ def by_hand() -> dict:
         "device": "2 cores", "wall_seconds": 1.0, "added": {}, "extraction": {}, "wordings": {},
         "models": {"gat": {"replicas": 1, "diverged_epochs": [0], "settings": {"train": {}}}},
         "rows": rows,
+        "given": dict.fromkeys(("gat", *BASELINES), "nothing"),
     }  # fmt: skip
     return run_page.content(results, {"gat": output}, test)
 
@@ -249,7 +250,8 @@ def test_added_predictions_stand_in_the_table_and_figure(
     added = [row["accuracy"] for row in results["rows"] if row["model"] == "oracle"]
     assert added == [1.0] * 4
     assert (
-        "| oracle (1 replica) | 1.00 | 1.00 | 1.00 | 1.00 |" in (folder / "results.md").read_text()
+        "| oracle (1 replica) |  | 1.00 | 1.00 | 1.00 | 1.00 |"
+        in (folder / "results.md").read_text()
     )
     assert (folder / "curve.png").read_bytes() != (run_folder / "curve.png").read_bytes()
     with pytest.raises(InputError, match="two rows named 'gat'"):

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 
+from clutrr_jax.evaluation.baselines import BASELINES
+from clutrr_jax.models.given import given
 from clutrr_jax.report.plots import COLORS, plot_curve
 from clutrr_jax.report.tables import results_markdown, results_table, settings_table
 from clutrr_jax.settings import default_settings, train_settings
@@ -56,6 +58,8 @@ def results() -> dict[str, Any]:
             "ncrl": summary("ncrl", [0.3, 0.4]),
         },
         "added": {},
+        "given": {"gat": "nothing", "mac": "words for relations, rules", "ncrl": "nothing"}
+        | {name: given({}, name) for name in BASELINES},
         "extraction": {},
         "rows": [
             row(model, *of_test)
@@ -67,17 +71,17 @@ def results() -> dict[str, Any]:
 
 def test_the_last_epoch_has_a_line_if_it_differs(results) -> None:
     assert results_table(results) == [
-        ["model", "k=2", "k=3"],
-        ["gat (3 replicas)", ".90 ±.02", ".70 ±.10"],
-        ["  last epoch", ".80 ±.03", ".60 ±.20"],
-        ["mac (1 replica)", ".50", ".40"],
-        ["  last epoch", ".50", ".30"],
-        ["ncrl (2 replicas)", ".60 ±.01", ".20 ±.02"],
-        ["given rules", "1.00", ".92"],
-        ["induced rules", ".97", ".91"],
-        ["majority label", ".15", ".10"],
-        ["ceiling", "1.00", ".95"],
-        ["stories", "20", "30"],
+        ["model", "given", "k=2", "k=3"],
+        ["gat (3 replicas)", "nothing", ".90 ±.02", ".70 ±.10"],
+        ["  last epoch", "nothing", ".80 ±.03", ".60 ±.20"],
+        ["mac (1 replica)", "words for relations, rules", ".50", ".40"],
+        ["  last epoch", "words for relations, rules", ".50", ".30"],
+        ["ncrl (2 replicas)", "nothing", ".60 ±.01", ".20 ±.02"],
+        ["given rules", "rules", "1.00", ".92"],
+        ["induced rules", "nothing", ".97", ".91"],
+        ["majority label", "nothing", ".15", ".10"],
+        ["ceiling", "", "1.00", ".95"],
+        ["stories", "", "20", "30"],
     ]
 
 
@@ -152,7 +156,7 @@ def test_the_band_of_a_curve_is_one_standard_error(results) -> None:
 def test_different_noise_types_are_columns_of_their_own(results) -> None:
     for found in results["rows"]:
         found["task"] = {"1.2": "1.2", "1.3": "4.3"}[found["task"]]
-    assert results_table(results)[0] == ["model", "1.2", "4.3"]
+    assert results_table(results)[0] == ["model", "given", "1.2", "4.3"]
     (axes,) = plot_curve(results).axes
     assert lines_of(axes)["gat (3 replicas)"] == [[0, 0.9], [1, 0.7]]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1.2", "4.3"]

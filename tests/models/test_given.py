@@ -1,0 +1,49 @@
+"""What the models of the registry are given, as tables say it."""
+
+import pytest
+
+from clutrr_jax.evaluation.baselines import BASELINES
+from clutrr_jax.models import MODELS
+from clutrr_jax.models.given import given
+
+READER = "predicates and genders, words for relations"
+GIVEN = {
+    "reader_prover": READER,
+    "reader_prover_bert": f"pretrained encoder, {READER}",
+    "bert": "pretrained encoder",
+    "bert_lstm": "pretrained encoder",
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_by_default(name: str) -> None:
+    assert given(MODELS[name].config) == GIVEN.get(name, "nothing")
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "expected"),
+    [
+        ("prover", {"share_genders": True}, "predicates and genders"),
+        ("ctp_memory", {"share_genders": True}, "predicates and genders"),
+        ("reader_prover", {"reasoner": "rules"}, f"{READER}, rules"),
+        ("reader_prover", {"gold": 0.5}, f"{READER}, facts as labels"),
+        ("reader_prover", {"reasoner": "rules", "gold": 1.0}, f"{READER}, rules, facts as labels"),
+        ("reader_prover", {"relation_word_prior": 0.0}, READER),
+        (
+            "reader_prover",
+            {"relation_word_prior": 0.0, "relation_word_penalty": 0.0},
+            "predicates and genders",
+        ),
+    ],
+)
+def test_settings_decide(name: str, changes: dict, expected: str) -> None:
+    assert given(MODELS[name].config | changes) == expected
+
+
+def test_variants_and_baselines() -> None:
+    config = MODELS["reader_prover"].config
+    found = [given(config, variant) for variant in MODELS["reader_prover"].variants]
+    parts = ["rules", "stated facts", "stated facts, rules"]
+    assert found == [f"{READER}, {part}" for part in parts]
+    assert given(config | {"reasoner": "rules"}, "given rules") == f"{READER}, rules"
+    assert [given({}, name) for name in BASELINES] == ["rules", "nothing", "nothing"]
