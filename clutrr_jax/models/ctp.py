@@ -5,6 +5,7 @@ H rules per goal, D dimension of the embeddings. The innermost axis of scores is
 stories, along which a CPU computes several at a time.
 """
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -20,17 +21,16 @@ from generator.errors import one_of
 from generator.kinship import NUM_PREDICATES, PREDICATE_OF
 
 REFORMULATORS = ("linear", "attentive", "memory")
-# The authors' settings for CLUTRR, except for rule_dropout, logit_penalty, both depths
-# (theirs: 4 and 2) and the optimizer (Adagrad, learning rate 0.1, batches of 32, 5 epochs).
+# The authors' settings for CLUTRR, except for rules (theirs: 3), rule_dropout, logit_penalty, depth
+# (4 in tests) and the optimizer (Adagrad, learning rate 0.1, batches of 32, 5 epochs).
 CONFIG = {
     "embedding": 20,  # dimension of the embeddings of relations
-    "rules": 3,  # per goal
+    "rules": 6,  # per goal
     "rule_dropout": 0.1,  # fraction of reformulators that the proofs of a training story lack
     "logit_penalty": 1e-3,  # on the mean square of the logits of the attention weights
     "memory": 64,  # rules in the memory of the reformulator "memory"
     "share_genders": False,  # True: goals are predicates, and rules hold for all genders
-    "depth": 5,  # of proofs, at most; with depth d the longest chain has 2^d facts
-    "train_depth": 3,  # in training: the time of a step grows sixfold with each level
+    "depth": 2,  # levels of subgoals that are reformulated; the time grows twelvefold with each
     "train": {"learning_rate": 3e-2, "steps": 2000, "patience": 1000},
 }
 # Subgoals of all levels that are proved at once, at most: more do not fit the cache of a CPU core.
@@ -60,18 +60,24 @@ class CTP(nnx.Module):
 
     The authors represent people by random vectors, which match only approximately, and keep the
     five best people Z of each step. Here a person matches only themselves, and all people are kept.
-    The authors' proofs have depth 2 in training and 4 in tests. Here the depth is sufficient for
-    any bracketing of a chain of all people of the story, but at most `config.depth`, and in
-    training `config.train_depth`. With `config.share_genders` the goals are predicates, and the
-    answer has the gender of the second query person, as in `clutrr_jax.models.prover`.
+
+    The authors reformulate goals on 2 levels in training and on 4 in tests; with 4 levels, some
+    chains of 7 or more facts have no exact proof. Here goals are reformulated on `config.depth`
+    levels. A subgoal below them is proved as any of the relations: its score is the minimum of the
+    similarity of both and of the score of that relation by rules. The latter are computed once for
+    all subgoals, level by level, for any bracketing of a chain of all people of the story.
+
+    The authors have three reformulators. Without the genders, a relation such as "grandson" needs
+    six rules: a son or daughter of a son or daughter, ... With `config.share_genders` the goals are
+    predicates, which need half as many, and the answer has the gender of the second query person,
+    as in `clutrr_jax.models.prover`.
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.reformulator = one_of(config, "reformulator", *REFORMULATORS)
         self.relations, self.rules = sizes.relations, config.rules
         self.logit_penalty = 0.0 if self.reformulator == "linear" else config.logit_penalty
-        self.depth, self.train_depth = config.depth, min(config.depth, config.train_depth)
-        self.share_genders, dim = config.share_genders, config.embedding
+        self.depth, self.share_genders, dim = config.depth, config.share_genders, config.embedding
         goals = NUM_PREDICATES if config.share_genders else self.relations
         self.dropout = nnx.Dropout(config.rule_dropout, rngs=rngs)
         self.goal = nnx.Param(jax.random.normal(rngs.params(), (goals, dim)))
@@ -108,28 +114,53 @@ class CTP(nnx.Module):
         if self.share_genders:
             fact_goals = jnp.asarray(PREDICATE_OF)[fact_goals]
         steps = batch.n_node[:-1] - 1  # facts of the longest chain
-        depth = self.depth if self.dropout.deterministic else self.train_depth
-        depth = max(min(depth, size - 2), 0)
+        depth = max(min(self.depth, size - 2), 0)
         is_kept = self.dropout(jnp.ones((self.rules, 1, 1, stories))) > 0
+
+        def stated(goals: jax.Array) -> jax.Array:
+            """Scores of the goals [G, D] as facts, [G, P, P, B]."""
+            score = kernel(goals[:, None], self.goal[...])[:, fact_goals] * is_stated
+            facts = jnp.zeros((len(goals), size, size, stories))
+            return facts.at[:, first_person, second_person, story].max(score, mode="drop")
+
+        def derived(goals: jax.Array, level: int | jax.Array, prove: Any) -> jax.Array:
+            """Scores of the goals by rules, whose subgoals have this level, [G, P, P, B]."""
+            rules = self.subgoals(goals)  # [G, H, 2, D]
+            parts = prove(rules.reshape(-1, rules.shape[-1]))
+            parts = parts.reshape(*rules.shape[:-1], size, size, stories)
+            first, second = jnp.where(is_kept, parts[:, :, 0], 0), parts[:, :, 1]
+            scores = best(first[..., None, :], second[:, :, None], (1, 3))
+            # The depth depends on the size of the story alone, not on the padding.
+            return jnp.where(level < steps, scores, 0)
+
+        def unified(goals: jax.Array, table: jax.Array) -> jax.Array:
+            """Scores of the goals by proofs of relations, given those by rules [Q, P, P, B]."""
+            similarity = kernel(goals[:, None], self.goal[...])  # [G, Q]
+            return best(similarity[..., None, None, None], table[None], (1,))
+
+        def next_table(table: jax.Array, level: jax.Array) -> tuple[jax.Array, None]:
+            """Scores of the relations by rules, whose proofs have one more level."""
+
+            def prove(goals: jax.Array) -> jax.Array:
+                return jnp.maximum(stated(goals), unified(goals, table))
+
+            return jnp.maximum(table, derived(self.goal[...], level, prove)), None
 
         def prove(goals: jax.Array, level: int) -> jax.Array:
             """Scores of the goals [G, D] for all pairs of people, [G, P, P, B]."""
             subgoals = len(goals) * (2 * self.rules) ** (depth - level)
             if subgoals > MOST_SUBGOALS and len(goals) > 1:
                 return jax.lax.map(lambda goal: prove(goal[None], level)[0], goals)
-            similarity = kernel(goals[:, None], self.goal[...])  # [G, Q]
-            proved = jnp.zeros((len(goals), size, size, stories))
-            score = similarity[:, fact_goals] * is_stated
-            proved = proved.at[:, first_person, second_person, story].max(score, mode="drop")
-            if level == depth:
-                return proved
-            rules = self.subgoals(goals)  # [G, H, 2, D]
-            parts = prove(rules.reshape(-1, rules.shape[-1]), level + 1)
-            parts = parts.reshape(*rules.shape[:-1], *proved.shape[1:])
-            derived = compose(jnp.where(is_kept, parts[:, :, 0], 0), parts[:, :, 1])
-            # The depth depends on the size of the story alone, not on the padding.
-            return jnp.maximum(proved, jnp.where(level + 1 < steps, derived, 0))
+            if level < depth:
+                by_rules = derived(goals, level + 1, lambda parts: prove(parts, level + 1))
+            elif size - 2 > depth:
+                by_rules = unified(goals, table)
+            else:
+                return stated(goals)
+            return jnp.maximum(stated(goals), by_rules)
 
+        none = jnp.zeros((len(self.goal[...]), size, size, stories))
+        table, _ = jax.lax.scan(next_table, none, jnp.arange(depth + 1, size - 1))
         scores = prove(self.goal[...], 0)[:, *query_positions(batch), jnp.arange(stories)].T
         return jnp.clip(scores, EPSILON, 1 - EPSILON)
 
@@ -148,29 +179,33 @@ def kernel(x: jax.Array, y: jax.Array) -> jax.Array:
     return jnp.exp(-jnp.sqrt(((x - y) ** 2).sum(axis=-1) + EPSILON))
 
 
-@jax.custom_vjp
-def compose(first: jax.Array, second: jax.Array) -> jax.Array:
-    """Scores of the best proofs via any person Z under any rule:
-    [G, H, X, Z, B], [G, H, Z, Y, B] -> [G, X, Y, B].
+@partial(jax.custom_vjp, nondiff_argnums=(2,))
+def best(first: jax.Array, second: jax.Array, axes: tuple[int, ...]) -> jax.Array:
+    """Maximum over some axes of the minimum of two arrays, which are broadcast.
 
-    The gradient is that of the minimum and the maximum. It is computed again from the scores here,
+    The gradient is that of the minimum and the maximum. It is computed again from the values here,
     which takes a CPU a fifth of the time of JAX's own rules for them.
     """
-    return jnp.minimum(first[..., None, :], second[:, :, None]).max(axis=(1, 3))
+    return jnp.minimum(first, second).max(axis=axes)
 
 
-def _compose_forward(first: jax.Array, second: jax.Array) -> tuple[jax.Array, Any]:
-    scores = compose(first, second)
-    return scores, (first, second, scores)
+def _best_forward(first: jax.Array, second: jax.Array, axes: tuple[int, ...]) -> Any:
+    found = best(first, second, axes)
+    return found, (first, second, found)
 
 
-def _compose_backward(saved: Any, gradient: jax.Array) -> tuple[jax.Array, jax.Array]:
-    first, second = saved[0][..., None, :], saved[1][:, :, None]  # [G, H, X, Z, 1, B], ...
-    best, gradient = saved[2][:, None, :, None], gradient[:, None, :, None]  # [G, 1, X, 1, Y, B]
-    by_first = (first == best) & (second >= best)  # the first subgoal is the minimum
-    by_second = (second == best) & (first > best)
-    of_first = jnp.where(by_first, gradient, 0).sum(axis=4)
-    return of_first, jnp.where(by_second, gradient, 0).sum(axis=2)
+def _best_backward(axes: tuple[int, ...], saved: Any, gradient: jax.Array) -> Any:
+    first, second, found = saved
+    found, gradient = jnp.expand_dims(found, axes), jnp.expand_dims(gradient, axes)
+    by_first = (first == found) & (second >= found)
+    by_second = (second == found) & (first > found)
+    return _sum_to(first, by_first, gradient), _sum_to(second, by_second, gradient)
 
 
-compose.defvjp(_compose_forward, _compose_backward)
+def _sum_to(value: jax.Array, chosen: jax.Array, gradient: jax.Array) -> jax.Array:
+    """Gradient of a value that was broadcast, where it was chosen."""
+    over = [axis for axis, length in enumerate(value.shape) if length == 1]
+    return jnp.where(chosen, gradient, 0).sum(axis=over, keepdims=True)
+
+
+best.defvjp(_best_forward, _best_backward)

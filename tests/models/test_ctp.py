@@ -8,7 +8,7 @@ import pytest
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
-from clutrr_jax.models.ctp import CTP, compose
+from clutrr_jax.models.ctp import CTP, best
 from generator.kinship import NUM_RELATIONS, RELATION_ID
 from tests.models.graphs import Fact, graphs
 from tests.models.small import small_config
@@ -61,22 +61,22 @@ def test_hand_worked_proofs() -> None:
     assert proved(model, [*noise, *chain[:2], (2, SON, 4)], 5) == [NEPHEW]
 
 
-def test_depth_limits_the_facts_of_a_proof() -> None:
-    model = with_rules({BROTHER: (FATHER, SON), NEPHEW: (BROTHER, SON)})
-    model.depth = 1
-    assert proved(model, [(0, FATHER, 1), (1, SON, 2)], 4) == []
-    assert proved(model, [(0, FATHER, 1), (1, SON, 3)], 4) == [BROTHER]
-    chain = [(0, FATHER, 1), (1, SON, 2), (2, SON, 3)]
-    assert proved(model, chain, 4) == []
-    model.depth, model.train_depth, model.dropout.rate = 2, 1, 0.0
-    assert proved(model, chain, 4) == [NEPHEW]
-    model.train()
-    assert proved(model, chain, 4) == []
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+def test_subgoals_below_the_depth_are_proved_as_relations(depth: int) -> None:
+    """Brothers of brothers are brothers, in any bracketing: a chain of six facts is proved. A
+    nephew needs five rules one within the other."""
+    model = with_rules({BROTHER: (BROTHER, BROTHER), NEPHEW: (BROTHER, NEPHEW)})
+    model.depth = depth
+    brothers = [(i, BROTHER, i + 1) for i in range(5)]
+    assert proved(model, [*brothers, (5, BROTHER, 6)], 7) == [BROTHER]
+    assert proved(model, [*brothers, (5, NEPHEW, 6)], 7) == [NEPHEW]
+    assert proved(model, [*brothers, (5, SON, 6)], 7) == []
 
 
-def test_depth_depends_on_the_people_of_a_story_alone() -> None:
+@pytest.mark.parametrize("depth", [1, 4])
+def test_depth_depends_on_the_people_of_a_story_alone(depth: int) -> None:
     """Proofs can go around a cycle of three people as often as their depth allows."""
-    model = CTP(small_config("ctp_linear", depth=4), Sizes(20, 30), rngs=nnx.Rngs(0))
+    model = CTP(small_config("ctp_linear", depth=depth), Sizes(20, 30), rngs=nnx.Rngs(0))
     model.eval()
     cycle = [(0, FATHER, 1), (1, SON, 2), (2, BROTHER, 0), (1, MOTHER, 0)]
     alone = graphs([cycle], [(0, 2)], people=3)
@@ -134,28 +134,33 @@ def plain_scores(model: CTP, facts: list[Fact], query: tuple[int, int], people: 
     """Scores of all goals, proved one after the other."""
     embeddings = np.asarray(model.goal[...])
 
-    def prove(goal: np.ndarray, first: int, second: int, depth: int) -> float:
-        scores = [
-            np.exp(-np.linalg.norm(goal - embeddings[r]))
-            for x, r, y in facts
-            if (x, y) == (first, second) and x != y
-        ]
-        if depth:
-            rules = np.asarray(model.subgoals(jnp.asarray(goal)[None])[0])
-            scores += [
-                min(prove(a, first, via, depth - 1), prove(b, via, second, depth - 1))
-                for a, b in rules
-                for via in range(people)
-            ]
+    def by_rules(goal: np.ndarray, first: int, second: int, level: int) -> float:
+        if level == people - 2:
+            return 0.0
+        rules = np.asarray(model.subgoals(jnp.asarray(goal)[None])[0])
+        return max(
+            min(prove(a, first, via, level + 1), prove(b, via, second, level + 1))
+            for a, b in rules
+            for via in range(people)
+        )
+
+    def prove(goal: np.ndarray, first: int, second: int, level: int) -> float:
+        similarity = np.exp(-np.linalg.norm(goal - embeddings, axis=1))
+        scores = [similarity[r] for x, r, y in facts if (x, y) == (first, second) and x != y]
+        if level < model.depth:
+            scores.append(by_rules(goal, first, second, level))
+        else:  # the goal is proved as one of the relations
+            relations = zip(similarity, embeddings, strict=True)
+            scores += [min(s, by_rules(r, first, second, level)) for s, r in relations]
         return max(scores, default=0.0)
 
-    depth = min(model.depth, people - 2)
-    return np.array([prove(goal, *query, depth) for goal in embeddings])
+    return np.array([prove(goal, *query, 0) for goal in embeddings])
 
 
+@pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("name", NAMES)
-def test_scores_equal_a_plain_prover(name: str) -> None:
-    config = small_config(name, embedding=4, rules=2, memory=5)
+def test_scores_equal_a_plain_prover(name: str, depth: int) -> None:
+    config = small_config(name, embedding=4, rules=2, memory=5, depth=depth)
     model = CTP(config, Sizes(20, 30, relations=3), rngs=nnx.Rngs(1))
     model.eval()
     rng = np.random.default_rng(0)
@@ -174,17 +179,26 @@ def test_scores_equal_a_plain_prover(name: str) -> None:
     assert (np.max(expected, axis=1) > 0.01).sum() >= 3
 
 
-def test_gradient_of_the_composition_is_that_of_minimum_and_maximum() -> None:
+@pytest.mark.parametrize(
+    ("first_shape", "second_shape", "axes"),
+    [((2, 3, 4, 4, 1, 5), (2, 3, 1, 4, 4, 5), (1, 3)), ((6, 3, 1, 1), (1, 3, 4, 5), (1,))],
+)
+def test_gradient_of_the_best_is_that_of_minimum_and_maximum(
+    first_shape: tuple, second_shape: tuple, axes: tuple
+) -> None:
     keys = jax.random.split(jax.random.key(0), 3)
-    first, second = (jax.random.uniform(key, (2, 3, 4, 4, 5)) for key in keys[:2])
-    weights = jax.random.normal(keys[2], (2, 4, 4, 5))
+    first, second = (
+        jax.random.uniform(key, shape)
+        for key, shape in zip(keys[:2], (first_shape, second_shape), strict=True)
+    )
+    weights = jax.random.normal(keys[2], best(first, second, axes).shape)
 
-    def plain(first: jax.Array, second: jax.Array) -> jax.Array:
-        return jnp.minimum(first[..., None, :], second[:, :, None]).max(axis=(1, 3))
+    def plain(first: jax.Array, second: jax.Array, axes: tuple) -> jax.Array:
+        return jnp.minimum(first, second).max(axis=axes)
 
     def gradients(function) -> tuple[jax.Array, jax.Array]:
-        return jax.grad(lambda *scores: (weights * function(*scores)).sum(), (0, 1))(first, second)
+        return jax.grad(lambda *x: (weights * function(*x, axes)).sum(), (0, 1))(first, second)
 
-    for found, expected in zip(gradients(compose), gradients(plain), strict=True):
+    for found, expected in zip(gradients(best), gradients(plain), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-6)
-        assert (expected != 0).sum() > 20
+        assert (expected != 0).sum() > 10
