@@ -28,13 +28,14 @@ CONFIG = {
     "rules": 6,  # per goal
     "rule_dropout": 0.1,  # fraction of reformulators that the proofs of a training story lack
     "logit_penalty": 1e-3,  # on the mean square of the logits of the attention weights
-    "memory": 64,  # rules in the memory of the reformulator "memory"
+    "memory": 256,  # rules in the memory of the reformulator "memory"
     "share_genders": False,  # True: goals are predicates, and rules hold for all genders
     "depth": 2,  # levels of subgoals that are reformulated; the time grows twelvefold with each
     "train": {"learning_rate": 3e-2, "steps": 2000, "patience": 1000},
 }
 # Subgoals of all levels that are proved at once, at most: more do not fit the cache of a CPU core.
 MOST_SUBGOALS = 500
+NEAREST = 3  # relations, as which a subgoal is proved
 EPSILON = 1e-6  # keeps roots and logarithms finite
 
 
@@ -63,9 +64,9 @@ class CTP(nnx.Module):
 
     The authors reformulate goals on 2 levels in training and on 4 in tests; with 4 levels, some
     chains of 7 or more facts have no exact proof. Here goals are reformulated on `config.depth`
-    levels. A subgoal below them is proved as any of the relations: its score is the minimum of the
-    similarity of both and of the score of that relation by rules. The latter are computed once for
-    all subgoals, level by level, for any bracketing of a chain of all people of the story.
+    levels. A subgoal below them is proved as one of the three most similar relations: its score is
+    the minimum of the similarity of both and of the score of that relation by rules. The latter are
+    computed once for all subgoals, level by level, for any bracketing of a chain of all people.
 
     The authors have three reformulators. Without the genders, a relation such as "grandson" needs
     six rules: a son or daughter of a son or daughter, ... With `config.share_genders` the goals are
@@ -134,9 +135,11 @@ class CTP(nnx.Module):
             return jnp.where(level < steps, scores, 0)
 
         def unified(goals: jax.Array, table: jax.Array) -> jax.Array:
-            """Scores of the goals by proofs of relations, given those by rules [Q, P, P, B]."""
+            """Scores of the goals as the most similar relations, given theirs by rules,
+            [Q, P, P, B]."""
             similarity = kernel(goals[:, None], self.goal[...])  # [G, Q]
-            return best(similarity[..., None, None, None], table[None], (1,))
+            similarity, nearest = jax.lax.top_k(similarity, min(NEAREST, len(table)))
+            return best(similarity[..., None, None, None], table[nearest], (1,))
 
         def next_table(table: jax.Array, level: jax.Array) -> tuple[jax.Array, None]:
             """Scores of the relations by rules, whose proofs have one more level."""
@@ -159,8 +162,8 @@ class CTP(nnx.Module):
                 return stated(goals)
             return jnp.maximum(stated(goals), by_rules)
 
-        none = jnp.zeros((len(self.goal[...]), size, size, stories))
-        table, _ = jax.lax.scan(next_table, none, jnp.arange(depth + 1, size - 1))
+        table = derived(self.goal[...], depth + 1, stated)
+        table, _ = jax.lax.scan(next_table, table, jnp.arange(depth + 2, size - 1))
         scores = prove(self.goal[...], 0)[:, *query_positions(batch), jnp.arange(stories)].T
         return jnp.clip(scores, EPSILON, 1 - EPSILON)
 
