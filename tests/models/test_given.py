@@ -1,4 +1,4 @@
-"""What the models of the registry are given, as tables say it."""
+"""Column "given": the value of each model of the registry, of settings, variants and baselines."""
 
 import pytest
 
