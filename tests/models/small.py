@@ -22,6 +22,7 @@ SETTINGS = {
 OWN = {"edge_transformer": {"layers": 2}, "gat": {"rounds": 2, "steps": 1}} | {
     name: {"rounds": 2} for name in ("gcn", "rgcn", "gnn_2018_mean", "gnn_2018_attention")
 }
+OWN |= {f"ctp_{kind}": {"rules": 3, "depth": 1} for kind in ("linear", "attentive", "memory")}
 
 
 def small_config(name: str, **changes: Any) -> ConfigDict:
