@@ -19,6 +19,7 @@ from tests.generator.test_write import read
 
 SETTINGS = [
     "--config.models=prover",
+    "--config.prover.share_genders=True",  # faster
     "--config.prover.train.replicas=3",
     "--config.train.checkpoint_minutes=0.0",
 ]

@@ -13,6 +13,7 @@ from tests.command_line import start
 KILLS = int(os.environ.get("CLUTRR_KILLS", "3"))
 SETTINGS = [
     "--config.models=prover",
+    "--config.prover.share_genders=True",  # faster
     "--config.prover.train.replicas=2",
     "--config.prover.train.epochs=12",
     "--config.train.checkpoint_minutes=0.0",  # saves every epoch, to be killed during it
