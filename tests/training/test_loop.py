@@ -72,6 +72,7 @@ def test_summary_of_a_training(selection: str, small, tmp_path) -> None:
     config = default_settings("tests", "prover")
     config.train.update({"replicas": 2, "epochs": 5, "selection": selection})
     config.seed = 2
+    config.prover.share_genders = True
     config.prover.train.learning_rate = 1000.0  # so high that the best epoch is not the last
     run_model("prover", config, small, tmp_path)
     summary = json.loads((tmp_path / "model.json").read_text())
