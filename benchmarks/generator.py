@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import partial
 
 from benchmarks import parser
-from generator.blocks import BLOCK, block
 from generator.config import LANGUAGES, Config, parse_tasks
-from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank
+from generator.stories.blocks import BLOCK, block
+from generator.stories.hold_out import split_bank
 from generator.write import FORMATS, Piece, Renderer
 
 TASKS = ("1.2", "1.3", "5.3", "1.10")

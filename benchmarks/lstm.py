@@ -22,9 +22,9 @@ from benchmarks import parser, positive_int
 from benchmarks.models import limit_cores, new_trainer, read_data, timed
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.vocabulary import PAD
+from clutrr_jax.devices import device_name
 from clutrr_jax.models import MODELS
 from clutrr_jax.settings import TRAIN
-from clutrr_jax.training.loop import device_name
 from generator.errors import InputError
 
 MODEL = "bilstm_mean"

@@ -33,12 +33,12 @@ from clutrr_jax.data.batching import evaluation_batch, pack, plan_shapes
 from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import Records
+from clutrr_jax.devices import device_name
+from clutrr_jax.evaluation.frozen_states import with_states
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
-from clutrr_jax.models.pretrained.frozen_states import with_states
 from clutrr_jax.run import model_names
 from clutrr_jax.settings import TRAIN
-from clutrr_jax.training.loop import device_name
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.steps import loss_fn
 from clutrr_jax.training.trainer import Trainer

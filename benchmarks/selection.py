@@ -23,8 +23,8 @@ import numpy as np
 from benchmarks import parser, positive_int
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import tasks
+from clutrr_jax.evaluation.frozen_states import with_states
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.pretrained.frozen_states import with_states
 from clutrr_jax.run import model_names
 from clutrr_jax.settings import default_settings, train_settings
 from clutrr_jax.training.replicas import Replicas

@@ -23,16 +23,15 @@ from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import Records, Story
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_predictions
-from clutrr_jax.language_models import scoring
 from clutrr_jax.language_models.submissions import Submission, read_submissions, to_predictions
 from clutrr_jax.models import MODELS, Spec
+from clutrr_jax.report import scoring
 from clutrr_jax.report.plots import Figure, plot_curve
 from clutrr_jax.report.tables import html_table, results_table
 from clutrr_jax.run import configure_jax, has_begun, model_names, train_and_report
 from clutrr_jax.settings import check_effect, default_settings
 from clutrr_jax.streams import Stream, numpy_rng
-from generator.audit import plain_text
-from generator.cells import is_frame
+from generator.cells import is_frame, plain_text
 from generator.config import Config
 from generator.errors import InputError, check_range, one_of
 from generator.kinship import RELATIONS
@@ -42,6 +41,8 @@ KINDS = ("graph", "pairs", "tokens")
 # Columns of `AccuracyTable`.
 COLUMNS = ("model", "task", "k", "accuracy", "stderr", "low", "high", "count", "replicas",
            "ceiling")  # fmt: skip
+
+InputError.__module__ = "clutrr_jax"  # the public name, which tracebacks print
 
 __all__ = [
     "MODELS", "RELATIONS", "Dataset", "Evaluation", "InputError", "Run", "Story", "TokenBatch",

@@ -4,11 +4,108 @@ RUN is a folder written by launch.py with `prover`, `reader_prover` or `reader_p
 its models.
 """
 
+from collections import defaultdict
 from pathlib import Path
 
+import jax.numpy as jnp
+import numpy as np
+
 from clutrr_jax.command import run
-from clutrr_jax.evaluation.learned_rules import PROVERS, describe, legend, read_learned
+from clutrr_jax.evaluation.baselines import given_rules
+from clutrr_jax.models.prover import learned_rules
+from clutrr_jax.training.checkpoints import Checkpoints
 from generator.errors import InputError, Parser
+from generator.files import read_json
+from generator.kinship import (
+    NUM_PREDICATES,
+    NUM_RELATIONS,
+    PREDICATE_OF,
+    PREDICATES,
+    RELATION_OF,
+    RELATIONS,
+    RULE_TABLE,
+)
+
+# Models with learned rules, and the setting that holds the scale of their parameters.
+PROVERS = {
+    "prover": "prover.scale",
+    "reader_prover": "reader_prover.prover.scale",
+    "reader_prover_bert": "reader_prover_bert.prover.scale",
+}
+THRESHOLD = 0.5  # a rule with a higher probability, averaged over replicas, counts as learned
+
+
+def read_learned(run: Path, model: str = "prover") -> np.ndarray:
+    """Probabilities of the rules `first, second -> head` between Q types, [replicas, Q, Q, Q].
+
+    The types are the predicates, or the relations in a run without `share_genders`. The parameters
+    are those that are tested.
+
+    Args:
+      run: folder of the run.
+      model: one of PROVERS.
+    Raises:
+      InputError: the folder holds no finished prover, or one that learns no rules.
+    """
+    folder, setting = run / model, PROVERS[model]
+    try:
+        replicas = read_json(folder / "model.json", {"replicas": int})["replicas"]
+        settings = read_json(run / "config.json", {setting: float})
+        scale = settings[setting]
+    except InputError as error:
+        raise InputError(
+            f"{run}: no finished prover, expected a run of launch.py with "
+            f"--config.models=prover or reader_prover ({error})"
+        ) from None
+    reasoner = settings.get(f"{model}.reasoner", "prover")
+    if reasoner != "prover":
+        raise InputError(f'{folder}: the reasoner "{reasoner}" learns no rules, expected "prover"')
+    path = "" if model == "prover" else "['reasoner']"
+    newest = Checkpoints(folder / "checkpoints").newest()
+    table = None if newest is None else newest[1].get(f".tested_params{path}['table'].value")
+    shapes = [(size, size, size + 1) for size in (NUM_PREDICATES, NUM_RELATIONS)]
+    if table is None or table.shape[1:] not in shapes or len(table) < replicas:
+        raise InputError(
+            f"{folder / 'checkpoints'}: expected a checkpoint of a finished prover, written by "
+            "this version of clutrr_jax"
+        )
+    return np.asarray(learned_rules(jnp.asarray(table[:replicas]), scale))
+
+
+def describe(learned: np.ndarray) -> str:
+    """Describes [replicas, Q, Q, Q] from `read_learned`: the 16 rules, then other learned ones."""
+    chance = learned.mean(axis=0)
+    is_gendered = len(chance) == NUM_RELATIONS
+    given, names = (given_rules(), RELATIONS) if is_gendered else (RULE_TABLE, PREDICATES)
+    head = f"{'chance':>6}  gendered  rule" if is_gendered else f"{'chance':>6}  rule"
+    lines = [f"{head}      (mean of {len(learned)} replicas)"]
+    chances_of: dict[tuple[int, ...], list[float]] = defaultdict(list)
+    for rule in given:
+        predicates = PREDICATE_OF[rule] if is_gendered else rule
+        chances_of[tuple(predicates)].append(float(chance[tuple(rule)]))
+    for rule, chances in chances_of.items():
+        text = "{}, {} -> {}".format(*(PREDICATES[p] for p in rule))
+        if is_gendered:
+            text = f"{sum(c > THRESHOLD for c in chances):3} of {len(chances)}  {text}"
+        lines.append(f"{np.mean(chances):6.2f}  {text}")
+    chance[tuple(given.T)] = 0
+    others = sorted(np.argwhere(chance > THRESHOLD).tolist(), key=lambda rule: -chance[tuple(rule)])
+    lines += ["", f"Other rules: {len(others)}"]
+    for rule in others:
+        text = "{}, {} -> {}".format(*(names[r] for r in rule))
+        lines.append(f"{chance[tuple(rule)]:6.2f}  {text}")
+    return "\n".join(lines)
+
+
+def legend() -> str:
+    """Explains the rules of `describe`, and the names of predicates."""
+    lines = [
+        "chance is the learned probability of a rule. The rule first, second -> head says that",
+        "if Z is the first of X and Y is the second of Z, then Y is the head of X:",
+    ]
+    for name, (man, woman) in zip(PREDICATES, RELATION_OF, strict=True):
+        lines.append(f"  {name:14} = {RELATIONS[man]} or {RELATIONS[woman]}")
+    return "\n".join(lines)
 
 
 def main(arguments: list[str]) -> None:

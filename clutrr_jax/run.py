@@ -7,7 +7,6 @@ A run folder holds `config.json` (the settings), `data.json` (the fingerprint of
 """
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable
@@ -21,13 +20,14 @@ from flax.traverse_util import flatten_dict
 
 from clutrr_jax.command import cache_folder, folder_lock
 from clutrr_jax.data.prepare import Prepared, generates, prepare_run
+from clutrr_jax.devices import available_cores, device_name
 from clutrr_jax.models import MODELS
 from clutrr_jax.report.tables import diverged, results_table
 from clutrr_jax.report.write import write_report
 from clutrr_jax.settings import check, train_settings
 from clutrr_jax.training import distributed, preemption
-from clutrr_jax.training.loop import check_model, device_name, run_model
-from generator.audit import plain_text
+from clutrr_jax.training.loop import check_model, run_model
+from generator.cells import plain_text
 from generator.config import Config
 from generator.errors import InputError
 from generator.files import read_json, write_text
@@ -107,13 +107,6 @@ def configure_jax() -> None:
     with suppress(RuntimeError):  # JAX has started
         # One CPU device per core: replicas are distributed over devices.
         jax.config.update("jax_num_cpu_devices", available_cores())
-
-
-def available_cores() -> int:
-    """Returns the number of CPU cores of this process, or of the Slurm job it runs in."""
-    if "SLURM_CPUS_ON_NODE" in os.environ:
-        return int(os.environ["SLURM_CPUS_ON_NODE"])
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def model_names(models: str) -> list[str]:

@@ -22,8 +22,8 @@ from pathlib import Path
 from clutrr_jax.command import CommandParser, run
 from clutrr_jax.data.dataset import load
 from clutrr_jax.language_models.answers import RULES
-from clutrr_jax.language_models.scoring import collect, text, write, write_unmapped
 from clutrr_jax.language_models.submissions import read_submissions, split_name
+from clutrr_jax.report.scoring import collect, text, write, write_unmapped
 from generator.errors import InputError
 
 __doc__ = __doc__.replace("{rules}", RULES)

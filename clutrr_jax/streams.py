@@ -1,7 +1,7 @@
 """Streams of random numbers. Every stream of this package is derived here, from a seed, a purpose
 and indices such as that of the epoch, so that no two streams share numbers.
 
-Stories have streams of their own (`generator.blocks`).
+Stories have streams of their own (`generator.stories.blocks`).
 """
 
 from enum import IntEnum

@@ -17,7 +17,7 @@ from pathlib import Path
 from generator.kinship import GENDER_OF, GENDERS, MALE, RELATIONS, inverse_relation
 from generator.paraphrases.frames import PRONOUNS
 from generator.paraphrases.load import save_bank
-from generator.text import Bank, ClauseKey
+from generator.stories.text import Bank, ClauseKey
 
 INFORMAL = {
     "father": ["dad", "pop"],

@@ -31,8 +31,8 @@ from typing import Any
 
 from clutrr_jax.models import MODELS
 from experiments.grid.definition import MODEL, Grid, Training, grid_config
+from generator.benchmark.diagnosis import KINDS, write_diagnosis
 from generator.config import Config
-from generator.diagnosis import KINDS, write_diagnosis
 
 TRAIN, TESTS = (2, 3), range(2, 11)
 LAPTOP_MODELS = (

@@ -20,8 +20,8 @@ from experiments.grid import claims
 from experiments.grid.definition import Grid, Training, grid_config
 from experiments.published.clutrr import MODELS_2019
 from generator.config import Config
-from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank, save_bank
+from generator.stories.hold_out import split_bank
 from generator.write import write_dataset
 
 

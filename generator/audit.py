@@ -11,20 +11,21 @@ The ceiling of a file is the best achievable accuracy: a row with n implied rela
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
+from generator.cells import plain_text
 from generator.columns import Row
 from generator.errors import Parser
 from generator.files import SUFFIXES
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF, RELATIONS
 from generator.prover import derivable
+from generator.stories.text import NAME, SENTENCE
 from generator.tables import Table, data_sets
-from generator.text import NAME, SENTENCE
 
 _CHUNK = 2048
 _LISTED = 5  # rows of each kind that are described
@@ -215,18 +216,6 @@ def _labels(found: dict[str, tuple[str, Findings]]) -> str:
         (RELATIONS[label], *(str(count[label, k] or "") for count, k in columns)) for label in order
     ]
     return plain_text([tuple(head), *rows])
-
-
-def plain_text(rows: Sequence[Sequence[str]]) -> str:
-    """Formats a table: the first column is left-aligned, the others right-aligned."""
-    width = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(w) if i == 0 else cell.rjust(w)
-            for i, (cell, w) in enumerate(zip(row, width, strict=True))
-        ).rstrip()
-        for row in rows
-    )
 
 
 def main(argv: list[str]) -> int:

@@ -1,6 +1,7 @@
-"""Tables in memory -> rows of text: data frames, lists of mappings, rows of JSON and Parquet."""
+"""Tables in memory -> rows of text: data frames, lists of mappings, rows of JSON and Parquet.
+Rows of text -> aligned columns."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from numbers import Number
 from typing import Any
 
@@ -115,3 +116,15 @@ def quoted(name: str) -> str:
     """Returns a name in quotes, without escapes."""
     quote = '"' if "'" in name else "'"
     return f"{quote}{name}{quote}"
+
+
+def plain_text(rows: Sequence[Sequence[str]]) -> str:
+    """Formats a table: the first column is left-aligned, the others right-aligned."""
+    width = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(w) if i == 0 else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(row, width, strict=True))
+        ).rstrip()
+        for row in rows
+    )

@@ -6,7 +6,6 @@ from math import inf
 from typing import Any, NamedTuple
 
 from generator.errors import InputError, check_range, one_of
-from generator.family import FamilyShape
 from generator.names import NAMES_PER_GENDER
 
 # The noise type T of a task T.K.
@@ -24,6 +23,24 @@ MAX_FACTS = 30  # per clause: the people of a story must fit into a family and i
 MAX_ROWS = 10_000_000  # stories per task
 SPLITS = ("train", "test", "dev")
 LANGUAGES = ("paraphrase", "synthetic", "plain")
+
+
+class FamilyShape(NamedTuple):
+    """Family parameters. The defaults are the values of the released data sets."""
+
+    max_levels: int = 3
+    min_child: int = 4
+    max_child: int = 4
+    p_marry: float = 1.0
+
+    def max_people(self) -> int:
+        """Returns the maximum number of people in a family."""
+        descendants = sum(self.max_child**level for level in range(self.max_levels))
+        return 2 * descendants
+
+    def is_fixed(self) -> bool:
+        """Returns True if all families of this shape are identical."""
+        return self.min_child == self.max_child and self.p_marry in (0.0, 1.0)
 
 
 class Task(NamedTuple):

@@ -18,16 +18,16 @@ from pathlib import Path
 from tqdm import tqdm
 
 from generator import VERSION
-from generator.blocks import check
-from generator.clause_sets import allowed_clauses, is_listable
 from generator.config import Config
 from generator.errors import InputError
 from generator.files import atomic_write, reading, write_text
-from generator.hold_out import SplitBank, split_bank
 from generator.kinship import RELATIONS
 from generator.paraphrases.load import load_bank
-from generator.render import Piece, Renderer, pieces
-from generator.text import Bank, clause_name
+from generator.stories.blocks import check
+from generator.stories.clause_sets import allowed_clauses, is_listable
+from generator.stories.hold_out import SplitBank, split_bank
+from generator.stories.render import Piece, Renderer, pieces
+from generator.stories.text import Bank, clause_name
 
 FORMATS = ("csv", "csv.gz", "parquet", "jsonl")
 

@@ -11,15 +11,14 @@ import jax
 import pytest
 from hypothesis import settings
 from ml_collections import ConfigDict
-from selenium import webdriver
 
 from benchmarks.models import sample
 from clutrr_jax.data import batching
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.vocabulary import build_vocabulary
+from clutrr_jax.evaluation.frozen_states import with_states
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.pretrained.frozen_states import with_states
 from generator.config import Config
 from generator.write import write_dataset
 from tests.tiny_bert import write_bert
@@ -106,6 +105,8 @@ def releases() -> list[Path]:
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
     """Headless Chromium that keeps console messages in its log "browser"."""
+    from selenium import webdriver
+
     found = shutil.which("chromium"), shutil.which("chromedriver")
     if not all(found):
         pytest.skip("chromium or chromedriver is not installed")

@@ -17,8 +17,8 @@ import pytest
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.prepare import prepare
 from clutrr_jax.evaluation.attention import read_attention
-from clutrr_jax.evaluation.learned_rules import read_learned
 from clutrr_jax.language_models.submissions import read_submissions
+from clutrr_jax.rules import read_learned
 from clutrr_jax.run import check_or_write_config
 from generator.config import Config
 from generator.errors import InputError

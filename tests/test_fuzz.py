@@ -38,13 +38,13 @@ from generator.columns import parse_rows
 from generator.config import Config
 from generator.errors import InputError
 from generator.files import read_json
-from generator.hold_out import split_bank
 from generator.kinship import NUM_RELATIONS
 from generator.paraphrases.importer import cut, read_stories
 from generator.paraphrases.load import read_bank
 from generator.paraphrases.templates import synthetic_templates
+from generator.stories.hold_out import split_bank
+from generator.stories.text import clause_name
 from generator.tables import data_sets
-from generator.text import clause_name
 from tests import fuzz, tiny_bert
 from tests.generator.test_columns import ROW
 

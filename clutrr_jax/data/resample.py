@@ -19,14 +19,14 @@ from clutrr_jax.data.vocabulary import (
     words_of,
 )
 from clutrr_jax.streams import Stream, numpy_rng
-from generator.blocks import block
 from generator.config import Config
 from generator.errors import InputError
-from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank
-from generator.render import pieces
-from generator.stories import Stories
-from generator.text import MAX_PARAPHRASE_FACTS, Bank, choose_templates
+from generator.stories.blocks import block
+from generator.stories.hold_out import split_bank
+from generator.stories.render import pieces
+from generator.stories.sample import Stories
+from generator.stories.text import MAX_PARAPHRASE_FACTS, Bank, choose_templates
 
 _MAX_ATTEMPTS = 1000  # to find paraphrases that fit the layout
 

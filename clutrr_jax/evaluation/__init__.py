@@ -8,5 +8,5 @@ proofs         proofs of labels and of predictions
 extraction     precision and recall of the facts that a model extracts from a story
 wordings       the same by wording of the facts, known from training or new
 attention      attention weights for the report page
-learned_rules  rules that a differentiable prover has learned
+frozen_states  stories as a pretrained encoder reads them, with its states if it is frozen
 """

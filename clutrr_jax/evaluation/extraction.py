@@ -22,9 +22,9 @@ from clutrr_jax.data.records import UNSTATED, Records, by_people
 from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.attention import Arrays
 from clutrr_jax.evaluation.baselines import stated_facts, stated_predicates
-from clutrr_jax.evaluation.learned_rules import gendered
 from clutrr_jax.evaluation.predict import per_story
 from clutrr_jax.models.functional import has_method
+from clutrr_jax.models.prover import gendered
 from generator.kinship import (
     GENDER_OF,
     INVERSE,

@@ -12,7 +12,7 @@ import numpy as np
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import sentences
 from clutrr_jax.evaluation.extraction import RIGHT, Extraction, count_facts, judged_facts
-from generator.text import NAME
+from generator.stories.text import NAME
 
 KNOWN, NEW, NO_SENTENCE = (
     "wording of a training story", "new wording", "no sentence names both people"

@@ -1,4 +1,4 @@
-"""Prompts for language models, and scores of their answers or of any other predictions.
+"""Prompts for language models, and readers of their answers or of any other predictions.
 
 prompts       test stories as prompts, with solved examples
 export        folders of prompts (`python -m clutrr_jax.language_models export`)
@@ -6,5 +6,4 @@ harnesses     files of the exports to lm-evaluation-harness and inspect_ai
 answers       free text -> relation
 harness_logs  logs of both harnesses -> answers
 submissions   files of predictions and logs -> relations
-scoring       accuracies next to the baselines and paired tests (`python -m clutrr_jax.score`)
 """

@@ -9,7 +9,7 @@ from clutrr_jax.streams import Stream, numpy_rng
 from generator.errors import InputError
 from generator.kinship import RELATION_OF, RELATIONS
 from generator.prover import Fact, Step
-from generator.text import NAME
+from generator.stories.text import NAME
 
 CHOICES = sorted(RELATIONS)
 _TASK = (

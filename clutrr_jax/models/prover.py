@@ -6,13 +6,14 @@ Shapes: B stories, P people of the largest story, R relations, N nodes.
 import jax
 import jax.numpy as jnp
 import jraph
+import numpy as np
 import optax
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import targets
 from clutrr_jax.models.common import pair_index, query_positions
-from generator.kinship import GENDER_OF, NUM_PREDICATES, PREDICATE_OF, RELATION_OF
+from generator.kinship import GENDER_OF, NUM_PREDICATES, NUM_RELATIONS, PREDICATE_OF, RELATION_OF
 
 CONFIG = {
     "rounds": 20,  # at most; a story of n people and m facts has min(n, m) - 1
@@ -153,3 +154,15 @@ def pair_states(batch: jraph.GraphsTuple, relations: int) -> jax.Array:
     facts = facts.at[*pair_index(batch), batch.edges["relation"]].add(1, mode="drop")
     facts *= ~jnp.eye(size, dtype=bool)[..., None]
     return facts / jnp.maximum(facts.sum(axis=-1, keepdims=True), 1)
+
+
+def gendered(rules: np.ndarray) -> np.ndarray:
+    """Rules [Q, Q, Q] between predicates as rules between relations, [R, R, R].
+
+    A rule holds for both genders of Z and Y, and its head has the gender of Y. Rules between
+    relations are returned as they are.
+    """
+    if len(rules) == NUM_RELATIONS:
+        return rules
+    expanded = rules[np.ix_(PREDICATE_OF, PREDICATE_OF, PREDICATE_OF)]
+    return expanded * (GENDER_OF[:, None] == GENDER_OF)

@@ -8,4 +8,5 @@
 - `run_page`: the JSON object of `report.html`; `graphs`: its part on proofs and on graphs that
   models extract from the text.
 - `write`: writes all four files of a run. `python -m clutrr_jax.report RUN` calls it.
+- `scoring`: scores and paired tests of predictions from files (`python -m clutrr_jax.score`).
 """

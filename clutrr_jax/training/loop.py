@@ -7,7 +7,6 @@ of the model, `attention.npz` and `extracted.npz` for models that have them, and
 
 import json
 import math
-import platform
 import sys
 import time
 from contextlib import closing
@@ -21,13 +20,14 @@ from flax import nnx
 from tqdm import tqdm
 
 from clutrr_jax.data.prepare import Prepared
+from clutrr_jax.devices import device_name
 from clutrr_jax.evaluation.attention import write_attention
 from clutrr_jax.evaluation.extraction import write_extracted
+from clutrr_jax.evaluation.frozen_states import with_states
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, write_predictions
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.functional import ModelDef, check_methods
 from clutrr_jax.models.pretrained.folder import find_folder, read_config
-from clutrr_jax.models.pretrained.frozen_states import with_states
 from clutrr_jax.settings import train_settings
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.checkpoints import Checkpoints
@@ -37,21 +37,6 @@ from clutrr_jax.training.tensorboard import Scalars
 from clutrr_jax.training.trainer import Metrics, Trainer
 from generator.errors import InputError
 from generator.files import write_text
-
-
-def device_name() -> str:
-    """Description of the devices that JAX runs on."""
-    devices = jax.local_devices()
-    count = jax.process_count()
-    hosts = f", on each of {count} hosts" if count > 1 else ""
-    if devices[0].platform != "cpu":
-        kind = f"{devices[0].device_kind} ({devices[0].platform.upper()})"
-        return f"{len(devices)} x {kind}{hosts}"
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    cores = f"{len(devices)} core{'s' if len(devices) > 1 else ''}"
-    return f"{cores} of {names[0] if names else platform.machine()} (CPU){hosts}"
 
 
 def check_model(name: str, config: Any, data: Prepared) -> None:

@@ -24,7 +24,7 @@ from experiments.grid.measured import (
     measure,
 )
 from experiments.grid.plot import Rows, plot_grid
-from generator.audit import plain_text
+from generator.cells import plain_text
 from generator.errors import InputError
 from generator.files import atomic_write, read_json, write_text
 

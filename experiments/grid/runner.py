@@ -11,7 +11,7 @@ from clutrr_jax.run import WriteStories, check_or_write_config, has_begun, ident
 from experiments.grid import definition, report, slurm
 from experiments.grid.measured import is_finished
 from experiments.loader import one_line
-from generator.audit import plain_text
+from generator.cells import plain_text
 from generator.errors import InputError
 from generator.files import write_text
 

@@ -1,1 +1,5 @@
-"""Benchmark releases: data sets whose settings, and therefore bytes, never change."""
+"""Data sets with fixed recipes.
+
+diagnosis  tests that tell a reading error from a reasoning error
+release    benchmark releases, whose settings, and therefore bytes, never change
+"""

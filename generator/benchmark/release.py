@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from generator.benchmark.diagnosis import write_diagnosis
 from generator.config import ALL_NOISE, CLEAN, DISCONNECTED, IRRELEVANT, SUPPORTING, Config, Task
-from generator.diagnosis import write_diagnosis
 from generator.errors import InputError
 from generator.files import table_rows, write_text
 from generator.write import dataset_files, write_dataset

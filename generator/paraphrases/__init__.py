@@ -7,5 +7,5 @@
     importer    extracts a bank from released stories (`import-paraphrases`)
     statistics  table 1 of the paper for any bank (`stats`)
 
-The `Bank` class and its use in stories are in `generator.text`.
+The `Bank` class and its use in stories are in `generator.stories.text`.
 """

@@ -36,7 +36,7 @@ from generator.paraphrases.frames import (
     frames,
     words,
 )
-from generator.text import Bank
+from generator.stories.text import Bank
 
 # Paraphrases per clause of 1, 2 and 3 facts. The paper (table 1) has 93, 33 and 10, without
 # distinguishing the gender of the first person.

@@ -9,7 +9,7 @@ from generator.errors import InputError
 from generator.files import check_shape, read_json, write_text
 from generator.kinship import GENDERS, RELATION_ID
 from generator.paraphrases.templates import plain_templates, synthetic_templates
-from generator.text import Bank, clause_name
+from generator.stories.text import Bank, clause_name
 
 
 def load_bank(config: Config) -> Bank:

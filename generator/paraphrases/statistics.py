@@ -13,12 +13,12 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from generator.audit import plain_text
+from generator.cells import plain_text
 from generator.errors import InputError, Parser
 from generator.paraphrases.bank import bank as embedded_bank
 from generator.paraphrases.importer import import_bank
 from generator.paraphrases.load import read_bank
-from generator.text import MAX_PARAPHRASE_FACTS, Bank
+from generator.stories.text import MAX_PARAPHRASE_FACTS, Bank
 
 _WORD = re.compile(r"\{\d\}|[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 _LENGTHS = range(1, MAX_PARAPHRASE_FACTS + 1)

@@ -23,12 +23,12 @@ from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.trainer import Trainer
 from experiments import workshop_table1
 from experiments.grid import definition
-from generator.clause import clause_code
-from generator.clause_sets import allowed_clauses
 from generator.config import Config, parse_tasks
 from generator.errors import InputError
-from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank
+from generator.stories.clause import clause_code
+from generator.stories.clause_sets import allowed_clauses
+from generator.stories.hold_out import split_bank
 from generator.write import write_dataset
 from tests.models.small import small_config
 from tests.training.small import NAMES, TRAIN, leaves

@@ -29,11 +29,12 @@ from clutrr_jax.evaluation.extraction import (
     read_extracted,
     write_extracted,
 )
-from clutrr_jax.evaluation.learned_rules import gendered, read_learned
 from clutrr_jax.evaluation.proofs import prove_extracted, prove_label
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.functional import ModelDef
+from clutrr_jax.models.prover import gendered
 from clutrr_jax.rules import main as rules_main
+from clutrr_jax.rules import read_learned
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.state import create_optimizer, create_state, replica_model

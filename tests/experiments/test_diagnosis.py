@@ -16,10 +16,10 @@ from experiments import diagnosis
 from experiments.grid import definition, report
 from generator.config import Config
 from generator.errors import InputError
-from generator.hold_out import split_bank
 from generator.kinship import RELATIONS
 from generator.paraphrases.load import load_bank
-from generator.text import Bank
+from generator.stories.hold_out import split_bank
+from generator.stories.text import Bank
 from tests.generator.test_write import read
 
 ROWS = 30

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clutrr_jax.run import available_cores
+from clutrr_jax.devices import available_cores
 from experiments.grid import slurm
 from experiments.grid.report import ERROR
 from experiments.grid.slurm_job import Job

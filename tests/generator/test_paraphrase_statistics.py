@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from generator.__main__ import main
 from generator.paraphrases.bank import bank
 from generator.paraphrases.statistics import PAPER, overlap, statistics, table, tokens
-from generator.text import Bank
+from generator.stories.text import Bank
 
 TEXTS = st.lists(st.text("ab {}01.", max_size=12), max_size=5)
 

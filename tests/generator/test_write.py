@@ -8,14 +8,14 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 
-from generator import render
 from generator.__main__ import main
 from generator.columns import COLUMNS
 from generator.config import Config, parse_tasks
 from generator.errors import InputError
 from generator.kinship import GENDER_OF, GENDERS, RELATION_ID, RELATIONS
 from generator.paraphrases.load import load_bank
-from generator.text import clause_name
+from generator.stories import render
+from generator.stories.text import clause_name
 from generator.write import FORMATS, write_dataset
 
 SMALL = Config(

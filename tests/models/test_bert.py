@@ -18,10 +18,11 @@ from tokenizers.implementations import BertWordPieceTokenizer
 from clutrr_jax.data.arrays import redraw_entities
 from clutrr_jax.data.batching import pack
 from clutrr_jax.data.vocabulary import FIRST_ENTITY
+from clutrr_jax.evaluation import frozen_states
+from clutrr_jax.evaluation.frozen_states import with_states
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.pretrained import frozen_states, load
+from clutrr_jax.models.pretrained import load
 from clutrr_jax.models.pretrained.folder import find_folder, read_config
-from clutrr_jax.models.pretrained.frozen_states import with_states
 from clutrr_jax.models.pretrained.load import load_encoder
 from clutrr_jax.models.pretrained.tokenizer import PEOPLE, encode_stories, load_tokenizer
 from generator.errors import InputError

@@ -17,9 +17,8 @@ from clutrr_jax.data.batching import pack, plan_shapes
 from clutrr_jax.data.records import Records, build_records
 from clutrr_jax.data.vocabulary import Vocabulary
 from clutrr_jax.evaluation.baselines import given_rules, induced_rules, predict_with_rules
-from clutrr_jax.evaluation.learned_rules import describe, gendered
-from clutrr_jax.models.prover import CONFIG, Prover
-from clutrr_jax.rules import main
+from clutrr_jax.models.prover import CONFIG, Prover, gendered
+from clutrr_jax.rules import describe, main
 from generator.audit import readings
 from generator.columns import Row
 from generator.errors import InputError

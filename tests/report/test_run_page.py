@@ -30,8 +30,8 @@ from generator.kinship import (
 )
 from tests.data.test_records import records_of
 from tests.evaluation.test_extraction import perfect
-from tests.language_models.test_scoring import AMBIGUOUS
 from tests.report.conftest import EVIL, MODELS, check_self_contained
+from tests.report.test_scoring import AMBIGUOUS
 
 
 def test_generations_add_up_along_every_rule() -> None:

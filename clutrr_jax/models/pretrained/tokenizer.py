@@ -23,7 +23,7 @@ from clutrr_jax.data.records import Records
 from clutrr_jax.models.pretrained.folder import reading
 from generator.errors import InputError
 from generator.files import read_json
-from generator.text import NAME
+from generator.stories.text import NAME
 
 PEOPLE = ("numbers", "hidden")
 MASK_TOKENS = ("[MASK]", "<mask>")  # of BERT and DeBERTa, and of RoBERTa

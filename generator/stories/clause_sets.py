@@ -4,12 +4,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from generator.clause import held_out
-from generator.closure import KinshipGraph, kinship_graph, ranges
-from generator.config import Config
-from generator.family import FamilyShape
+from generator.config import Config, FamilyShape
 from generator.kinship import RELATION_OF
 from generator.prover import derivable
+from generator.stories.clause import held_out
+from generator.stories.closure import KinshipGraph, kinship_graph, ranges
 
 _MAX_COST = 4e5  # of an enumeration; keeps it within seconds
 

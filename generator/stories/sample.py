@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from generator.clause import Chains, chain, held_out
-from generator.closure import KinshipGraph
 from generator.config import (
     ALL_NOISE,
     DISCONNECTED,
@@ -24,8 +22,10 @@ from generator.config import (
 )
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF
 from generator.names import NAMES_PER_GENDER
-from generator.noise import NoiseSampler
 from generator.prover import derivable
+from generator.stories.clause import Chains, chain, held_out
+from generator.stories.closure import KinshipGraph
+from generator.stories.noise import NoiseSampler
 
 
 @dataclass(frozen=True)

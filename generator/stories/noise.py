@@ -10,8 +10,8 @@ Each new person occurs once in a story, so noise never shortens the path between
 
 import numpy as np
 
-from generator.clause import Chains, chain, choose
-from generator.closure import KinshipGraph
+from generator.stories.clause import Chains, chain, choose
+from generator.stories.closure import KinshipGraph
 
 _ATTEMPTS = 20
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from generator.config import Config, Task
 from generator.errors import InputError
-from generator.hold_out import split_bank
 from generator.paraphrases.load import load_bank
-from generator.render import Renderer, pieces
+from generator.stories.hold_out import split_bank
+from generator.stories.render import Renderer, pieces
 from generator.write import write_dataset, write_files
 
 # (clauses, words) -> T of the tests T.K, and their k after training on k = 2, 3

@@ -17,7 +17,7 @@ from clutrr_jax.language_models.submissions import UNMAPPED, Submission, check_n
 from clutrr_jax.models.given import given
 from clutrr_jax.report.plots import plot_curve
 from clutrr_jax.report.tables import column_names, count_replicas, format_fraction
-from generator.audit import plain_text
+from generator.cells import plain_text
 from generator.files import atomic_write, write_text
 
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.blocks import BLOCK, block
-from generator.clause import clause_code
 from generator.config import Config, Task, parse_tasks
 from generator.errors import InputError
 from generator.kinship import COMPOSE, GENDER_OF, PREDICATE_OF, RELATIONS
-from generator.stories import is_unambiguous
+from generator.stories.blocks import BLOCK, block
+from generator.stories.clause import clause_code
+from generator.stories.sample import is_unambiguous
 
 TASKS = st.sampled_from(parse_tasks("1.2,1.3,1.5,2.2,2.4,3.3,4.2,5.3,5.6,6.3,7.2"))
 SHAPES = st.sampled_from([{}, {"min_child": 1, "max_child": 3, "p_marry": 0.8}])

@@ -2,7 +2,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.family import FamilyShape, sample_families
+from generator.config import FamilyShape
+from generator.stories.family import sample_families
 
 SHAPES = st.builds(
     FamilyShape,

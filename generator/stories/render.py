@@ -11,12 +11,12 @@ from uuid import UUID
 
 import numpy as np
 
-from generator.blocks import BLOCK, block
 from generator.columns import COLUMNS, format_row
 from generator.config import Config, Task
-from generator.hold_out import SplitBank
 from generator.names import names_of
-from generator.text import texts
+from generator.stories.blocks import BLOCK, block
+from generator.stories.hold_out import SplitBank
+from generator.stories.text import texts
 
 
 class Piece(NamedTuple):

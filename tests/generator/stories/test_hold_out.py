@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from generator.config import Config
 from generator.errors import InputError
-from generator.hold_out import split_bank
 from generator.kinship import MALE, RELATION_ID
 from generator.paraphrases.load import load_bank
-from generator.text import Bank, clause_name
+from generator.stories.hold_out import split_bank
+from generator.stories.text import Bank, clause_name
 
 SYNTHETIC = Config(language="synthetic")
 SON, SISTER = RELATION_ID["son"], RELATION_ID["sister"]

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from generator.closure import KinshipGraph
 from generator.kinship import NUM_RELATIONS
+from generator.stories.closure import KinshipGraph
 
 _ATTEMPTS = 8  # samples of a step before a story is discarded
 

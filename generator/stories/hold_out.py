@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from generator.config import SPLITS, Config
-from generator.text import PERSON, SENTENCE, Bank, ClauseKey, clause_name
+from generator.stories.text import PERSON, SENTENCE, Bank, ClauseKey, clause_name
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from generator.clause import clause_code
-from generator.clause_sets import allowed_clauses, is_listable
-from generator.closure import KinshipGraph, kinship_graph
 from generator.config import SPLITS, Config, Task
 from generator.errors import InputError
 from generator.kinship import NUM_PREDICATES, NUM_RELATIONS, RELATION_OF
-from generator.stories import Stories, candidates
+from generator.stories.clause import clause_code
+from generator.stories.clause_sets import allowed_clauses, is_listable
+from generator.stories.closure import KinshipGraph, kinship_graph
+from generator.stories.sample import Stories, candidates
 
 BLOCK = 1024
 _ALL_PREDICATES = np.ones(NUM_PREDICATES, bool)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.blocks import block
 from generator.config import Config, Task
 from generator.errors import InputError
 from generator.kinship import (
@@ -22,7 +21,8 @@ from generator.kinship import (
 )
 from generator.names import names_of
 from generator.paraphrases.load import load_bank, parse_clause, read_bank
-from generator.text import Bank, clause_name, texts
+from generator.stories.blocks import block
+from generator.stories.text import Bank, clause_name, texts
 
 SYNTHETIC = Config(language="synthetic")
 SON, BROTHER = RELATION_ID["son"], RELATION_ID["brother"]

@@ -19,7 +19,7 @@ from generator.kinship import (
     RELATIONS,
     RULE_TABLE,
 )
-from generator.stories import Stories
+from generator.stories.sample import Stories
 
 MAX_PARAPHRASE_FACTS = 3
 MAX_SENTENCES = 30  # per paraphrase; `hold_out` considers all runs of consecutive sentences

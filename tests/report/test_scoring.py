@@ -20,8 +20,8 @@ from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predictions import Predictions, write_predictions
 from clutrr_jax.evaluation.significance import holm, paired_p
-from clutrr_jax.language_models.scoring import collect, compare, comparison, table
 from clutrr_jax.language_models.submissions import UNMAPPED, Submission, read_submissions
+from clutrr_jax.report.scoring import collect, compare, comparison, table
 from clutrr_jax.report.tables import format_fraction
 from clutrr_jax.score import main
 from generator.errors import InputError

@@ -3,11 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from generator.blocks import BLOCK, block
-from generator.clause import clause_code
-from generator.clause_sets import allowed_clauses, is_listable
 from generator.config import Config, Task, parse_tasks
 from generator.errors import InputError
+from generator.stories.blocks import BLOCK, block
+from generator.stories.clause import clause_code
+from generator.stories.clause_sets import allowed_clauses, is_listable
 
 FREE = Config(hold_out=())
 

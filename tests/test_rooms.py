@@ -1,0 +1,63 @@
+"""Imports run one way: a module imports from its own room, and from rooms below."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+# From the ground up. Rooms of one line do not import each other.
+ROOMS = """
+generator.errors
+generator.cells generator.kinship generator.names
+generator.files generator.prover
+generator.columns
+generator.tables
+generator.config
+generator.stories
+generator.paraphrases
+generator.write generator.audit
+generator.workshop generator.benchmark
+generator.command
+generator.__main__
+clutrr_jax.streams clutrr_jax.command clutrr_jax.devices
+clutrr_jax.data
+clutrr_jax.models
+clutrr_jax.settings
+clutrr_jax.evaluation
+clutrr_jax.language_models
+clutrr_jax.training
+clutrr_jax.report
+clutrr_jax.rules clutrr_jax.run clutrr_jax.score
+clutrr_jax.api
+experiments
+launch benchmarks
+""".strip().splitlines()
+FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms.split()}
+
+
+def room(module: str) -> str | None:
+    """The room of a module, or None for a module of another project."""
+    parts = module.split(".")
+    return next((name for n in (2, 1) if (name := ".".join(parts[:n])) in FLOOR), None)
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def test_imports_run_downwards() -> None:
+    packages = ("generator", "clutrr_jax", "experiments", "benchmarks")
+    paths = [path for package in packages for path in sorted((ROOT / package).rglob("*.py"))]
+    for path in (ROOT / "launch.py", *paths):
+        file = path.relative_to(ROOT)
+        if path.name == "__init__.py" or "harnesses" in file.parts:
+            continue
+        here = room(".".join(file.with_suffix("").parts))
+        assert here, f"{file}: expected a line in ROOMS"
+        for module in imports(path):
+            there = room(module)
+            assert there in (None, here) or FLOOR[there] < FLOOR[here], f"{file} imports {module}"
