@@ -22,8 +22,13 @@ from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import Records, Story
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
-from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_predictions
-from clutrr_jax.language_models.submissions import Submission, read_submissions, to_predictions
+from clutrr_jax.evaluation.predictions import Predictions, prediction_file
+from clutrr_jax.language_models.submissions import (
+    Submission,
+    read_predictions,
+    read_submissions,
+    to_predictions,
+)
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.report import scoring
 from clutrr_jax.report.plots import Figure, plot_curve

@@ -17,7 +17,6 @@ from clutrr_jax.training.checkpoints import Checkpoints
 from generator.errors import InputError, Parser
 from generator.files import read_json
 from generator.kinship import (
-    NUM_PREDICATES,
     NUM_RELATIONS,
     PREDICATE_OF,
     PREDICATES,
@@ -49,9 +48,8 @@ def read_learned(run: Path, model: str = "prover") -> np.ndarray:
     """
     folder, setting = run / model, PROVERS[model]
     try:
-        replicas = read_json(folder / "model.json", {"replicas": int})["replicas"]
-        settings = read_json(run / "config.json", {setting: float})
-        scale = settings[setting]
+        replicas = read_json(folder / "model.json")["replicas"]
+        settings = read_json(run / "config.json")
     except InputError as error:
         raise InputError(
             f"{run}: no finished prover, expected a run of launch.py with "
@@ -63,13 +61,9 @@ def read_learned(run: Path, model: str = "prover") -> np.ndarray:
     path = "" if model == "prover" else "['reasoner']"
     newest = Checkpoints(folder / "checkpoints").newest()
     table = None if newest is None else newest[1].get(f".tested_params{path}['table'].value")
-    shapes = [(size, size, size + 1) for size in (NUM_PREDICATES, NUM_RELATIONS)]
-    if table is None or table.shape[1:] not in shapes or len(table) < replicas:
-        raise InputError(
-            f"{folder / 'checkpoints'}: expected a checkpoint of a finished prover, written by "
-            "this version of clutrr_jax"
-        )
-    return np.asarray(learned_rules(jnp.asarray(table[:replicas]), scale))
+    if table is None:
+        raise InputError(f"{folder / 'checkpoints'}: expected a checkpoint of a finished prover")
+    return np.asarray(learned_rules(jnp.asarray(table[:replicas]), settings[setting]))
 
 
 def describe(learned: np.ndarray) -> str:

@@ -16,9 +16,7 @@ import pytest
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.prepare import prepare
-from clutrr_jax.evaluation.attention import read_attention
 from clutrr_jax.language_models.submissions import read_submissions
-from clutrr_jax.rules import read_learned
 from clutrr_jax.run import check_or_write_config
 from generator.config import Config
 from generator.errors import InputError
@@ -146,22 +144,6 @@ def test_predictions_are_refused_unless_each_replica_is_complete(small, tmp_path
     path.write_text("id,prediction,replica\n" + rows)
     error = error_of(lambda path: read_submissions([path], small.test), path)
     assert "no prediction of replica 0" in error
-    path.write_text("replica,task,row,target,prediction,probability,last_prediction\n")
-    assert "0 rows" in error_of(lambda path: read_submissions([path], small.test), path)
-
-
-def test_arrays_of_another_size_are_refused(small, tmp_path: Path) -> None:
-    path = tmp_path / "attention.npz"
-    np.savez_compressed(path, over="facts", weights=np.zeros(10_000_000))
-    assert "damaged" in error_of(lambda path: read_attention(path.parent, small.test), path)
-
-
-def test_a_run_without_a_trained_prover_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "prover").mkdir()
-    (tmp_path / "prover" / "model.json").write_text('{"replicas": 1}')
-    (tmp_path / "config.json").write_text('{"prover.scale": 1.0}')
-    with pytest.raises(InputError, match="checkpoint of a finished prover"):
-        read_learned(tmp_path)
 
 
 # Archives and folders.

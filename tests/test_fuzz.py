@@ -12,7 +12,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,24 +20,18 @@ from safetensors.numpy import save
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.prepare import prepare
 from clutrr_jax.data.records import build_records, story_ids
-from clutrr_jax.data.vocabulary import spans
-from clutrr_jax.evaluation.attention import read_attention
 from clutrr_jax.evaluation.baselines import baselines
-from clutrr_jax.evaluation.extraction import read_extracted
 from clutrr_jax.language_models.prompts import prompts, question
 from clutrr_jax.language_models.submissions import read_submissions
 from clutrr_jax.models.pretrained.folder import read_config
 from clutrr_jax.models.pretrained.load import load_parameters
 from clutrr_jax.models.pretrained.tokenizer import load_tokenizer
 from clutrr_jax.run import check_or_write_config
-from clutrr_jax.training.loop import _truncate_metrics
-from experiments.grid import measured
 from generator.audit import Seen, audit
 from generator.columns import parse_rows
 from generator.config import Config
 from generator.errors import InputError
 from generator.files import read_json
-from generator.kinship import NUM_RELATIONS
 from generator.paraphrases.importer import cut, read_stories
 from generator.paraphrases.load import read_bank
 from generator.paraphrases.templates import synthetic_templates
@@ -63,15 +56,11 @@ TOKENIZER = {"version": "1.0", "added_tokens": [], "normalizer": {"type": "Lower
                        "continuing_subword_prefix": "##", "max_input_chars_per_word": 9},
              "pre_tokenizer": {"type": "Whitespace"}}  # fmt: skip
 CONFIG = {"data": "x.zip", "seed": 0, "train.epochs": 3, "models": "gat", "generate.test": "1.2"}
-RUN = {"rows": [{"model": "gat", "task": "1.5", "correct": [1, 2], "count": 2, "ceiling": 1.0,
-                 "story_variance": 0.25}],
-       "device": "cpu", "wall_seconds": 1.0}  # fmt: skip
-PREDICTIONS = [["id", "prediction", "replica"]]
-PREDICTIONS += [[f"1.2/{row}", "It is an aunt.", replica] for replica in "01" for row in (1, 2)]
-RUN_PREDICTIONS = [
-    ["replica", "task", "row", "target", "prediction", "probability", "last_prediction"],
-    *[[r, "1.2", row, "daughter", "aunt", "0.5", "aunt"] for r in "01" for row in "12"],
-]
+PREDICTIONS = [["id", "replica", "target", "prediction", "probability", "last_prediction"]]
+PREDICTIONS += [
+    [f"1.2/{row}", replica, "daughter", "It is an aunt.", "0.5", "aunt"]
+    for replica in "01" for row in (1, 2)
+]  # fmt: skip
 LINES = [dict(zip(TABLE[0], row, strict=True)) for row in TABLE[1:]]
 JSON_PREDICTIONS = [{"id": f"1.2/{row}", "prediction": "Answer: aunt"} for row in (1, 2)]
 INSPECT_LOG = Path(__file__).parent / "language_models" / "inspect.eval"
@@ -82,7 +71,6 @@ INSPECT_SAMPLES = [
      "output": {"completion": "Answer: aunt"}} for row in HARNESS_ROWS
 ]  # fmt: skip
 LM_EVAL_SAMPLES = [{"doc": row, "resps": [["aunt"]]} for row in HARNESS_ROWS]
-EPOCHS = [{"epoch": e, "seconds": 1.0, "loss": [0.1], "dev_accuracy": [1]} for e in (1, 2, 3)]
 BANK = {clause_name(key): list(pool) for key, pool in synthetic_templates().items()}
 
 
@@ -149,38 +137,6 @@ def vocabulary(rng: random.Random) -> bytes:
     return fuzz.edited(rng, "\n".join(VOCABULARY)).encode(errors="replace")
 
 
-def arrays(rng: random.Random, values: dict[str, np.ndarray]) -> bytes:
-    """An .npz file with one array changed or missing."""
-    name = rng.choice(list(values))
-    array = values[name]
-    values[name] = rng.choice((
-        array, array, array[:-1] if array.ndim else array, array[None], array.astype("S3"),
-        np.full(array.shape, np.nan, np.float16), np.array([{}], object), np.array("x"),
-        np.zeros(array.shape, "V2"), np.full(array.shape, 200).astype(array.dtype),
-    ))  # fmt: skip
-    if rng.random() < 0.1:
-        del values[name]
-    stream = io.BytesIO()
-    np.savez_compressed(stream, **values)
-    return stream.getvalue()
-
-
-def attention(rng: random.Random) -> bytes:
-    over = np.array(rng.choice(("facts", "words")))
-    return arrays(rng, {"over": over, "weights": np.ones(len(TEST.relations))})
-
-
-def extracted(rng: random.Random) -> bytes:
-    pairs = int((np.diff(TEST.node_start) ** 2).sum())
-    rules = np.zeros((NUM_RELATIONS,) * 3, np.float16)
-    chance = np.ones(pairs, np.float16)
-    words = sum(len(spans(story)) for story in TEST.stories)
-    return arrays(rng, {
-        "relation": np.ones(pairs, np.uint8), "chance": chance, "rules": rules,
-        "word_fact": np.zeros((words, 3), np.uint16), "word_chance": np.ones(words, np.float16),
-    })  # fmt: skip
-
-
 # Readers.
 
 Read = Callable[[Path], Any]
@@ -237,11 +193,6 @@ def read_lm_eval(path: Path) -> None:
         raise InputError(f"{path}: {error}") from None
 
 
-def read_metrics(path: Path) -> None:
-    for line in _truncate_metrics(path, 2):
-        sum(line["dev_accuracy"])
-
-
 def read_weights(path: Path) -> None:
     (path.parent / "config.json").write_text(json.dumps(BERT))
     load_parameters(path.parent)
@@ -262,7 +213,7 @@ KINDS: dict[str, tuple[str, Make, Read, int]] = {
     "imported": ("x.csv", rows_like(TABLE), read_import, 100),
     "bank": ("bank.json", json_like(BANK), read_split_bank, 100),
     "settings": ("x.json", json_like(Config().to_json()), read_settings, 75),
-    "predictions": ("x.csv", rows_like(PREDICTIONS), read_answers, 100),
+    "predictions": ("x.csv", rows_like(PREDICTIONS), read_answers, 150),
     "json lines": ("x.jsonl", lines_like(JSON_PREDICTIONS), read_answers, 100),
     "inspect log": ("x.eval", inspect_log, read_answers, 150),
     "inspect json": (
@@ -272,12 +223,7 @@ KINDS: dict[str, tuple[str, Make, Read, int]] = {
         75,
     ),
     "lm-eval log": ("samples_clutrr_1.2.jsonl", lines_like(LM_EVAL_SAMPLES), read_lm_eval, 75),
-    "run predictions": ("predictions.csv", rows_like(RUN_PREDICTIONS), read_answers, 75),
     "config": ("config.json", json_like(CONFIG), lambda p: check_or_write_config(p, CONFIG), 50),
-    "run": ("results.json", json_like(RUN), lambda p: read_json(p, measured.RESULTS), 75),
-    "metrics": ("metrics.jsonl", lines_like(EPOCHS), read_metrics, 50),
-    "attention": ("attention.npz", attention, lambda p: read_attention(p.parent, TEST), 75),
-    "extracted": ("extracted.npz", extracted, lambda p: read_extracted(p.parent, TEST), 50),
     "bert config": ("config.json", json_like(BERT), lambda p: read_config(p.parent), 50),
     "deberta config": (
         "config.json",

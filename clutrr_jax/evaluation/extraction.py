@@ -20,7 +20,7 @@ from clutrr_jax.data.batching import InputKind
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import UNSTATED, Records, by_people
 from clutrr_jax.data.vocabulary import spans
-from clutrr_jax.evaluation.attention import Arrays
+from clutrr_jax.evaluation.attention import read_arrays
 from clutrr_jax.evaluation.baselines import stated_facts, stated_predicates
 from clutrr_jax.evaluation.predict import per_story
 from clutrr_jax.models.functional import has_method
@@ -28,7 +28,6 @@ from clutrr_jax.models.prover import gendered
 from generator.kinship import (
     GENDER_OF,
     INVERSE,
-    NUM_RELATIONS,
     PREDICATE_OF,
     RELATION_OF,
     RELATIONS,
@@ -105,38 +104,31 @@ def read_extracted(folder: Path, test: Records) -> Extraction | None:
     """Reads the file of `write_extracted` for the same stories; None if there is none.
 
     Raises:
-      InputError: the file is damaged, or was written for other stories.
+      InputError: the file is damaged.
     """
     path = folder / FILE
     if not path.exists():
         return None
+    arrays = read_arrays(path)
     people = np.diff(test.node_start)
-    words = np.array([len(spans(story)) for story in test.stories])
-    pairs, tokens = (people**2).sum(), words.sum()
-    arrays = Arrays(path, int(16 * (pairs + tokens) + 8 * NUM_RELATIONS**3))
-    rules = None
-    if arrays.get("rules").size:
-        rules = arrays.numbers("rules", "f", (NUM_RELATIONS,) * 3, 1).astype(np.float32)
 
     def matrices(flat: np.ndarray) -> list[np.ndarray]:
         parts = np.split(flat, np.cumsum(people**2)[:-1])
         return [part.reshape(n, n) for part, n in zip(parts, people, strict=True)]
 
+    rules = arrays["rules"].astype(np.float32)
     extraction = Extraction(
-        matrices(arrays.numbers("relation", "u", (pairs,), NUM_RELATIONS - 1).astype(int)),
-        matrices(arrays.numbers("chance", "f", (pairs,), 1).astype(np.float32)),
-        rules,
+        matrices(arrays["relation"].astype(int)),
+        matrices(arrays["chance"].astype(np.float32)),
+        rules if rules.size else None,
         judge_facts(test),
     )
-    if not (arrays.get("word_fact").size or arrays.get("word_chance").size):
+    if "word_fact" not in arrays:
         return extraction
-    highest = np.stack([people - 1, np.full(len(people), NUM_RELATIONS - 1), people - 1], axis=1)
-    fact = arrays.numbers("word_fact", "u", (tokens, 3), np.repeat(highest, words, axis=0))
-    chance = arrays.numbers("word_chance", "f", (tokens,), 1)
-    ends = np.cumsum(words)[:-1]
+    ends = np.cumsum([len(spans(story)) for story in test.stories])[:-1]
     return extraction._replace(
-        word_fact=np.split(fact.astype(int), ends),
-        word_probability=np.split(chance.astype(np.float32), ends),
+        word_fact=np.split(arrays["word_fact"].astype(int), ends),
+        word_probability=np.split(arrays["word_chance"].astype(np.float32), ends),
     )
 
 

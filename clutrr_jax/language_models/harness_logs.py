@@ -31,6 +31,8 @@ class Answer(NamedTuple):
     replica: str = "0"
     prompt: str = ""  # prompt and label in the log of a harness
     target: str = ""
+    last: str = ""  # prediction after the last epoch and probability, in the file of a run
+    probability: str = "1"
 
 
 def json_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -1,7 +1,8 @@
-"""Predictions -> `Submission`: CSV, JSON Lines, the predictions.csv of a run, logs of evaluation
-harnesses, or values in memory."""
+"""Predictions -> `Submission`: CSV such as the predictions.csv of a run, JSON Lines, logs of
+evaluation harnesses, or values in memory."""
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -11,12 +12,7 @@ import numpy as np
 from flax.traverse_util import unflatten_dict
 
 from clutrr_jax.data.records import Records, positional_ids, story_ids
-from clutrr_jax.evaluation.predictions import (
-    Predictions,
-    integer,
-    prediction_file,
-    read_predictions,
-)
+from clutrr_jax.evaluation.predictions import Predictions, prediction_file
 from clutrr_jax.language_models.answers import to_relation
 from clutrr_jax.language_models.harness_logs import (
     Answer,
@@ -78,6 +74,11 @@ def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submiss
     ]
 
 
+def read_predictions(path: Path, test: Records) -> Predictions:
+    """Reads one file of predictions, see `read_submissions`."""
+    return _read(path, test).predictions
+
+
 def split_name(file: str | Path) -> tuple[str, Path]:
     """Name, "" if there is none, and path of a FILE or NAME=FILE."""
     path = str(file)
@@ -120,59 +121,70 @@ def _read(path: Path, test: Records) -> Submission:
     elif path.suffix != ".csv":
         raise InputError(f"{path}: expected .csv, .jsonl, .eval, .json or a folder")
     else:
-        header, *cells = table_rows(path)
-        if "id" not in header and {"replica", "task", "row"} <= {*header}:
-            return Submission(name, read_predictions(path, test))
-        answers = _csv_answers(path, header, cells)
-    best, unmapped = _best(path, answers, test)
-    return Submission(name, Predictions(best, best, np.ones(best.shape)), unmapped)
+        answers = _csv_answers(path)
+    return Submission(name, *_collect(path, answers, test))
 
 
-def _best(
+def _collect(
     path: Path, answers: Iterable[Answer], test: Records
-) -> tuple[np.ndarray, list[Unmapped]]:
-    """Relation ids [R, S] of all replicas, from answers in any order, and those not mapped."""
+) -> tuple[Predictions, list[Unmapped]]:
+    """Predictions of all replicas, from answers in any order, and those that are not mapped."""
     ids = story_ids(test)
     story_of = {name: s for names in (positional_ids(test), ids) for s, name in enumerate(names)}
-    best: dict[int, dict[int, int]] = defaultdict(dict)  # replica -> story -> relation
+    # Replica -> story -> relation, relation after the last epoch, probability.
+    found: dict[int, dict[int, tuple[int, int, float]]] = defaultdict(dict)
     texts, unmapped = [], []
     for answer in answers:
         if answer.id not in story_of:
             raise InputError(
                 f"{answer.place}: no test story {answer.id[:60]!r}, expected ids such as {ids[0]!r}"
             )
-        replica, story = integer(answer.replica), story_of[answer.id]
+        # pandas writes 0 as 0.0 if a cell of the column is missing.
+        replica = re.sub(r"(?<=\d)\.0+$", "", answer.replica.strip(), flags=re.ASCII)
+        story = story_of[answer.id]
         if not (replica.isascii() and replica.isdigit() and len(replica) < 10):
             raise InputError(f"{answer.place}: replica {replica[:60]!r}, expected an integer >= 0")
-        relations = best[int(replica)]
-        if story in relations:
+        of_replica = found[int(replica)]
+        if story in of_replica:
             raise InputError(
                 f"{answer.place}: second prediction for {answer.id!r}, expected one for each "
                 "replica"
             )
-        if answer.prompt and answer.target and not _same_story(answer, test, story):
+        if not _same_story(answer, test, story):
             raise InputError(
-                f"{answer.place}: story {answer.id!r} has another text or label, expected the log "
-                "of an export of this data, or no prompt"
+                f"{answer.place}: story {answer.id!r} has another text or label, expected "
+                "predictions for this data"
             )
-        relations[story] = relation_id(answer.text)
+        relation = relation_id(answer.text)
+        last = relation_id(answer.last) if answer.last else relation
+        of_replica[story] = relation, last, _probability(answer)
         texts.append(answer.text)
-        if relations[story] == UNMAPPED:
+        if relation == UNMAPPED:
             target = RELATIONS[test.target[story]]
             unmapped.append(Unmapped(int(replica), ids[story], target, answer.text))
-    for index, relations in sorted(best.items()):
-        missing = [id for story, id in enumerate(ids) if story not in relations]
+    for index, of_replica in sorted(found.items()):
+        missing = [id for story, id in enumerate(ids) if story not in of_replica]
         if missing:
-            of_replica = f" of replica {index}" if len(best) > 1 else ""
+            which = f" of replica {index}" if len(found) > 1 else ""
             raise InputError(
-                f"{path}: no prediction{of_replica} for {len(missing):,} of {len(ids):,} test "
+                f"{path}: no prediction{which} for {len(missing):,} of {len(ids):,} test "
                 f"stories, such as {missing[0]!r}; expected one for each"
             )
-    if not best:
+    if not found:
         raise InputError(f"{path}: no predictions, expected one for each test story")
     check_no_ids(str(path), texts)
-    every = np.array([[best[index][s] for s in range(len(ids))] for index in sorted(best)])
-    return every, unmapped
+    every = np.array([[found[index][s] for s in range(len(ids))] for index in sorted(found)])
+    relation, last, probability = np.moveaxis(every, -1, 0)
+    return Predictions(relation.astype(int), last.astype(int), probability), unmapped
+
+
+def _probability(answer: Answer) -> float:
+    try:
+        return float(answer.probability)
+    except ValueError:
+        raise InputError(
+            f"{answer.place}: probability {answer.probability[:60]!r}, expected a number"
+        ) from None
 
 
 def check_no_ids(place: str, predictions: Iterable[Any]) -> None:
@@ -183,19 +195,25 @@ def check_no_ids(place: str, predictions: Iterable[Any]) -> None:
 
 def relation_id(text: str) -> int:
     """Relation id that a text states, or UNMAPPED."""
+    if text in RELATION_ID:
+        return RELATION_ID[text]
     relation = to_relation(text, RELATIONS)
     return UNMAPPED if relation is None else RELATION_ID[relation]
 
 
 def _same_story(answer: Answer, test: Records, story: int) -> bool:
-    """Equality of story, question and label in the log of a harness and in the data."""
-    return (
-        answer.prompt.rstrip().endswith(question(test, story))
-        and answer.target == RELATIONS[test.target[story]]
-    )
+    """Equality of label and, in the log of a harness, story and question with those of the data.
+
+    A label that is no relation, and a prompt without a label, are those of the user.
+    """
+    label = RELATIONS[test.target[story]]
+    if answer.prompt and answer.target:
+        return answer.prompt.rstrip().endswith(question(test, story)) and answer.target == label
+    return answer.target not in RELATION_ID or answer.target == label
 
 
-def _csv_answers(path: Path, header: list[str], rows: list[list[str]]) -> Iterator[Answer]:
+def _csv_answers(path: Path) -> Iterator[Answer]:
+    header, *rows = table_rows(path)
     for column in ("id", "prediction"):
         if header.count(column) != 1:
             raise InputError(
@@ -207,7 +225,9 @@ def _csv_answers(path: Path, header: list[str], rows: list[list[str]]) -> Iterat
         if len(cells) != len(header):
             raise InputError(f"{place}: {len(cells)} cells, expected {len(header)}")
         row = dict(zip(header, cells, strict=True))
-        yield Answer(place, row["id"], row["prediction"], row.get("replica", "0"))
+        row["last"] = row.get("last_prediction", "")
+        more = {key: row[key] for key in ("replica", "target", "last", "probability") if key in row}
+        yield Answer(place, row["id"], row["prediction"], **more)
 
 
 def _json_answers(path: Path) -> Iterator[Answer]:
@@ -237,7 +257,7 @@ def to_predictions(name: str, values: Any, test: Records) -> Predictions:
       InputError: predictions of another shape or type, or with ids of stories.
     """
     if isinstance(values, str | Path):
-        return read_submissions([values], test)[0].predictions
+        return read_predictions(Path(values), test)
     if "id" in (name, getattr(getattr(values, "index", None), "name", None)):
         raise InputError(
             f'predictions of "{name}": ids of stories, expected predictions in the order of the '

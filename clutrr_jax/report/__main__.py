@@ -10,7 +10,6 @@ from pathlib import Path
 from clutrr_jax.command import run
 from clutrr_jax.data.prepare import GENERATE, prepare_run
 from clutrr_jax.language_models.submissions import read_submissions
-from clutrr_jax.report.results import RESULTS
 from clutrr_jax.report.write import write_report
 from generator.errors import InputError, Parser
 from generator.files import read_json
@@ -30,7 +29,7 @@ def main(arguments: list[str]) -> None:
             f"{folder}: no run in this folder, expected one that launch.py has finished; "
             "--config.only=none of its command rebuilds the report of a grid"
         )
-    results = read_json(folder / "results.json", RESULTS)
+    results = read_json(folder / "results.json")
     config = results["config"]
     data = prepare_run(config["data"], config["generate"], folder / "data")
     if data.fingerprint != results["data"]["fingerprint"]:

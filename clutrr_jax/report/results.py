@@ -12,33 +12,14 @@ from clutrr_jax.evaluation.attention import Attention, read_attention
 from clutrr_jax.evaluation.baselines import BASELINES, baselines
 from clutrr_jax.evaluation.extraction import Extraction, precision_recall, read_extracted
 from clutrr_jax.evaluation.metrics import score
-from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_predictions
+from clutrr_jax.evaluation.predictions import Predictions, prediction_file
 from clutrr_jax.evaluation.wordings import by_wording
-from clutrr_jax.language_models.submissions import Submission, check_names
+from clutrr_jax.language_models.submissions import Submission, check_names, read_predictions
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.given import given
 from generator.files import read_json
 
 PACKAGES = ("jax", "flax", "optax", "jraph", "numpy", "orbax-checkpoint")
-# Required fields of `model.json`.
-SUMMARY = {
-    "parameters": int,
-    "epochs": int,
-    "replicas": int,
-    "diverged_epochs": [int],  # of each replica; 0 if it did not diverge
-    "dev_accuracy": [float],
-    "seconds": float,
-    "stories_per_second": float,
-    "settings": {"train": dict},  # its own, and the train settings that it used
-}
-# Fields of `results.json` that are needed to rebuild the report.
-RESULTS = {
-    "data": {"name": str, "fingerprint": str},
-    "device": str,
-    "versions": {"*": str},
-    "models": {"*": dict},
-    "config": {"name": str, "data": str, "generate": dict},
-}
 
 
 class Outputs(NamedTuple):
@@ -60,7 +41,7 @@ def read_outputs(model: str, folder: Path, test: Records) -> Outputs:
     variants = MODELS[model].variants if model in MODELS else ()
     names = {model: ""} | {f"{model}: {variant}": variant for variant in variants}
     return Outputs(
-        read_json(folder / "model.json", SUMMARY),
+        read_json(folder / "model.json"),
         {
             name: read_predictions(folder / prediction_file(variant), test)
             for name, variant in names.items()

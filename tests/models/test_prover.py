@@ -215,7 +215,7 @@ def test_rules_of_invalid_folders_are_refused(tmp_path) -> None:
     (tmp_path / "prover").mkdir()
     (tmp_path / "prover" / "model.json").write_text(json.dumps({"replicas": 1}))
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(InputError, match="no finished prover"):
+    with pytest.raises(InputError, match="checkpoint of a finished prover"):
         main([str(tmp_path)])
     with pytest.raises(InputError, match="required: RUN"):
         main([])

@@ -12,7 +12,8 @@ from clutrr_jax.data.records import positional_ids, tasks
 from clutrr_jax.evaluation.attention import Attention
 from clutrr_jax.evaluation.baselines import BASELINES, baselines
 from clutrr_jax.evaluation.metrics import score
-from clutrr_jax.evaluation.predictions import Predictions, read_predictions
+from clutrr_jax.evaluation.predictions import Predictions
+from clutrr_jax.language_models.submissions import read_predictions
 from clutrr_jax.report import run_page
 from clutrr_jax.report.__main__ import main
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs
@@ -216,9 +217,9 @@ def reword(folder: Path) -> None:
         (lambda run: (run / "results.json").unlink(), "no run in this folder"),
         (lambda run: (run / "results.json").write_text("{"), "results.json: damaged"),
         (lambda run: (run / "results.json").write_text("[]"), "results.json: damaged"),
-        (lambda run: (run / "gat" / "model.json").write_text("{}"), "model.json: damaged"),
+        (lambda run: (run / "gat" / "model.json").write_text("x"), "model.json: damaged"),
         (lambda run: (run / "gat" / "predictions.csv").unlink(), "csv: cannot be read"),
-        (lambda run: (run / "gat" / "predictions.csv").write_text("x"), "expected the header"),
+        (lambda run: (run / "gat" / "predictions.csv").write_text("x"), "expected one column"),
         (lambda run: (run / "gat" / "attention.npz").write_bytes(b"x"), "npz: damaged"),
         (lambda run: (run / "bilstm_mean" / "extracted.npz").write_bytes(b"x"), "npz: damaged"),
         (lambda run: reword(run / "data"), "not the data set of this run"),

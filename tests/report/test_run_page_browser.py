@@ -14,7 +14,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from clutrr_jax.data.records import tasks
 from clutrr_jax.data.vocabulary import sentences, spans
 from clutrr_jax.evaluation.attention import read_attention
-from clutrr_jax.evaluation.predictions import read_predictions
+from clutrr_jax.language_models.submissions import read_predictions
 from clutrr_jax.report.__main__ import main
 from clutrr_jax.report.tables import format_fraction
 from generator.kinship import RELATION_ID, RELATIONS

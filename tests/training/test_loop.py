@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from clutrr_jax.evaluation.predictions import prediction_file, read_predictions
+from clutrr_jax.evaluation.predictions import prediction_file
+from clutrr_jax.language_models.submissions import read_predictions
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.settings import default_settings
 from clutrr_jax.training.loop import _evaluate, run_model
