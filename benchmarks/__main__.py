@@ -4,7 +4,6 @@
     python -m benchmarks lstm        training speed of a BiLSTM, next to PyTorch
     python -m benchmarks generator   speed of the story generator
     python -m benchmarks reading     time from a data file to padded batches
-    python -m benchmarks selection   rules for choosing the epoch that is tested
 
 Without a name, `models` is run. Each has its own options: `python -m benchmarks NAME --help`.
 """
@@ -14,7 +13,7 @@ from importlib import import_module
 
 from generator.errors import InputError, run_command
 
-BENCHMARKS = ("models", "lstm", "generator", "reading", "selection")
+BENCHMARKS = ("models", "lstm", "generator", "reading")
 
 
 def main(argv: list[str]) -> int:

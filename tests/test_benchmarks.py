@@ -4,14 +4,12 @@ import json
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 
 from benchmarks import models
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.flops import matmul_flops
 from benchmarks.reading import packing
-from benchmarks.selection import stopped
 
 
 def test_matmul_flops_counts_every_scan_iteration() -> None:
@@ -37,18 +35,6 @@ def test_help_names_every_benchmark(capsys) -> None:
     assert main(["--help"]) == 0
     printed = capsys.readouterr().out
     assert all(f"python -m benchmarks {name} " in printed for name in BENCHMARKS)
-
-
-def test_patience_of_a_made_up_history() -> None:
-    """As in training, an epoch is compared before the stop, and an equal loss is an improvement."""
-
-    def ended(*losses: float) -> tuple[int, int]:
-        steps = np.arange(1, len(losses) + 1)
-        return stopped({"step": steps, "dev_loss": np.array(losses)}, patience=2)
-
-    assert ended(3, 2, 2.5, 1) == (3, 3)
-    assert ended(3, 2, 2.5, 2.4, 1) == (1, 3)
-    assert ended(3, 3, 4, 3, 5, 5, 1) == (3, 5)
 
 
 def test_packing_includes_every_story(small) -> None:

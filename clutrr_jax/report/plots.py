@@ -1,4 +1,4 @@
-"""Plots: accuracy against clause length, the main figure of CLUTRR, and the graph of a story."""
+"""Plots: accuracy against clause length, the main figure of CLUTRR."""
 
 from io import BytesIO
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 import matplotlib.figure
 import numpy as np
 
-from clutrr_jax.data.records import Story
 from clutrr_jax.report.tables import column_names, count_replicas
 
 # The palette of Okabe and Ito, which is safe for color-blind readers.
@@ -63,28 +62,4 @@ def plot_curve(results: dict[str, Any]) -> Figure:
     axes.set_xticks(x, [n.removeprefix("k=") for n in columns.values()])
     axes.grid(alpha=0.25)
     axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
-    return figure
-
-
-def plot_story(story: Story) -> Figure:
-    """Draws the people of a story on a circle and its facts as arrows from X to Y, labeled with
-    what Y is to X. The people of the query are filled."""
-    angle = np.linspace(0, 2 * np.pi, len(story.people), endpoint=False)
-    place = dict(zip(story.people, np.stack([np.sin(angle), np.cos(angle)], axis=1), strict=True))
-    figure = Figure(figsize=(5.6, 4.6), dpi=130, layout="constrained")
-    axes = figure.subplots()
-    for x, relation, y in story.facts:
-        arrow = {"arrowstyle": "-|>", "shrinkA": 22, "shrinkB": 22, "color": "0.4"}
-        axes.annotate("", place[y], place[x], arrowprops=arrow)
-        across, up = 0.6 * place[x] + 0.4 * place[y]
-        white = {"color": "white", "pad": 1}
-        axes.text(across, up, relation, ha="center", fontsize=8, bbox=white)
-    for person, (across, up) in place.items():
-        color = COLORS[5] if person in story.query else "white"
-        box = {"boxstyle": "round", "facecolor": color, "edgecolor": "0.4"}
-        axes.text(across, up, person, ha="center", va="center", fontsize=9, bbox=box)
-    axes.set(xlim=(-1.3, 1.3), ylim=(-1.2, 1.2))
-    axes.axis("off")
-    x, y = story.query
-    axes.set_title(f"What is {y} to {x}? {story.target}", fontsize=10)
     return figure

@@ -28,7 +28,6 @@ CONFIGS = {
     if name not in NO_EXPERIMENTS
 }
 GRIDS = [name for name in CONFIGS if "grid" in CONFIGS[name]]
-ALIASES = {"table3", "workshop_figure2"}
 WITH_PUBLISHED_TABLE = {"table2", "table4", "workshop_table1"}  # the others are figures, or new
 
 
@@ -39,7 +38,7 @@ def with_scale(name: str, scale: str, /, **changes: object) -> ConfigDict:
 
 
 def test_every_table_and_figure_has_a_file() -> None:
-    assert set(GRIDS) == ALIASES | {
+    assert set(GRIDS) == {
         "figure5", "figure6", "figure7", "scaling", "table2", "table4", "workshop_table1",
         "diagnosis", "robustness",
     }  # fmt: skip
@@ -49,7 +48,7 @@ def test_every_table_and_figure_has_a_file() -> None:
 
 
 @pytest.mark.parametrize("scale", definition.SCALES)
-@pytest.mark.parametrize("name", sorted(set(GRIDS) - ALIASES))
+@pytest.mark.parametrize("name", sorted(GRIDS))
 def test_cells_are_runs_that_fill_the_table(name: str, scale: str) -> None:
     config = with_scale(name, scale)
     cells = definition.cells(config)

@@ -10,7 +10,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from clutrr_jax.report.tables import format_fraction
-from experiments import figure5, table2, workshop_figure2
+from experiments import figure5, table2, workshop_table1
 from experiments.grid import definition, report
 from experiments.published.clutrr import MODELS_2018
 from tests.report.conftest import EVIL, check_self_contained, find, select, table
@@ -56,7 +56,7 @@ def robustness(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def curves(tmp_path_factory) -> Path:
     models = "bilstm_2018,gnn_2018_mean"
-    return write_grid(workshop_figure2, models, tmp_path_factory.mktemp("figure2"))
+    return write_grid(workshop_table1, models, tmp_path_factory.mktemp("figure2"))
 
 
 def read_results(workdir: Path) -> dict:
@@ -183,14 +183,14 @@ def test_references_can_be_switched_on_and_have_sources(open_page, tmp_path: Pat
     assert names[:4] == expected and names[-2:] == ["ceiling", "stories"]
 
 
-@pytest.mark.parametrize("experiment", [table2, workshop_figure2, figure5])
+@pytest.mark.parametrize("experiment", [table2, workshop_table1, figure5])
 def test_a_grid_without_finished_runs_shows_published_values(
     open_page, experiment, tmp_path: Path
 ) -> None:
     page = open_page(write_grid(experiment, "", tmp_path, tuple(range(1000))))
     assert len(find(page, "#failed li")) == 1 and not find(page, "#runs-body a")
     assert not find(page, "#charts .mark:not(.hollow)")
-    has_lines = experiment is workshop_figure2
+    has_lines = experiment is workshop_table1
     lines = [f"{model}, published" for model in MODELS_2018 if has_lines]
     assert [button.text for button in find(page, "#legend button")] == lines
     for section in ("references", "sources"):
