@@ -20,7 +20,7 @@ from safetensors.numpy import save
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.prepare import prepare
 from clutrr_jax.data.records import build_records, story_ids
-from clutrr_jax.evaluation.baselines import baselines
+from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.language_models.prompts import prompts, question
 from clutrr_jax.language_models.submissions import read_submissions
 from clutrr_jax.models.pretrained.folder import read_config
@@ -151,7 +151,7 @@ def read_data(path: Path) -> None:
 def read_prepared(path: Path) -> None:
     """All preprocessing before a model."""
     data = prepare(path)
-    baselines(data.train, data.test)
+    assert GroundTruth(data.test, data.train).baselines
     for story in range(len(data.test)):
         question(data.test, story)
 

@@ -2,7 +2,7 @@
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import tasks
-from clutrr_jax.evaluation.baselines import ceilings
+from clutrr_jax.evaluation.ground_truth import GroundTruth
 
 # Number of rows of the train file and of each test.
 SIZES = {
@@ -29,7 +29,7 @@ def test_the_ceilings_show_the_ambiguous_rows(releases) -> None:
 
     def ambiguous(name: str, task: str) -> int:
         test = load(next(p for p in releases if name in p.name)).test
-        return int((ceilings(test) < 1)[dict(tasks(test))[task]].sum())
+        return int((GroundTruth(test).ceilings < 1)[dict(tasks(test))[task]].sum())
 
     assert ambiguous("089907f8", "1.3") in (14, 15)
     assert ambiguous("db9b8f04", "1.4") == 12

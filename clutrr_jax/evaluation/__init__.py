@@ -3,7 +3,8 @@
 predictions    predictions of all replicas, and their file predictions.csv
 metrics        accuracy per test set with count, interval and ceiling
 significance   exact paired tests and Holm's correction
-baselines      given rules, induced rules, majority label; best achievable accuracy (ceilings)
+baselines      given rules, induced rules, majority label
+ground_truth   possible answers and ceilings, predictions of baselines, verdicts on facts
 proofs         proofs of labels and of predictions
 extraction     precision and recall of the facts that a model extracts from a story
 wordings       the same by wording of the facts, known from training or new

@@ -1,4 +1,4 @@
-"""Symbolic and constant baselines, and the best achievable accuracy of a test set.
+"""Symbolic and constant baselines.
 
     given rules     prover with the benchmark's 16 rules
     induced rules   prover with rules induced from the training rows
@@ -14,22 +14,12 @@ from clutrr_jax.evaluation.predictions import Predictions
 from generator.kinship import (
     NUM_RELATIONS,
     PREDICATE_ID,
-    PREDICATE_OF,
     RELATION_OF,
     RULE_TABLE,
 )
 from generator.prover import closure
 
 BASELINES = ("given rules", "induced rules", "majority label")
-
-
-def baselines(train: Records | None, test: Records) -> dict[str, Predictions]:
-    """Predictions of each of BASELINES; without training rows no rules are induced."""
-    given, induced, most_frequent = BASELINES
-    found = {given: predict_with_rules(test, given_rules())}
-    if train is not None:
-        found[induced] = predict_with_rules(test, induced_rules(train))
-    return found | {most_frequent: majority(test)}
 
 
 def given_rules() -> np.ndarray:
@@ -110,19 +100,3 @@ def majority(records: Records) -> Predictions:
     for _, stories in tasks(records):
         best[:, stories] = np.bincount(records.target[stories]).argmax()
     return Predictions(best, best, np.ones(best.shape))
-
-
-def ceilings(records: Records) -> np.ndarray:
-    """Best achievable accuracy per story, [S].
-
-    If the 16 rules derive n relations for the query pair and the label is one of them, no model can
-    know which one is the label, and the ceiling is 1 / n. If the label does not follow, it is 1.
-    """
-    found = np.ones(len(records))
-    for rows in by_people(records):
-        part = records.select(rows)
-        story, (x, y) = np.arange(len(part)), part.query.T
-        follows = closure(stated_predicates(part))[story, x, y]
-        label_follows = follows[story, PREDICATE_OF[part.target]]
-        found[rows] = np.where(label_follows, 1 / np.maximum(follows.sum(axis=-1), 1), 1)
-    return found

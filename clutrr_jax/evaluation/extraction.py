@@ -18,29 +18,17 @@ import numpy as np
 
 from clutrr_jax.data.batching import InputKind
 from clutrr_jax.data.prepare import Prepared
-from clutrr_jax.data.records import UNSTATED, Records, by_people
+from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.attention import read_arrays
-from clutrr_jax.evaluation.baselines import stated_facts, stated_predicates
+from clutrr_jax.evaluation.ground_truth import RIGHT, UNJUDGED, GroundTruth
 from clutrr_jax.evaluation.predict import per_story
 from clutrr_jax.models.functional import has_method
 from clutrr_jax.models.prover import gendered
-from generator.kinship import (
-    GENDER_OF,
-    INVERSE,
-    PREDICATE_OF,
-    RELATION_OF,
-    RELATIONS,
-    RULE_TABLE,
-)
-from generator.prover import closure
+from generator.kinship import RELATION_OF, RELATIONS
 
 FILE = "extracted.npz"
 THRESHOLD = 0.5  # facts with a higher probability count as extracted: at most one per ordered pair
-# Verdicts on an extracted fact: it is stated; it is not, but follows from the stated facts by the
-# 16 rules and inverses; neither. Some pairs cannot be judged: a person with themselves, the query
-# pair, and pairs with a fact whose relation the data does not give.
-RIGHT, FOLLOWS, WRONG, UNJUDGED = range(4)
 COLUMNS = (
     "group", "stories", "stated", "extracted", "right", "follow", "wrong", "missing",
     "precision", "recall",
@@ -54,7 +42,7 @@ class Extraction(NamedTuple):
     probability: list[np.ndarray]  # per story [P, P]: its probability
     # [R, R, R] probabilities of the reasoner's rules `first, second -> head`; None without rules.
     rules: np.ndarray | None
-    verdict: list[np.ndarray]  # see `judge_facts`
+    verdict: list[np.ndarray]  # see `GroundTruth.verdicts`
     # Most probable fact of each of the T words of a story; None if it is not known for words.
     word_fact: list[np.ndarray] | None = None  # per story [T, 3]: X, relation, Y
     word_probability: list[np.ndarray] | None = None  # per story [T]
@@ -100,7 +88,7 @@ def _read_words(model: Any, batch: Any) -> tuple[Any, ...]:
     return model.read(batch), *model.word_facts(batch)
 
 
-def read_extracted(folder: Path, test: Records) -> Extraction | None:
+def read_extracted(folder: Path, truth: GroundTruth) -> Extraction | None:
     """Reads the file of `write_extracted` for the same stories; None if there is none.
 
     Raises:
@@ -110,7 +98,7 @@ def read_extracted(folder: Path, test: Records) -> Extraction | None:
     if not path.exists():
         return None
     arrays = read_arrays(path)
-    people = np.diff(test.node_start)
+    people = np.diff(truth.test.node_start)
 
     def matrices(flat: np.ndarray) -> list[np.ndarray]:
         parts = np.split(flat, np.cumsum(people**2)[:-1])
@@ -121,37 +109,15 @@ def read_extracted(folder: Path, test: Records) -> Extraction | None:
         matrices(arrays["relation"].astype(int)),
         matrices(arrays["chance"].astype(np.float32)),
         rules if rules.size else None,
-        judge_facts(test),
+        truth.verdicts,
     )
     if "word_fact" not in arrays:
         return extraction
-    ends = np.cumsum([len(spans(story)) for story in test.stories])[:-1]
+    ends = np.cumsum([len(spans(story)) for story in truth.test.stories])[:-1]
     return extraction._replace(
         word_fact=np.split(arrays["word_fact"].astype(int), ends),
         word_probability=np.split(arrays["word_chance"].astype(np.float32), ends),
     )
-
-
-def judge_facts(test: Records) -> list[np.ndarray]:
-    """Verdict on each possible fact, per story [P, P, R]: RIGHT, FOLLOWS, WRONG or UNJUDGED."""
-    found: list[Any] = [None] * len(test)
-    for rows in by_people(test):
-        part = test.select(rows)
-        derived = closure(stated_predicates(part), RULE_TABLE, INVERSE)[..., PREDICATE_OF]
-        gender = part.genders.reshape(len(part), 1, -1, 1)  # of Y
-        follows = derived & (gender == GENDER_OF)
-        verdict = np.where(stated_facts(part), RIGHT, np.where(follows, FOLLOWS, WRONG))
-        story, (x, y) = np.arange(len(part)), part.query.T
-        verdict[story, x, y] = verdict[story, y, x] = UNJUDGED
-        people = np.arange(verdict.shape[1])
-        verdict[:, people, people] = UNJUDGED
-        owner = np.repeat(story, np.diff(part.edge_start))
-        unstated = part.relations == UNSTATED
-        s, x, y = owner[unstated], part.senders[unstated], part.receivers[unstated]
-        verdict[s, x, y] = verdict[s, y, x] = UNJUDGED
-        for row, of_story in zip(rows, verdict, strict=True):
-            found[row] = of_story.astype(np.int8)
-    return found
 
 
 def judged_facts(extraction: Extraction) -> JudgedFacts:

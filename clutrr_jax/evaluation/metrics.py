@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 from scipy import stats
 
-from clutrr_jax.data.records import Records, tasks
-from clutrr_jax.evaluation.baselines import ceilings
+from clutrr_jax.data.records import tasks
+from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.predictions import Predictions
 
 CONFIDENCE = 0.95
@@ -30,7 +30,7 @@ class Row:
     replicas: int
     correct: list[int]  # correct predictions of each replica, tested epoch
     story_variance: float  # over stories, of the fraction of replicas that are right
-    ceiling: float  # best achievable accuracy: mean of `ceilings` over the stories
+    ceiling: float  # best achievable accuracy: mean of `GroundTruth.ceilings`
     accuracy_last: float  # as `accuracy`, last epoch
     stderr_last: float | None
 
@@ -75,9 +75,9 @@ def _stderr(accuracy: np.ndarray) -> float | None:
     return float(accuracy.std(ddof=1) / math.sqrt(replicas)) if replicas > 1 else None
 
 
-def score(predictions: Mapping[str, Predictions], records: Records) -> list[Row]:
+def score(predictions: Mapping[str, Predictions], truth: GroundTruth) -> list[Row]:
     """One row for each model and each task of the test records."""
-    ceiling, rows = ceilings(records), []
+    records, rows = truth.test, []
     for (model, predicted), (task, stories) in product(predictions.items(), tasks(records)):
         count, target = len(stories), records.target[stories]
         right = predicted.relation[:, stories] == target  # [R, S]
@@ -97,7 +97,7 @@ def score(predictions: Mapping[str, Predictions], records: Records) -> list[Row]
                 replicas=len(right),
                 correct=right.sum(axis=1).tolist(),
                 story_variance=story_variance,
-                ceiling=float(ceiling[stories].mean()),
+                ceiling=float(truth.ceilings[stories].mean()),
                 accuracy_last=float(last.mean()),
                 stderr_last=_stderr(last),
             )

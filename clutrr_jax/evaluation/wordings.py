@@ -11,7 +11,8 @@ import numpy as np
 
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import sentences
-from clutrr_jax.evaluation.extraction import RIGHT, Extraction, count_facts, judged_facts
+from clutrr_jax.evaluation.extraction import Extraction, count_facts, judged_facts
+from clutrr_jax.evaluation.ground_truth import RIGHT
 from generator.stories.text import NAME
 
 KNOWN, NEW, NO_SENTENCE = (

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from clutrr_jax.data.records import Records
-from clutrr_jax.evaluation.extraction import RIGHT, THRESHOLD, Extraction
+from clutrr_jax.evaluation.extraction import THRESHOLD, Extraction
+from clutrr_jax.evaluation.ground_truth import RIGHT
 from clutrr_jax.evaluation.proofs import facts_of, prove_extracted, prove_label
 from generator.kinship import RELATION_OF
 from generator.prover import Fact, Proof, Step, rule_heads
 
 SHOWN = 0.1  # smallest probability of a fact that a word states on the page
-# Kinds of facts on the page: the verdicts of `clutrr_jax.evaluation.extraction`, in their order,
+# Kinds of facts on the page: the verdicts of `clutrr_jax.evaluation.ground_truth`, in their order,
 # and facts that are stated but not extracted.
 FACT_KINDS = ("right", "follows", "wrong", "unjudged", "missing")
 MISSING = FACT_KINDS.index("missing")

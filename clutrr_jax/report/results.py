@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from clutrr_jax.data.prepare import Prepared
-from clutrr_jax.data.records import Records
 from clutrr_jax.evaluation.attention import Attention, read_attention
-from clutrr_jax.evaluation.baselines import BASELINES, baselines
+from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.extraction import Extraction, precision_recall, read_extracted
+from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file
 from clutrr_jax.evaluation.wordings import by_wording
@@ -32,7 +32,7 @@ class Outputs(NamedTuple):
     extraction: Extraction | None
 
 
-def read_outputs(model: str, folder: Path, test: Records) -> Outputs:
+def read_outputs(model: str, folder: Path, truth: GroundTruth) -> Outputs:
     """Reads the outputs of one model from its folder in the run.
 
     Raises:
@@ -43,11 +43,11 @@ def read_outputs(model: str, folder: Path, test: Records) -> Outputs:
     return Outputs(
         read_json(folder / "model.json"),
         {
-            name: read_predictions(folder / prediction_file(variant), test)
+            name: read_predictions(folder / prediction_file(variant), truth.test)
             for name, variant in names.items()
         },
-        read_attention(folder, test),
-        read_extracted(folder, test),
+        read_attention(folder, truth.test),
+        read_extracted(folder, truth),
     )
 
 
@@ -55,6 +55,7 @@ def collect(
     outputs: dict[str, Outputs],
     config: dict[str, Any],
     data: Prepared,
+    truth: GroundTruth,
     device: str,
     versions: dict[str, str] | None = None,
     added: Sequence[Submission] = (),
@@ -63,7 +64,7 @@ def collect(
     predictions = {name: p for output in outputs.values() for name, p in output.predictions.items()}
     check_names(added, [*predictions, *BASELINES])
     predictions |= {submission.name: submission.predictions for submission in added}
-    predictions |= baselines(data.train, data.test)
+    predictions |= truth.baselines
     extractions = {model: o.extraction for model, o in outputs.items() if o.extraction}
     knowledge = {
         name: given(config.get(model, {}), name.removeprefix(f"{model}: "))
@@ -84,7 +85,7 @@ def collect(
         "models": {model: output.summary for model, output in outputs.items()},
         "added": {s.name: {"replicas": len(s.predictions.relation)} for s in added},
         "given": knowledge | {name: given({}, name) for name in BASELINES},
-        "rows": [asdict(row) for row in score(predictions, data.test)],
+        "rows": [asdict(row) for row in score(predictions, truth)],
         "extraction": {
             model: precision_recall(extraction, data.test)
             for model, extraction in extractions.items()

@@ -11,7 +11,7 @@ import numpy as np
 
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.data.vocabulary import sentences
-from clutrr_jax.evaluation.baselines import ceilings
+from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs, label_proof, word_facts
 from clutrr_jax.report.results import Outputs
 from clutrr_jax.report.tables import (
@@ -32,8 +32,11 @@ GENERATIONS = {
 }  # fmt: skip
 
 
-def content(results: dict[str, Any], outputs: dict[str, Outputs], test: Records) -> dict[str, Any]:
+def content(
+    results: dict[str, Any], outputs: dict[str, Outputs], truth: GroundTruth
+) -> dict[str, Any]:
     """Returns everything that the scripts of the page show, given the `results` of `collect`."""
+    test = truth.test
     order = np.concatenate([rows for _, rows in tasks(test)])
     over_words = any(
         (o.attention and o.attention.over == "words") or (o.extraction and o.extraction.word_fact)
@@ -63,7 +66,8 @@ def content(results: dict[str, Any], outputs: dict[str, Outputs], test: Records)
         },
         "wordings": {model: extraction_table(rows) for model, rows in results["wordings"].items()},
         "extractionLegend": EXTRACTION_LEGEND,
-        "stories": _stories(test.select(order), over_words),
+        "stories": _stories(test.select(order), over_words)
+        | {"possibleAnswers": truth.possible_answers[order].tolist()},
     }
 
 
@@ -116,7 +120,6 @@ def _stories(test: Records, over_words: bool) -> dict[str, Any]:
         "target": _letters(test.target),
         "test": test_index.tolist(),
         "clause": clauses,
-        "possibleAnswers": np.rint(1 / ceilings(test)).astype(int).tolist(),
         "proof": [label_proof(test, story) for story in range(len(test))],
     }
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from clutrr_jax.data.dataset import Dataset
 from clutrr_jax.data.records import tasks
-from clutrr_jax.evaluation.baselines import BASELINES, baselines
+from clutrr_jax.evaluation.baselines import BASELINES
+from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.significance import holm, paired_p
 from clutrr_jax.language_models.submissions import UNMAPPED, Submission, check_names
@@ -32,12 +33,13 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
     """
     check_names(submissions, BASELINES)
     test = data.records("test")
+    truth = GroundTruth(test, data.train)
     submitted, stories = {s.name: s.predictions for s in submissions}, dict(tasks(test))
-    rows = [asdict(row) for row in score(submitted, test)]
+    rows = [asdict(row) for row in score(submitted, truth)]
     for row in rows:
         predicted = submitted[row["model"]].relation[:, stories[row["task"]]]
         row["unmapped"] = int((predicted == UNMAPPED).sum())
-    rows += [asdict(row) for row in score(baselines(data.train, test), test)]
+    rows += [asdict(row) for row in score(truth.baselines, truth)]
     return {
         "data": {"name": data.name, "test_rows": len(test)},
         "models": {

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from clutrr_jax.data.prepare import Prepared
+from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.language_models.submissions import Submission
 from clutrr_jax.report.page import render
 from clutrr_jax.report.plots import plot_curve
@@ -37,11 +38,12 @@ def write_report(
     Raises:
       InputError: an output of a model is missing, damaged or for other stories.
     """
-    outputs = {model: read_outputs(model, folder / model, data.test) for model in models}
-    results = collect(outputs, config, data, device, versions, added)
+    truth = GroundTruth(data.test, data.train)
+    outputs = {model: read_outputs(model, folder / model, truth) for model in models}
+    results = collect(outputs, config, data, truth, device, versions, added)
     write_text(folder / "results.json", json.dumps(results, indent=1) + "\n")
     write_text(folder / "results.md", results_markdown(results))
     with atomic_write(folder / "curve.png") as part:
         plot_curve(results).savefig(part)
-    write_text(folder / "report.html", render("run", content(results, outputs, data.test)))
+    write_text(folder / "report.html", render("run", content(results, outputs, truth)))
     return results

@@ -13,6 +13,7 @@ from clutrr_jax.evaluation.attention import (
     write_attention,
 )
 from clutrr_jax.evaluation.extraction import read_extracted, write_extracted
+from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.models import MODELS
 from tests.models.small import small_config
 
@@ -78,4 +79,5 @@ def test_a_model_without_attention_or_extraction_writes_no_file(few, tmp_path) -
     write_attention(tmp_path, object(), "graph", few.test_stories)
     write_extracted(tmp_path, object(), "tokens", few)
     assert not list(tmp_path.iterdir())
-    assert read_attention(tmp_path, few.test) is read_extracted(tmp_path, few.test) is None
+    assert read_attention(tmp_path, few.test) is None
+    assert read_extracted(tmp_path, GroundTruth(few.test)) is None

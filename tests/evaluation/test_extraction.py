@@ -19,16 +19,12 @@ from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.baselines import given_rules, predict_with_rules, stated_facts
 from clutrr_jax.evaluation.extraction import (
     FILE,
-    FOLLOWS,
-    RIGHT,
-    UNJUDGED,
-    WRONG,
     Extraction,
-    judge_facts,
     precision_recall,
     read_extracted,
     write_extracted,
 )
+from clutrr_jax.evaluation.ground_truth import FOLLOWS, RIGHT, UNJUDGED, WRONG, GroundTruth
 from clutrr_jax.evaluation.proofs import prove_extracted, prove_label
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.functional import ModelDef
@@ -63,7 +59,7 @@ def perfect(test: Records) -> Extraction:
         facts = stated_facts(test.select(np.array([story])))[0]
         relation.append(facts.argmax(axis=-1))
         probability.append(facts.any(axis=-1).astype(np.float32))
-    return Extraction(relation, probability, RULES, judge_facts(test))
+    return Extraction(relation, probability, RULES, GroundTruth(test).verdicts)
 
 
 def facts_of(test: Records, story: int) -> list[tuple[int, int, int]]:
@@ -98,7 +94,7 @@ def test_a_perfect_extraction_has_precision_and_recall_1(small) -> None:
 def test_each_kind_of_error_is_counted(small) -> None:
     test, found = small.test, perfect(small.test)
     before = precision_recall(found, test)[0]
-    verdict, story = judge_facts(test), 0
+    verdict, story = GroundTruth(test).verdicts, 0
     x, _, y = facts_of(test, story)[0]
     found.probability[story][x, y] = 0.5  # not above the threshold
     row = precision_recall(found, test)[0]
@@ -128,7 +124,7 @@ def test_each_kind_of_error_is_counted(small) -> None:
 def test_facts_that_follow_are_the_closure_under_rules_and_inverses(small) -> None:
     """By brute force, for gendered relations."""
     test = small.test
-    verdict = judge_facts(test)
+    verdict = GroundTruth(test).verdicts
     for story in range(0, len(test), 9):
         people = test.genders[test.node_start[story] : test.node_start[story + 1]]
         known = set(facts_of(test, story))
@@ -158,7 +154,7 @@ def test_pairs_that_cannot_be_judged() -> None:
         "query_edge": "(0, 3)",
         "genders": "Ann:female,Bob:male,Cy:male,Di:female",
     }
-    (verdict,) = judge_facts(records_of(change))
+    (verdict,) = GroundTruth(records_of(change)).verdicts
     unjudged = (verdict == UNJUDGED).any(axis=-1)
     assert (unjudged == (verdict == UNJUDGED).all(axis=-1)).all()
     pairs = {(x, y) for x, y in np.argwhere(unjudged).tolist() if x != y}
@@ -214,7 +210,7 @@ def of_all(look, made: nnx.Module, stories) -> np.ndarray:
 def test_the_file_holds_what_the_first_replica_extracts(few, trained, tmp_path: Path) -> None:
     first = first_replica(few, trained)
     write_extracted(tmp_path, replica_model(*trained), SPEC.kind, few)
-    found = read_extracted(tmp_path, few.test)
+    found = read_extracted(tmp_path, GroundTruth(few.test))
     read = of_all(lambda m, batch: m.read(batch), first, few.test_stories)
     for story, of_story in enumerate(read):
         size = np.diff(few.test.node_start)[story]
@@ -246,7 +242,7 @@ def test_the_file_holds_the_fact_of_each_word(few, words_file) -> None:
         fact, probability = m.word_facts(batch)
         return jnp.concatenate([fact, probability[..., None]], axis=-1)
 
-    found = read_extracted(folder, few.test)
+    found = read_extracted(folder, GroundTruth(few.test))
     expected = of_all(look, made, few.test_stories)
     for story, text in enumerate(few.test.stories):
         size = len(spans(text))
@@ -258,9 +254,9 @@ def test_the_file_holds_the_fact_of_each_word(few, words_file) -> None:
 
 def test_tokens_of_an_encoder_are_no_words(few, words_file, tmp_path: Path) -> None:
     write_extracted(tmp_path, words_file[1], "states", few)
-    found = read_extracted(tmp_path, few.test)
+    found = read_extracted(tmp_path, GroundTruth(few.test))
     assert found.word_fact is None and found.word_probability is None
-    expected = read_extracted(words_file[0], few.test).relation
+    expected = read_extracted(words_file[0], GroundTruth(few.test)).relation
     jax.tree.map(np.testing.assert_array_equal, found.relation, expected)
 
 

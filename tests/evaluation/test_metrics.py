@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from clutrr_jax.evaluation.baselines import BASELINES, baselines, ceilings, majority
+from clutrr_jax.evaluation.baselines import BASELINES, majority
+from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import interval, score
 from clutrr_jax.evaluation.predictions import Predictions, write_predictions
 from clutrr_jax.language_models.submissions import read_predictions
@@ -91,7 +92,7 @@ def test_scores_by_hand(small) -> None:
     order, target = np.arange(len(records)) % 20, records.target
     best = np.stack([target, np.where(order % 4 == 0, target, -1)])
     last = np.stack([np.full_like(target, -1), np.where(order % 2 == 0, target, -1)])
-    rows = score({"m": Predictions(best, last, np.ones(best.shape))}, records)
+    rows = score({"m": Predictions(best, last, np.ones(best.shape))}, GroundTruth(records))
     assert [(r.task, r.k, r.count) for r in rows] == [
         ("1.2", 2, 20), ("1.3", 3, 20), ("1.5", 5, 20), ("2.4", 4, 20),
     ]  # fmt: skip
@@ -103,7 +104,7 @@ def test_scores_by_hand(small) -> None:
 
 
 def test_majority_accuracy_is_the_frequency_of_the_most_frequent_label(small) -> None:
-    rows = score({"majority": majority(small.test)}, small.test)
+    rows = score({"majority": majority(small.test)}, GroundTruth(small.test))
     for row in rows:
         t, k = (int(x) for x in row.task.split("."))
         mine = (small.test.task == t) & (small.test.clause_length == k)
@@ -122,8 +123,8 @@ def test_ceiling_of_the_known_ambiguity() -> None:
         "genders": "Ann:female,Bob:male,Cy:male,Di:female",
     }
     records = records_of({}, change, {"task_name": "task_1.3"})
-    assert ceilings(records).tolist() == [1.0, 0.5, 1.0]
-    rows = score({"majority": majority(records)}, records)
+    assert GroundTruth(records).ceilings.tolist() == [1.0, 0.5, 1.0]
+    rows = score({"majority": majority(records)}, GroundTruth(records))
     assert [(row.task, row.ceiling) for row in rows] == [("1.2", 0.75), ("1.3", 1.0)]
 
 
@@ -172,8 +173,8 @@ def test_predictions_of_other_stories_are_refused(old, new, expected, tmp_path) 
 
 def test_baselines_of_unambiguous_stories(small) -> None:
     """The given rules answer every story; without training rows no rules are induced."""
-    found = baselines(small.train, small.test)
+    found = GroundTruth(small.test, small.train).baselines
     assert tuple(found) == BASELINES
     np.testing.assert_array_equal(found["given rules"].relation[0], small.test.target)
-    without = baselines(None, small.test)
+    without = GroundTruth(small.test).baselines
     assert tuple(without) == ("given rules", "majority label")

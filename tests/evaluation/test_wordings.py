@@ -7,7 +7,8 @@ import numpy as np
 
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import SENTENCE_ENDS, sentences, spans
-from clutrr_jax.evaluation.extraction import WRONG, Extraction, precision_recall
+from clutrr_jax.evaluation.extraction import Extraction, precision_recall
+from clutrr_jax.evaluation.ground_truth import WRONG
 from clutrr_jax.evaluation.wordings import (
     KNOWN,
     NEW,

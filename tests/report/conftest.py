@@ -16,7 +16,7 @@ from selenium.webdriver.support.ui import Select
 from clutrr_jax.data.prepare import prepare_run
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.data.vocabulary import spans
-from clutrr_jax.evaluation.extraction import FOLLOWS, WRONG
+from clutrr_jax.evaluation.ground_truth import FOLLOWS, WRONG
 from clutrr_jax.evaluation.predictions import Predictions, write_predictions
 from clutrr_jax.report.write import write_report
 from tests.evaluation.test_extraction import perfect

@@ -10,7 +10,8 @@ import pytest
 
 from clutrr_jax.data.records import positional_ids, tasks
 from clutrr_jax.evaluation.attention import Attention
-from clutrr_jax.evaluation.baselines import BASELINES, baselines
+from clutrr_jax.evaluation.baselines import BASELINES
+from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predictions import Predictions
 from clutrr_jax.language_models.submissions import read_predictions
@@ -75,10 +76,11 @@ def by_hand() -> dict:
     The weights of the last story over facts are .2, .05 and 0, those of the others are equal.
     """
     test = records_of(WITH_NOISE, AMBIGUOUS, {})
+    truth = GroundTruth(test, test)
     predictions = Predictions(test.target[None], test.target[None], np.ones((1, 3)))
     weights = [np.array(w) for w in ([0.2, 0.05, 0.0], [0.3, 0.3, 0.3], [0.5, 0.5])]
     output = Outputs({}, {"gat": predictions}, Attention("facts", weights), None)
-    rows = [row.__dict__ for row in score({"gat": predictions} | baselines(test, test), test)]
+    rows = [row.__dict__ for row in score({"gat": predictions} | truth.baselines, truth)]
     results = {
         "config": {"name": "a"}, "data": {"name": "b", "train_rows": 3, "test_rows": 3},
         "device": "2 cores", "wall_seconds": 1.0, "added": {}, "extraction": {}, "wordings": {},
@@ -86,7 +88,7 @@ def by_hand() -> dict:
         "rows": rows,
         "given": dict.fromkeys(("gat", *BASELINES), "nothing"),
     }  # fmt: skip
-    return run_page.content(results, {"gat": output}, test)
+    return run_page.content(results, {"gat": output}, truth)
 
 
 def test_clauses_have_the_predicates_of_the_path_without_noise(by_hand) -> None:
@@ -190,7 +192,7 @@ def test_new_stories_in_every_epoch_leave_no_table_by_wording(resample) -> None:
     predictions = {"reader": Predictions(test.target[None], test.target[None], np.ones((1, 1)))}
     outputs = {"reader": Outputs({"seconds": 1.0}, predictions, None, perfect(test))}
     data = SimpleNamespace(train=test, test=test, name="a", fingerprint="f", resample=resample)
-    results = collect(outputs, {}, data, "2 cores")
+    results = collect(outputs, {}, data, GroundTruth(data.test, data.train), "2 cores")
     assert list(results["extraction"]) == ["reader"]
     assert list(results["wordings"]) == ([] if resample else ["reader"])
 

@@ -17,6 +17,7 @@ from scipy.stats import binomtest, wilcoxon
 from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.records import positional_ids, story_ids, tasks
 from clutrr_jax.evaluation.baselines import BASELINES
+from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predictions import Predictions, write_predictions
 from clutrr_jax.evaluation.significance import holm, paired_p
@@ -217,7 +218,7 @@ def test_a_swapped_comparison_has_the_opposite_sign(data, ids, tmp_path) -> None
         )
     a, b = read_submissions([tmp_path / name / "predictions.csv" for name in "ab"], data.test)
     there, back = compare(a, b, data)["tasks"], compare(b, a, data)["tasks"]
-    rows_a, rows_b = (score({s.name: s.predictions}, data.test) for s in (a, b))
+    rows_a, rows_b = (score({s.name: s.predictions}, GroundTruth(data.test)) for s in (a, b))
     for one, other, row_a, row_b in zip(there, back, rows_a, rows_b, strict=True):
         assert np.isclose(one["difference"], row_a.accuracy - row_b.accuracy)
         assert np.isclose(one["difference"], -other["difference"])
