@@ -3,7 +3,8 @@
   python launch.py --config=experiments/single.py --workdir=runs/first
   python launch.py --config=experiments/figure5.py --workdir=runs/figure5 --config.scale=laptop
 
---config is an experiment file. Any of its settings can be changed on the command line:
+--config is an experiment file. Any of its settings can be changed on the command line; with --help
+they are listed:
 
   --config.data=FILE         a CLUTRR data set: .zip, folder, .csv, .csv.gz, .parquet or .jsonl
                              (empty: generate stories with the settings --config.generate.*;
@@ -35,9 +36,6 @@ Settings of a run on several hosts; start the same command on each of them:
   --host_count=N             the number of hosts and
   --host_number=I            the index of this host, from 0
 
-clutrr_jax/settings.py, generator/config.py (generate.*) and the CONFIG of each file in
-clutrr_jax/models/ list all settings.
-
 --workdir receives the report (report.html, results.md, results.json, curve.png) and one folder per
 model or run of a grid. The same command resumes an interrupted run.
 """
@@ -48,16 +46,15 @@ from pathlib import Path
 from textwrap import fill
 
 from absl import flags, logging
-from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict, config_flags
 
 from clutrr_jax.data.prepare import GENERATE, generates
 from clutrr_jax.models import MODELS
-from clutrr_jax.run import configure_jax, model_names, run
-from clutrr_jax.settings import check_effect
+from clutrr_jax.run import configure_jax, run
+from clutrr_jax.settings import describe
 from clutrr_jax.training import distributed
 from experiments.grid import definition, report, runner, slurm
-from experiments.loader import load_experiment
+from experiments.loader import check_names, flag_name, load_experiment
 from generator.errors import InputError, check_utf8, first_line, quiet_broken_pipe
 
 
@@ -73,8 +70,9 @@ def main(argv: list[str]) -> int:
     try:
         with quiet_broken_pipe():
             check_utf8(*argv[1:])
-            if {"--help", "-h", "-help"} & set(argv):
-                print(help_text())
+            others = [argument for argument in argv if argument not in ("--help", "-h", "-help")]
+            if others != argv:
+                print(help_text(others))
                 return 0
             return run_experiment(argv)
     except InputError as error:
@@ -93,8 +91,13 @@ def main(argv: list[str]) -> int:
         raise
 
 
-def help_text() -> str:
-    """Returns the module docstring with the lists of models and Slurm options."""
+def help_text(argv: list[str]) -> str:
+    """Returns the settings of the experiment in a command line; without one the module docstring
+    with the lists of models and Slurm options."""
+    if "config" in map(flag_name, argv):
+        config = parse_flags([*argv, "--workdir=DIR"])[1]
+        if "models" in config:
+            return "\n".join(describe(config, definition.GRID_SETTINGS if "grid" in config else {}))
     lists = {"Models": MODELS, "Slurm options (time in minutes)": slurm.settings()}
     parts = [f"{title}:\n\n{fill(', '.join(names), 100)}" for title, names in lists.items()]
     return "\n\n".join([__doc__.strip(), *parts])
@@ -140,7 +143,8 @@ def parse_flags(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDi
         rest = options(argv, known_only=True)
         if not (options.config and options.workdir):
             raise InputError("--config=FILE and --workdir=DIR are required; see --help")
-        groups = {"config": load_experiment(options.config), "slurm": slurm.settings()}
+        config = load_experiment(options.config, rest)
+        groups = {"config": config, "slurm": slurm.settings()}
         check_names(rest, groups)
         for name, group in groups.items():
             config_flags.DEFINE_config_dict(name, group, flag_values=settings, sys_argv=rest)
@@ -154,18 +158,6 @@ def parse_flags(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDi
         raise InputError(f'command line: "{unknown[0]}": expected --NAME=VALUE, with the "="')
     check_combinations(options, groups["config"], rest)
     return options, groups["config"], groups["slurm"]
-
-
-def check_names(arguments: list[str], groups: dict[str, ConfigDict]) -> None:
-    """Raises InputError for an argument such as `--config.gat.bogus=1` that names no setting."""
-    known = flatten_dict({name: group.to_dict() for name, group in groups.items()}, sep=".")
-    for argument in arguments:
-        name = argument.lstrip("-").partition("=")[0]
-        if name.partition(".")[0] in groups and name not in known:
-            group = name.rpartition(".")[0]
-            near = [other for other in known if other.rpartition(".")[0] == group and "." in group]
-            expected = f"; expected one of {', '.join(near)}" if near else ""
-            raise InputError(f'command line: no setting "{name}"{expected or "; see --help"}')
 
 
 def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list[str]) -> None:
@@ -183,7 +175,7 @@ def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list
         )
     if {options.host_count, options.host_number} != {None} and options.hosts in (None, "auto"):
         raise InputError("--host_count, --host_number: expected --hosts=HOST:PORT as well")
-    names = [argument.lstrip("-").partition("=")[0] for argument in rest]
+    names = list(map(flag_name, rest))
     first = config.get("data", "").partition(",")[0]
     for name in names:
         if name.startswith("slurm.") and options.launcher == "local":
@@ -192,12 +184,8 @@ def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list
             raise InputError(f"--{name}: expected no --config.data=FILE, or FILE,generate")
         if name == "config.generate.test_rows" and first not in ("", GENERATE):
             raise InputError(f"--{name}: no effect, the test stories are those of {first}")
-    if "train" in config:
-        models = list(definition.replicas(config)) if is_grid else model_names(config.models)
-        given = [name.removeprefix("config.") for name in names if name.startswith("config.")]
-        if is_grid:
-            definition.check_decided_settings(config, given)
-        check_effect(config, models, given)
+    if is_grid:
+        definition.check_decided_settings(config, [name.removeprefix("config.") for name in names])
 
 
 if __name__ == "__main__":

@@ -37,8 +37,7 @@ from clutrr_jax.devices import device_name
 from clutrr_jax.evaluation.frozen_states import with_states
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
-from clutrr_jax.run import model_names
-from clutrr_jax.settings import TRAIN
+from clutrr_jax.settings import TRAIN, model_names
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.steps import loss_fn
 from clutrr_jax.training.trainer import Trainer

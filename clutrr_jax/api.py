@@ -30,11 +30,12 @@ from clutrr_jax.language_models.submissions import (
     to_predictions,
 )
 from clutrr_jax.models import MODELS, Spec
+from clutrr_jax.models.setting import as_settings
 from clutrr_jax.report import scoring
 from clutrr_jax.report.plots import Figure, plot_curve
 from clutrr_jax.report.tables import html_table, results_table
-from clutrr_jax.run import configure_jax, has_begun, model_names, train_and_report
-from clutrr_jax.settings import check_effect, default_settings
+from clutrr_jax.run import configure_jax, has_begun, train_and_report
+from clutrr_jax.settings import default_settings, model_names, train_group
 from clutrr_jax.streams import Stream, numpy_rng
 from generator.cells import is_frame, plain_text
 from generator.config import Config
@@ -149,7 +150,9 @@ def register(
       model: a Flax NNX module `model(config, sizes, rngs=...)`. Called with a batch of this kind,
         it returns relation logits, float32 [B, relations].
       kind: of the batches it reads, see `batches`.
-      config: default settings of the model: numbers, text, or groups of them.
+      config: settings of the model by name: default values, which are numbers or text, or
+        `Setting` (clutrr_jax/models/setting.py), or groups of them. The group `train` has its
+        train settings, where they are not the usual ones.
     Raises:
       InputError: a name that is not an identifier or that a built-in model or a setting has, no
         class, another kind, or settings of another type.
@@ -163,20 +166,21 @@ def register(
     if not callable(model):
         raise InputError(f'model "{name}": {model!r}, expected a class of Flax NNX')
     one_of({"kind": kind}, "kind", *KINDS)
-    settings = config or {}
     try:
-        settings = dict(settings)
-        json.dumps(ConfigDict(settings).to_dict())  # as config.json of a run holds them
-        default_settings("", "").train.update(ConfigDict(settings.get("train", {})))
+        settings = dict(config or {})
+        train = ConfigDict(settings.pop("train", {})).to_dict()
+        spec = Spec(model, kind, as_settings(settings), train)
+        json.dumps(spec.config)  # as config.json of a run holds them
+        train_group([spec], {}).lock().update(train)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f'model "{name}": settings {settings!r} ({error}), expected names with numbers or '
+            f'model "{name}": settings {config!r} ({error}), expected names with numbers or '
             "text, and in the group train those of clutrr_jax/settings.py"
         ) from None
-    MODELS[name] = Spec(model, kind, settings)
+    MODELS[name] = spec
 
 
-_RESERVED = frozenset(default_settings("", ""))  # built-in models and other settings
+_RESERVED = {*default_settings("", ""), *MODELS}  # built-in models and other settings
 
 
 class AccuracyTable(list[dict[str, Any]]):
@@ -292,7 +296,6 @@ def train(
     given = arguments | settings
     three = {f"{name}.train.replicas": 3 for name in names if "replicas" not in MODELS[name].train}
     _change(config, (three if replicas is None else {}) | given)
-    check_effect(config, names, [name for name, value in given.items() if value is not None])
     folder = Path(folder or tempfile.mkdtemp(prefix="clutrr_jax_"))
     if not (folder / "config.json").exists() and any(folder.glob("[!.]*")):
         raise InputError(f"{folder}: holds other files, expected a new folder or that of a run")
@@ -321,7 +324,7 @@ def _change(config: ConfigDict, settings: Mapping[str, Any]) -> None:
         except TypeError:
             raise InputError(
                 f'setting "{name}": {value!r}, expected a setting of clutrr_jax/settings.py or of '
-                "a model, and a value of its type"
+                f"{config.models}, and a value of its type"
             ) from None
 
 

@@ -24,7 +24,7 @@ from clutrr_jax.devices import available_cores, device_name
 from clutrr_jax.models import MODELS
 from clutrr_jax.report.tables import diverged, results_table
 from clutrr_jax.report.write import write_report
-from clutrr_jax.settings import check, train_settings
+from clutrr_jax.settings import check, model_names, train_settings
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.loop import check_model, run_model
 from generator.cells import plain_text
@@ -107,19 +107,6 @@ def configure_jax() -> None:
     with suppress(RuntimeError):  # JAX has started
         # One CPU device per core: replicas are distributed over devices.
         jax.config.update("jax_num_cpu_devices", available_cores())
-
-
-def model_names(models: str) -> list[str]:
-    """Splits comma-separated model names and removes duplicates.
-
-    Raises:
-      InputError: a name that is not in the registry.
-    """
-    names = list(dict.fromkeys(name.strip() for name in models.split(",")))
-    for name in names:
-        if name not in MODELS:
-            raise InputError(f'no model "{name}", expected some of {", ".join(MODELS)}')
-    return names
 
 
 def _train_and_test(config: Any, models: list[str], workdir: Path, data: Prepared) -> None:

@@ -1,18 +1,17 @@
 """Settings of a run: defaults, from Sinha et al. 2019 (appendix 2.2), and validation."""
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 
-from flax import nnx
+from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict, config_dict
 
-from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.prepare import GENERATE
-from clutrr_jax.models import MODELS
-from clutrr_jax.models.common import EntityVectors
+from clutrr_jax.models import MODELS, Spec
+from clutrr_jax.models.setting import Setting, Settings, check_values, defaults
 from generator.config import Config
-from generator.errors import InputError, check_range, one_of
+from generator.errors import InputError
 
 _LARGEST = 2_000_000_000  # seed of the first replica, or patience: they are int32
 # Entities of the people (Sinha et al. 2019, appendix 1.5). fixed: each story keeps the entities
@@ -24,24 +23,52 @@ ENTITY_POLICIES = ("fixed", "redrawn", "learned")
 # the dev loss, and with dev_accuracy the dev accuracy.
 SELECTIONS = ("last", "dev_loss", "dev_accuracy")
 
-
-# Train settings of a model that has no others in its `CONFIG["train"]`.
-TRAIN: dict[str, Any] = {
-    "replicas": 10,
-    "steps": 10_000,  # at most, rounded up to whole epochs
-    "patience": 1_000,  # steps without a better dev loss after which a replica stops; 0: never
-    "epochs": None,  # instead of `steps` and `patience`, if it is set
-    "selection": "last",  # the epoch that is tested; dev_loss or dev_accuracy (as in the paper)
-    "entities": "redrawn",  # every epoch; fixed (as in the paper) or learned
-    "batch": 100,  # stories per step
-    "microbatches": 1,  # parts of each batch, which devices can share
-    "learning_rate": 1e-3,  # of Adam
-    "grad_clip_norm": 5.0,
-    "ema_decay": 0.999,  # at most, of the averaged parameters that are evaluated
-    "shuffle_sentences": 0.5,  # fraction of stories whose sentences are shuffled each epoch
-    "dev_fraction": 0.2,  # of the train stories, not trained on: the dev stories
-    "checkpoint_minutes": 1.0,  # between checkpoints; one is always written at the end
+RUN_SETTINGS = {
+    "models": Setting("", "the models, joined by commas"),
+    "data": Setting(
+        "",
+        "a .zip, folder, .csv, .csv.gz, .parquet or .jsonl; empty, or generate: generated stories",
+    ),
+    "seed": Setting(
+        0, "of the first replica; replica i has seed + i", at_least=0, at_most=_LARGEST
+    ),
+    "tensorboard": Setting(False, "also write TensorBoard event files"),
 }
+TRAIN_SETTINGS = {
+    "replicas": Setting(10, "trainings that differ in their seed", at_least=1),
+    "steps": Setting(10_000, "steps at most, rounded up to whole epochs", at_least=1),
+    "patience": Setting(
+        1_000,
+        "steps without a better dev loss after which a replica stops; 0: never",
+        at_least=0,
+        at_most=_LARGEST,
+    ),
+    "epochs": Setting(None, "passes over the train stories, instead of steps", at_least=1),
+    "selection": Setting("last", "the epoch that is tested", choices=SELECTIONS),
+    "entities": Setting("redrawn", "vectors of people", choices=ENTITY_POLICIES),
+    "batch": Setting(100, "stories of a step", at_least=1),
+    "microbatches": Setting(
+        1, "parts of each batch, which devices can share; a divisor of batch", at_least=1
+    ),
+    "learning_rate": Setting(1e-3, "of Adam", above=0),
+    "grad_clip_norm": Setting(5.0, "largest norm of a gradient", above=0),
+    "ema_decay": Setting(
+        0.999, "at most, of the averaged parameters that are tested", at_least=0, below=1
+    ),
+    "shuffle_sentences": Setting(
+        0.5, "fraction of stories whose sentences are shuffled each epoch", at_least=0, at_most=1
+    ),
+    "dev_fraction": Setting(
+        0.2, "of the train stories, not trained on: the dev stories", at_least=0, below=1
+    ),
+    "checkpoint_minutes": Setting(1.0, "between checkpoints; the last one is written", at_least=0),
+}
+TRAIN: dict[str, Any] = defaults(TRAIN_SETTINGS)
+# Options of `python -m generator` that an experiment does not have.
+_GENERATOR_ONLY = {
+    "dev_rows", "max_levels", "min_child", "max_child", "p_marry", "clause_fraction",
+    "paraphrase_fraction", "supporting_length", "irrelevant_length", "disconnected_length",
+}  # fmt: skip
 
 
 def default_settings(name: str, models: str) -> ConfigDict:
@@ -49,48 +76,94 @@ def default_settings(name: str, models: str) -> ConfigDict:
 
     They are locked: an assignment to a setting that does not exist is an error. The settings
     `train.NAME` and `MODEL.train.NAME` are None unless they are assigned, see `train_settings`.
+
+    Raises:
+      InputError: a model that is not in the registry.
     """
-    config = ConfigDict()
-    config.name = name
-    config.models = models
-    config.tensorboard = False  # also write TensorBoard event files
-    config.seed = 0  # of the first replica; replica i has seed + i
-
-    # A .zip, folder, .csv, .csv.gz, .parquet or .jsonl. Empty: generate stories with the settings
-    # `generate`. "generate": the same, with new train stories in every epoch. Several joined by
-    # commas, such as "FILE,generate": the train rows of all, the test rows of the first.
-    config.data = ""
-    config.generate = ConfigDict(Config().to_json())
-
-    config.train = _unset()
-    for model, spec in MODELS.items():
-        config[model] = ConfigDict({k: v for k, v in spec.config.items() if k != "train"})
-        config[model].train = _unset()
-    return config.lock()
+    config = ConfigDict({"name": name} | defaults(RUN_SETTINGS))
+    config.generate = ConfigDict(generate_settings())
+    config.train = ConfigDict()
+    return with_models(config.lock(), model_names(models) if models else [])
 
 
-def _unset() -> ConfigDict:
-    """Train settings of which none is set."""
-    return ConfigDict({
+def generate_settings(config: Config | None = None) -> dict[str, Any]:
+    """Returns the settings `generate` of an experiment, by default those of the paper."""
+    values = (config or Config()).to_json()
+    return {name: value for name, value in values.items() if name not in _GENERATOR_ONLY}
+
+
+def with_models(config: ConfigDict, models: Iterable[str]) -> ConfigDict:
+    """Returns the settings of a run of these models, without the settings of others.
+
+    The values of settings that remain are kept.
+    """
+    names = list(models)
+    changed = config.copy_and_resolve_references()
+    with changed.unlocked():
+        changed.models = ",".join(names)
+        for model in MODELS.keys() & set(changed) - set(names):
+            del changed[model]
+        for model in names:
+            if model not in changed:
+                changed[model] = MODELS[model].config | {"train": {}}
+            changed[model].train = train_group([MODELS[model]], changed[model].train)
+        changed.train = train_group([MODELS[model] for model in names], changed.train)
+    return changed.lock()
+
+
+def train_group(specs: Iterable[Spec], values: Mapping[str, Any]) -> ConfigDict:
+    """Train settings that have an effect on one of these models, with those of the values."""
+    specs = list(specs)
+    group = ConfigDict({
         name: config_dict.placeholder(int if value is None else type(value))
         for name, value in TRAIN.items()
+        if any(spec.has_effect(name) for spec in specs)
     })  # fmt: skip
+    group.update({name: value for name, value in values.items() if name in group})
+    return group
+
+
+def model_names(models: str) -> list[str]:
+    """Splits comma-separated model names and removes duplicates.
+
+    Raises:
+      InputError: a name that is not in the registry.
+    """
+    names = list(dict.fromkeys(name.strip() for name in models.split(",")))
+    for name in names:
+        if name not in MODELS:
+            raise InputError(f'no model "{name}", expected some of {", ".join(MODELS)}')
+    return names
 
 
 def train_settings(config: Any, model: str) -> ConfigDict:
     """Returns the train settings that a model uses.
 
     Each is `MODEL.train.NAME` if that is set, else `train.NAME` if that is set, else the default of
-    the model, else that in `TRAIN`. A number of steps or a patience replaces a number of epochs
-    that ranks lower.
+    the model, else that in `TRAIN_SETTINGS`. A number of steps or a patience replaces a number of
+    epochs that ranks lower.
     """
     used = dict(TRAIN)
-    for level in (MODELS[model].train, config.train, config[model].train):
-        given = {name: value for name, value in level.items() if value is not None}
-        if given.keys() & {"steps", "patience"}:
+    for _, level in _levels(config, model):
+        if level.keys() & {"steps", "patience"}:
             used["epochs"] = None
-        used |= given
+        used |= level
     return ConfigDict(used)
+
+
+def _levels(config: Any, model: str) -> list[tuple[str, dict[str, Any]]]:
+    """Train settings that are set for a model, with the prefix of their names: its defaults, those
+    of all models, and its own."""
+    spec = MODELS[model]
+    levels = (
+        (f"{model}.train.", spec.train),
+        ("train.", config.train),
+        (f"{model}.train.", config[model].train),
+    )
+    return [
+        (prefix, {n: v for n, v in level.items() if v is not None and spec.has_effect(n)})
+        for prefix, level in levels
+    ]
 
 
 def check(config: Any, models: list[str]) -> None:
@@ -99,127 +172,67 @@ def check(config: Any, models: list[str]) -> None:
     Raises:
       InputError: for the first invalid setting.
     """
-    check_range("seed", config.seed, 0, _LARGEST)
+    RUN_SETTINGS["seed"].check("seed", config.seed)
     for model in models:
         if config.data == GENERATE and MODELS[model].kind == "states":
             raise InputError(
                 f'data "{GENERATE}": model "{model}" reads the tokens of a pretrained encoder, '
                 "which are computed once for all epochs; expected --config.data= or a data set"
             )
-        own, default = config[model].train, MODELS[model].train
-        full_name = {
-            name: f"{model}.train.{name}"
-            if own[name] is not None or (name in default and config.train[name] is None)
-            else f"train.{name}"
-            for name in TRAIN
-        }
-        _check_train(train_settings(config, model), full_name)
-        _check_model(f"{model}.", config[model], MODELS[model].config)
-    if config.data == GENERATE and config.generate.dev_rows not in (0, "0"):
-        raise InputError(
-            f'data "{GENERATE}": generate.dev_rows is {config.generate.dev_rows}, expected 0: the '
-            "dev stories are a fraction of the first train stories, train.dev_fraction"
-        )
+        check_values(MODELS[model].settings, config[model].to_dict(), f"{model}.")
+        _check_train(config, model)
 
 
-def _check_train(train: Any, full_name: Mapping[str, str]) -> None:
-    for name, known in (("entities", ENTITY_POLICIES), ("selection", SELECTIONS)):
-        one_of(train, name, *known, of=full_name[name].removesuffix(name))
-    for name in ("replicas", "epochs", "steps", "batch", "microbatches"):
-        if train[name] is not None:
-            check_range(full_name[name], train[name], 1)
+def _check_train(config: Any, model: str) -> None:
+    full_name = {name: f"train.{name}" for name in TRAIN}
+    for prefix, level in _levels(config, model):
+        for name, value in level.items():
+            full_name[name] = f"{prefix}{name}"
+            TRAIN_SETTINGS[name].check(full_name[name], value)
+        for name in ("steps", "patience"):
+            if name in level and "epochs" in level:
+                raise InputError(
+                    f"{prefix}epochs {level['epochs']}: expected no {prefix}{name}, which is "
+                    f"{level[name]}"
+                )
+    train = train_settings(config, model)
     if train.batch % train.microbatches:
         raise InputError(
             f"{full_name['microbatches']} {train.microbatches}: expected a divisor of "
             f"{full_name['batch']}, {train.batch}"
         )
-    check_range(full_name["patience"], train.patience, 0, _LARGEST)
-    check_range(full_name["checkpoint_minutes"], train.checkpoint_minutes, 0)
-    check_range(full_name["shuffle_sentences"], train.shuffle_sentences, 0, 1)
-    for name in ("learning_rate", "grad_clip_norm"):
-        _check_positive(full_name[name], train[name])
-    for name in ("dev_fraction", "ema_decay"):
-        if not 0 <= train[name] < 1:
-            raise InputError(f"{full_name[name]} {train[name]}: expected at least 0 and below 1")
 
 
-def _check_positive(name: str, value: float) -> None:
-    if not (value > 0 and math.isfinite(value)):
-        raise InputError(f"{name} {value}: expected a finite number above 0")
-
-
-def _check_model(prefix: str, given: Mapping[str, Any], default: Mapping[str, Any]) -> None:
-    """Checks the settings of a model. An integer whose default is 1 or more must be 1 or more; a
-    float whose default is not negative must not be negative."""
-    for name, usual in default.items():
-        value, full_name = given[name], f"{prefix}{name}"
-        if name == "train":
-            continue
-        if isinstance(usual, Mapping):
-            _check_model(f"{full_name}.", value, usual)
-        elif type(usual) is int and usual >= 1:
-            check_range(full_name, value, 1)
-        elif type(usual) is not float:
-            continue
-        elif name == "scale" and usual > 0:
-            _check_positive(full_name, value)
-        elif "dropout" in name and not 0 <= value < 1:
-            raise InputError(f"{full_name} {value}: expected at least 0 and below 1")
-        elif name == "encoder_layer_decay" and not 0 < value <= 1:
-            raise InputError(f"{full_name} {value}: expected above 0 and at most 1")
-        elif name == "floor":
-            check_range(full_name, value, 0, 1)
-        elif usual >= 0 and not (value >= 0 and math.isfinite(value)):
-            raise InputError(f"{full_name} {value}: expected a finite number, 0 or more")
-
-
-def check_effect(config: Any, models: list[str], given: Iterable[str]) -> None:
-    """Checks that each of the given settings has an effect on a model of the run.
-
-    Prints a line where a train setting of all models has no effect on one of them.
+def describe(config: ConfigDict, more: Settings) -> Iterator[str]:
+    """Lists the settings of a run, a line `--config.NAME=VALUE  MEANING (RANGE)` for each.
 
     Args:
-      config: the settings of a run or a grid.
-      models: the models that are trained.
-      given: names of settings, such as `train.steps`.
-    Raises:
-      InputError: a setting has no effect.
+      config: settings of a run or a grid, which trains the models `config.models`.
+      more: settings that only a grid has.
     """
-    for name in given:
-        expected = {model: _effective(config, model, name) for model in models}
-        if all(expected.values()):
-            listed = next(iter(expected.values()))
-            raise InputError(f"{name}: no effect on {', '.join(models)}; expected {listed}")
-        for model in models if name.startswith("train.") else ():
-            if expected[model]:
-                print(f"{name}: no effect on {model}; expected {expected[model]}", flush=True)
+    models = model_names(config.models)
+    used = {model: train_settings(config, model).to_dict() for model in models}
+    explicit = {name: value for name, value in config.train.items() if value is not None}
+    usual = used[models[0]] if len(models) == 1 else TRAIN | explicit
+    yield from _lines(RUN_SETTINGS | dict(more), config.to_dict())
+    for model in models:
+        yield f"\nModel {model}:\n"
+        yield from _lines(MODELS[model].settings, config[model].to_dict(), f"{model}.")
+        own = {name: value for name, value in used[model].items() if value != usual[name]}
+        yield from _lines(TRAIN_SETTINGS, own, f"{model}.train.")
+    yield "\nTraining; --config.MODEL.train.NAME sets the value of one model:\n"
+    of_all = {name: usual[name] for name in config.train}
+    yield from _lines(TRAIN_SETTINGS, of_all, "train.")
+    yield "\nGenerated stories:\n"
+    generator = {field.name: Setting(None, field.metadata["help"]) for field in fields(Config)}
+    yield from _lines(generator, config.generate.to_dict(), "generate.")
 
 
-def _effective(config: Any, model: str, name: str) -> str:
-    """Returns what to set instead of a setting without effect on a model, or an empty string."""
-    group, _, setting = name.rpartition(".")
-    own = config[model].train
-    if name.partition(".")[0] in MODELS.keys() - {model}:
-        return f"{name.partition('.')[0]} among the models"
-    if group not in ("train", f"{model}.train"):
-        return ""
-    if group == "train" and own[setting] is not None:
-        return f"no {model}.{name}, which is {own[setting]}"
-    if setting == "shuffle_sentences" and MODELS[model].kind != "tokens":
-        return "a model that reads words"
-    if setting == "entities" and not _has_entities(config, model):
-        return "a model with vectors of people"
-    epochs = train_settings(config, model).epochs
-    if setting in ("steps", "patience") and epochs is not None:
-        own_name = "" if own.epochs is None else f"{model}."
-        return f"no {own_name}train.epochs, which is {epochs}"
-    if setting == "epochs" and epochs is None:
-        return f"no {model}.train.steps or {model}.train.patience"
-    return ""
-
-
-def _has_entities(config: Any, model: str) -> bool:
-    """Returns whether a model has vectors of people, in a data set of any size."""
-    spec, sizes = MODELS[model], Sizes(entities=2, tokens=9, states=8)
-    built = nnx.eval_shape(lambda: spec.model(config[model], sizes, rngs=nnx.Rngs(0)))
-    return bool(nnx.state(built, EntityVectors))
+def _lines(settings: Settings, values: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    """Lists the settings that have a value, which is empty if it is None."""
+    values = flatten_dict(values, sep=".")
+    for name, setting in flatten_dict(settings, sep=".").items():
+        if name in values:
+            value = "" if values[name] is None else values[name]
+            limits = f" ({setting.range})" if setting.range else ""
+            yield f"  --config.{prefix}{name}={value}".ljust(42) + f"  {setting.meaning}{limits}"

@@ -11,7 +11,7 @@ on two cores; `--config.models=A,B`, with a `--workdir` of its own, trains other
 
 from ml_collections import ConfigDict
 
-from clutrr_jax.settings import default_settings
+from clutrr_jax.settings import default_settings, generate_settings
 from generator.benchmark.release import CONFIGS
 
 MODELS = "prover,reader_prover,epignn,ncrl,ctp_attentive,gat,gcn,edge_gru,edge_lstm,edge_rnn"
@@ -19,6 +19,6 @@ MODELS = "prover,reader_prover,epignn,ncrl,ctp_attentive,gat,gcn,edge_gru,edge_l
 
 def get_config():
     config = default_settings("leaderboard", MODELS)
-    config.generate = ConfigDict(CONFIGS["gen23"].to_json())
+    config.generate = ConfigDict(generate_settings(CONFIGS["gen23"]))
     config.train.replicas = 3
     return config

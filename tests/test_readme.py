@@ -19,7 +19,8 @@ from clutrr_jax.data.records import Records
 from clutrr_jax.evaluation.predictions import Predictions, write_predictions
 from clutrr_jax.language_models import __main__ as language_models
 from clutrr_jax.models import MODELS, Spec
-from clutrr_jax.settings import TRAIN
+from clutrr_jax.models.setting import as_settings
+from clutrr_jax.settings import TRAIN, with_models
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.trainer import Trainer
 from experiments.figure5 import get_config
@@ -66,7 +67,8 @@ def test_model_of_shared_layers(small, monkeypatch) -> None:
     (source,) = re.findall(r"```python\n(import jax\n.*?)```", text, re.DOTALL)
     module = types.ModuleType("one_round")
     exec(source, module.__dict__)
-    monkeypatch.setitem(MODELS, "one_round", Spec(module.OneRound, "graph", module.CONFIG))
+    spec = Spec(module.OneRound, "graph", as_settings(module.CONFIG))
+    monkeypatch.setitem(MODELS, "one_round", spec)
     laws.test_padding_never_changes_a_logit("one_round", small)
     laws.test_order_of_nodes_and_edges_never_matters("one_round", True, small)
 
@@ -88,7 +90,7 @@ def test_relations_and_rules() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_settings_exist(page: Path) -> None:
-    config = get_config().to_dict()  # a grid has the settings of a single run, and its own
+    config = with_models(get_config(), MODELS).to_dict()  # a grid: more settings than a run
     config["bag_of_facts"] = {"hidden": 100}
     for name in re.findall(r"--((?:config|slurm)(?:\.[a-z\d_]+)+)", page.read_text()):
         settings = {"config": config, "slurm": slurm.settings()}

@@ -26,12 +26,11 @@ from clutrr_jax.evaluation.predict import per_story
 from clutrr_jax.models.pretrained.folder import find_folder, read_config
 from clutrr_jax.models.pretrained.load import load_encoder
 from clutrr_jax.models.pretrained.tokenizer import (
-    PEOPLE,
     encode_stories,
     load_tokenizer,
     single_tokens,
 )
-from generator.errors import InputError, one_of
+from generator.errors import InputError
 from generator.files import atomic_write
 
 BATCH = 16  # stories of one encoder call; larger batches do not fit the cache of a CPU core
@@ -47,7 +46,6 @@ def with_states(data: Prepared, config: Any) -> Prepared:
     Raises:
       InputError: a setting or a file of the folder is invalid, or a story is too long.
     """
-    one_of(config, "people", *PEOPLE)
     folder = find_folder(config.folder)
     encoder_config = read_config(folder)
     encoder = None if config.train_encoder else load_encoder(folder)

@@ -27,10 +27,12 @@ from clutrr_jax.models import (
     mac,
     ncrl,
     prover,
+    reader,
     reader_prover,
     relation_network,
     rmc,
 )
+from clutrr_jax.models.setting import Settings, defaults
 
 
 class Spec(NamedTuple):
@@ -38,53 +40,79 @@ class Spec(NamedTuple):
 
     model: Callable[..., Any]  # its class
     kind: InputKind  # of the batches that the model reads
-    config: dict[str, Any]  # default settings
+    settings: Settings
+    train: Mapping[
+        str, Any
+    ] = {}  # its train settings by default, where they are not the usual ones
+    entity_vectors: bool = True  # whether it has vectors of people, see `train.entities`
     ordered: bool = False  # whether the order of the facts of a graph matters to the model
     # Classes by name that take the same parameters and are tested too.
     variants: Mapping[str, Callable[..., Any]] = {}
 
     @property
-    def train(self) -> Mapping[str, Any]:
-        """Train settings that the model has by default, where they are not the usual ones."""
-        return self.config.get("train", {})
+    def config(self) -> dict[str, Any]:
+        """Default settings."""
+        return defaults(self.settings)
+
+    def has_effect(self, name: str) -> bool:
+        """Returns whether a train setting has an effect on the model."""
+        if name == "entities":
+            return self.entity_vectors
+        return name != "shuffle_sentences" or self.kind == "tokens"
+
+
+def _edges(model: Callable[..., Any], settings: Settings = edge_sequence.SETTINGS) -> Spec:
+    return Spec(model, "graph", settings, ordered=True)
+
+
+def _ctp(model: Callable[..., Any], settings: Settings) -> Spec:
+    return Spec(model, "pairs", settings, ctp.TRAIN, entity_vectors=False)
+
+
+def _reader_prover(kind: InputKind, settings: Settings) -> Spec:
+    return Spec(
+        reader_prover.ReaderProver,
+        kind,
+        settings,
+        reader_prover.TRAIN,
+        entity_vectors=False,
+        variants=reader_prover.VARIANTS,
+    )
 
 
 MODELS: dict[str, Spec] = {
-    "gat": Spec(gat.GAT, "graph", gat.CONFIG),
-    "gcn": Spec(gcn.GCN, "graph", gcn.CONFIG),
-    "rgcn": Spec(gcn.RGCN, "graph", gcn.RELATIONAL_CONFIG),
-    "edge_rnn": Spec(edge_sequence.EdgeRNN, "graph", edge_sequence.CONFIG, ordered=True),
-    "edge_lstm": Spec(edge_sequence.EdgeLSTM, "graph", edge_sequence.CONFIG, ordered=True),
-    "edge_gru": Spec(edge_sequence.EdgeGRU, "graph", edge_sequence.CONFIG, ordered=True),
-    "edge_cnn": Spec(edge_sequence.EdgeCNN, "graph", edge_sequence.CONFIG, ordered=True),
-    "edge_attention": Spec(
-        edge_sequence.EdgeAttention, "graph", edge_sequence.ATTENTION_CONFIG, ordered=True
+    "gat": Spec(gat.GAT, "graph", gat.SETTINGS),
+    "gcn": Spec(gcn.GCN, "graph", gcn.SETTINGS),
+    "rgcn": Spec(gcn.RGCN, "graph", gcn.RELATIONAL_SETTINGS),
+    "edge_rnn": _edges(edge_sequence.EdgeRNN),
+    "edge_lstm": _edges(edge_sequence.EdgeLSTM),
+    "edge_gru": _edges(edge_sequence.EdgeGRU),
+    "edge_cnn": _edges(edge_sequence.EdgeCNN),
+    "edge_attention": _edges(edge_sequence.EdgeAttention, edge_sequence.ATTENTION_SETTINGS),
+    "edge_transformer": Spec(
+        edge_transformer.EdgeTransformer,
+        "pairs",
+        edge_transformer.SETTINGS,
+        edge_transformer.TRAIN,
+        entity_vectors=False,
     ),
-    "edge_transformer": Spec(edge_transformer.EdgeTransformer, "pairs", edge_transformer.CONFIG),
-    "epignn": Spec(epignn.EpiGNN, "graph", epignn.CONFIG),
-    "ctp_linear": Spec(ctp.CTP, "pairs", ctp.CONFIG | {"reformulator": "linear"}),
-    "ctp_attentive": Spec(ctp.CTP, "pairs", ctp.CONFIG | {"reformulator": "attentive"}),
-    "ctp_memory": Spec(ctp.CTP, "pairs", ctp.CONFIG | {"reformulator": "memory"}),
-    "ncrl": Spec(ncrl.NCRL, "graph", ncrl.CONFIG),
-    "prover": Spec(prover.Prover, "graph", prover.CONFIG),
-    "bilstm_mean": Spec(bilstm.BiLSTMModel, "tokens", bilstm.CONFIG),
-    "bilstm_attention": Spec(bilstm.BiLSTMAttention, "tokens", bilstm.CONFIG),
-    "bilstm_last": Spec(bilstm.BiLSTMLast, "tokens", bilstm.CONFIG),
-    "bilstm_2018": Spec(bilstm.BiLSTMLast, "tokens", bilstm.CONFIG_2018),
-    "rn": Spec(relation_network.RelationNetwork, "tokens", relation_network.CONFIG),
-    "mac": Spec(mac.MAC, "tokens", mac.CONFIG),
-    "rmc": Spec(rmc.RMC, "tokens", rmc.CONFIG),
-    "gnn_2018_mean": Spec(gnn_2018.GNN2018, "tokens", gnn_2018.CONFIG),
-    "gnn_2018_attention": Spec(gnn_2018.GNN2018, "tokens", gnn_2018.ATTENTION_CONFIG),
-    "reader_prover": Spec(
-        reader_prover.ReaderProver, "tokens", reader_prover.CONFIG, variants=reader_prover.VARIANTS
-    ),
-    "reader_prover_bert": Spec(
-        reader_prover.ReaderProver,
-        "states",
-        reader_prover.BERT_CONFIG,
-        variants=reader_prover.VARIANTS,
-    ),
-    "bert": Spec(bert.Bert, "states", bert.CONFIG),
-    "bert_lstm": Spec(bert.BertLSTM, "states", bert.LSTM_CONFIG),
+    "epignn": Spec(epignn.EpiGNN, "graph", epignn.SETTINGS, epignn.TRAIN, entity_vectors=False),
+    "ctp_linear": _ctp(ctp.CTP, ctp.SETTINGS),
+    "ctp_attentive": _ctp(ctp.CTPAttentive, ctp.ATTENTIVE_SETTINGS),
+    "ctp_memory": _ctp(ctp.CTPMemory, ctp.MEMORY_SETTINGS),
+    "ncrl": Spec(ncrl.NCRL, "graph", ncrl.SETTINGS, ncrl.TRAIN, entity_vectors=False),
+    "prover": Spec(prover.Prover, "graph", prover.SETTINGS, prover.TRAIN, entity_vectors=False),
+    "bilstm_mean": Spec(bilstm.BiLSTMModel, "tokens", bilstm.SETTINGS, reader.TRAIN),
+    "bilstm_attention": Spec(bilstm.BiLSTMAttention, "tokens", bilstm.SETTINGS, reader.TRAIN),
+    "bilstm_last": Spec(bilstm.BiLSTMLast, "tokens", bilstm.SETTINGS, reader.TRAIN),
+    "bilstm_2018": Spec(bilstm.BiLSTMLast, "tokens", bilstm.SETTINGS_2018, reader.TRAIN),
+    "rn": Spec(relation_network.RelationNetwork, "tokens", relation_network.SETTINGS, reader.TRAIN),
+    "mac": Spec(mac.MAC, "tokens", mac.SETTINGS, reader.TRAIN),
+    "rmc": Spec(rmc.RMC, "tokens", rmc.SETTINGS),
+    "gnn_2018_mean": Spec(gnn_2018.GNN2018, "tokens", gnn_2018.SETTINGS),
+    "gnn_2018_attention": Spec(gnn_2018.GNN2018Attention, "tokens", gnn_2018.SETTINGS),
+    "reader_prover": _reader_prover("tokens", reader_prover.SETTINGS),
+    "reader_prover_bert": _reader_prover("states", reader_prover.BERT_SETTINGS),
+    "bert": Spec(bert.Bert, "states", bert.SETTINGS, entity_vectors=False),
+    "bert_lstm": Spec(bert.BertLSTM, "states", bert.LSTM_SETTINGS),
 }

@@ -13,22 +13,23 @@ from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.vocabulary import FIRST_ENTITY
 from clutrr_jax.models import reader
-from clutrr_jax.models.common import EntityEmbedding, Readout
+from clutrr_jax.models.common import READOUT, EntityEmbedding, Readout, dropout
 from clutrr_jax.models.lstm import LSTM
 from clutrr_jax.models.pretrained import trained
 from clutrr_jax.models.pretrained.load import new_encoder
+from clutrr_jax.models.setting import Setting
 
 # Sinha et al. 2019, appendix 2.2; dropout is not in the paper.
-CONFIG = trained.CONFIG | {
-    "people": "numbers",
-    "readout": 200,
-    "dropout": 0.0,
+SETTINGS = trained.SETTINGS | {
+    "people": trained.SETTINGS["people"]._replace(default="numbers"),
+    "readout": READOUT,
+    "dropout": dropout(0.0),
 }
-LSTM_CONFIG = CONFIG | {
-    "people": "hidden",
-    "hidden": 100,
-    "layers": 2,
-    "dropout": 0.3,
+LSTM_SETTINGS = trained.SETTINGS | {
+    "hidden": Setting(100, "width of the LSTM", at_least=1),
+    "layers": Setting(2, "layers of the LSTM", at_least=1),
+    "readout": READOUT,
+    "dropout": dropout(0.3),
 }
 
 

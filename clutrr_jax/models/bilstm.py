@@ -10,10 +10,12 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models import reader
-from clutrr_jax.models.common import Readout
+from clutrr_jax.models.common import READOUT, Readout
 
-CONFIG = reader.CONFIG | {"readout": 200}  # Sinha et al. 2019, appendix 2.2
-CONFIG_2018 = CONFIG | {"hidden": 50}  # Sinha et al. 2018, section 4
+SETTINGS = reader.SETTINGS | {"readout": READOUT}  # Sinha et al. 2019, appendix 2.2
+SETTINGS_2018 = SETTINGS | {  # Sinha et al. 2018, section 4
+    "hidden": SETTINGS["hidden"]._replace(default=50)
+}
 
 
 class BiLSTMModel(nnx.Module):

@@ -8,9 +8,21 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.models.setting import Setting
 from generator.errors import InputError
 
 DIRECTIONS = ("forward", "backward", "both")  # of the messages, relative to the facts
+
+# Settings that several models have.
+READOUT = Setting(200, "width of the hidden layer of the readout", at_least=1)
+WORD_DROPOUT = Setting(
+    0.05, "fraction of words replaced by the unknown word in training", at_least=0, below=1
+)
+
+
+def dropout(default: float) -> Setting:
+    """Returns the setting "dropout" of a model."""
+    return Setting(default, "dropout rate", at_least=0, below=1)
 
 
 def check_heads(config, name: str) -> None:

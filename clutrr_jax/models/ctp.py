@@ -17,22 +17,27 @@ from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import targets
 from clutrr_jax.models.common import pair_index, query_positions
 from clutrr_jax.models.prover import pair_states, with_gender
-from generator.errors import one_of
+from clutrr_jax.models.setting import Setting
 from generator.kinship import NUM_PREDICATES, PREDICATE_OF
 
-REFORMULATORS = ("linear", "attentive", "memory")
 # The authors' settings for CLUTRR, except for rules (theirs: 3), rule_dropout, logit_penalty, depth
 # (4 in tests) and the optimizer (Adagrad, learning rate 0.1, batches of 32, 5 epochs).
-CONFIG = {
-    "embedding": 20,  # dimension of the embeddings of relations
-    "rules": 6,  # per goal
-    "rule_dropout": 0.1,  # fraction of reformulators that the proofs of a training story lack
-    "logit_penalty": 1e-3,  # on the mean square of the logits of the attention weights
-    "memory": 256,  # rules in the memory of the reformulator "memory"
-    "share_genders": False,  # True: goals are predicates, and rules hold for all genders
-    "depth": 2,  # levels of subgoals that are reformulated; the time grows twelvefold with each
-    "train": {"learning_rate": 3e-2, "steps": 2000, "patience": 1000},
+SETTINGS = {
+    "embedding": Setting(20, "width of the embeddings of relations", at_least=1),
+    "rules": Setting(6, "rules of each goal", at_least=1),
+    "rule_dropout": Setting(
+        0.1, "fraction of rules that the proofs of a training story lack", at_least=0, below=1
+    ),
+    "share_genders": Setting(False, "True: goals are predicates, and rules hold for all genders"),
+    "depth": Setting(2, "levels of subgoals; the time grows twelvefold with each", at_least=0),
 }
+ATTENTIVE_SETTINGS = SETTINGS | {
+    "logit_penalty": Setting(
+        1e-3, "on the mean square of the logits of the attention weights", at_least=0
+    )
+}
+MEMORY_SETTINGS = ATTENTIVE_SETTINGS | {"memory": Setting(256, "rules in the memory", at_least=1)}
+TRAIN = {"learning_rate": 3e-2, "steps": 2000, "patience": 1000}
 # Subgoals of all levels that are proved at once, at most: more do not fit the cache of a CPU core.
 MOST_SUBGOALS = 500
 NEAREST = 3  # relations, as which a subgoal is proved
@@ -49,8 +54,8 @@ class CTP(nnx.Module):
     over its proofs. Training minimizes the binary cross-entropies of the scores of all relations of
     the query people.
 
-    `config.reformulator` is the kind of the reformulators (section 4.2 of the paper): "linear" is a
-    linear layer, "attentive" an average of the embeddings of relations with attention weights, and
+    The subclasses differ in their reformulators (section 4.2 of the paper): "linear" is a linear
+    layer, "attentive" an average of the embeddings of relations with attention weights, and
     "memory" an average of rules of a memory.
 
     Only the best proof gets a gradient. So a reformulator that starts far from every rule would
@@ -74,10 +79,11 @@ class CTP(nnx.Module):
     as in `clutrr_jax.models.prover`.
     """
 
+    reformulator = "linear"
+
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.reformulator = one_of(config, "reformulator", *REFORMULATORS)
         self.relations, self.rules = sizes.relations, config.rules
-        self.logit_penalty = 0.0 if self.reformulator == "linear" else config.logit_penalty
+        self.logit_penalty = config.get("logit_penalty", 0.0)
         self.depth, self.share_genders, dim = config.depth, config.share_genders, config.embedding
         goals = NUM_PREDICATES if config.share_genders else self.relations
         self.dropout = nnx.Dropout(config.rule_dropout, rngs=rngs)
@@ -175,6 +181,18 @@ class CTP(nnx.Module):
         if self.reformulator == "memory":
             return jnp.einsum("ghm,mid->ghid", nnx.softmax(rules), self.memory[...])
         return rules
+
+
+class CTPAttentive(CTP):
+    """CTP whose subgoals are averages of the embeddings of relations."""
+
+    reformulator = "attentive"
+
+
+class CTPMemory(CTP):
+    """CTP whose rules are averages of the rules of a memory."""
+
+    reformulator = "memory"
 
 
 def kernel(x: jax.Array, y: jax.Array) -> jax.Array:

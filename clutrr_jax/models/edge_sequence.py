@@ -16,12 +16,20 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
-from clutrr_jax.models.common import EntityEmbedding, Readout, check_heads
+from clutrr_jax.models.common import READOUT, EntityEmbedding, Readout, check_heads, dropout
 from clutrr_jax.models.lstm import initial_weight, lstm
+from clutrr_jax.models.setting import Setting
 
 # Sizes as in the code of Minervini et al. 2020, which has no dropout.
-CONFIG = {"embedding": 100, "hidden": 100, "readout": 200, "dropout": 0.0}
-ATTENTION_CONFIG = CONFIG | {"heads": 4}  # the authors' 3 does not divide 100
+SETTINGS = {
+    "embedding": Setting(100, "width of the embeddings of people and relations", at_least=1),
+    "hidden": Setting(100, "width of the encoder, of each direction or filter", at_least=1),
+    "readout": READOUT,
+    "dropout": dropout(0.0),
+}
+ATTENTION_SETTINGS = SETTINGS | {  # the authors' 3 heads do not divide 100
+    "heads": Setting(4, "attention heads, a divisor of embedding", at_least=1)
+}
 
 
 def rnn(inputs: jax.Array, weight: jax.Array, mask: jax.Array) -> jax.Array:

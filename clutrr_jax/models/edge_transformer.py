@@ -10,17 +10,18 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.records import UNSTATED
-from clutrr_jax.models.common import check_heads, pair_index, query_positions
+from clutrr_jax.models.common import check_heads, dropout, pair_index, query_positions
+from clutrr_jax.models.setting import Setting
 
 # The authors' code for CLUTRR, without its learning rate schedule.
-CONFIG = {
-    "dim": 200,
-    "heads": 4,
-    "layers": 8,  # with shared weights
-    "widening": 4,  # of the feed-forward layer
-    "dropout": 0.2,
-    "train": {"learning_rate": 5e-4, "steps": 2000, "patience": 500, "grad_clip_norm": 1.0},
+SETTINGS = {
+    "dim": Setting(200, "width of the state of a pair of people", at_least=1),
+    "heads": Setting(4, "attention heads, a divisor of dim", at_least=1),
+    "layers": Setting(8, "layers, with shared weights", at_least=1),
+    "dropout": dropout(0.2),
 }
+TRAIN = {"learning_rate": 5e-4, "steps": 2000, "patience": 500, "grad_clip_norm": 1.0}
+WIDENING = 4  # of the feed-forward layer
 
 
 class EdgeTransformer(nnx.Module):
@@ -84,7 +85,7 @@ class Layer(nnx.Module):
     """
 
     def __init__(self, config, *, rngs: nnx.Rngs):
-        dim, wide = config.dim, config.widening * config.dim
+        dim, wide = config.dim, WIDENING * config.dim
         gain = config.layers**-0.5
         glorot = nnx.initializers.glorot_uniform()
 

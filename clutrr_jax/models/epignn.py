@@ -10,16 +10,17 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.models.setting import Setting
 
 # The authors' settings for CLUTRR, except for a wider range of initial values, with which all seeds
 # learn.
-CONFIG = {
-    "facets": 8,  # distributions that make up a state
-    "width": 8,  # values of a facet
-    "rounds": 9,  # at most; a story of n people needs n - 1
-    "init": 0.5,  # largest initial logit
-    "train": {"learning_rate": 1e-2, "steps": 2000, "patience": 500},
+SETTINGS = {
+    "rounds": Setting(9, "rounds at most; a story of n people needs n - 1", at_least=1),
 }
+TRAIN = {"learning_rate": 1e-2, "steps": 2000, "patience": 500}
+FACETS = 8  # distributions that make up a state
+WIDTH = 8  # values of a facet
+INITIAL = 0.5  # largest initial logit
 TINY = 1e-12  # keeps logarithms finite
 
 
@@ -41,16 +42,15 @@ class EpiGNN(nnx.Module):
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        facets, width = config.facets, config.width
         self.rounds = config.rounds
         self.relations = sizes.relations
 
         def logits(*shape: int) -> nnx.Param:
-            low, high = -config.init, config.init
-            return nnx.Param(jax.random.uniform(rngs.params(), shape, minval=low, maxval=high))
+            initial = jax.random.uniform(rngs.params(), shape, minval=-INITIAL, maxval=INITIAL)
+            return nnx.Param(initial)
 
-        self.relation = logits(sizes.edge_types, facets, width)
-        self.table = logits(facets, width - 1, width - 1, width)
+        self.relation = logits(sizes.edge_types, FACETS, WIDTH)
+        self.table = logits(FACETS, WIDTH - 1, WIDTH - 1, WIDTH)
 
     def composition(self) -> jax.Array:
         """Distribution of the composition of two values, [F, W, W, W]."""

@@ -12,23 +12,31 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, PAD
+from clutrr_jax.models.common import WORD_DROPOUT, dropout
 from clutrr_jax.models.lstm import BiLSTM
 from clutrr_jax.models.reader import is_any_of
+from clutrr_jax.models.setting import Setting
 from generator.kinship import GENDER_OF, INVERSE, NUM_PREDICATES, PREDICATE_OF, RELATION_OF
 
-CONFIG = {
-    "embedding": 64,
-    "hidden": 64,
-    "layers": 1,
-    "key": 64,  # dimension in which words and names are compared
-    "dropout": 0.3,  # of the inputs of each layer, and again of the features of the words
-    "word_dropout": 0.1,  # not used over a pretrained encoder
-    # Initially added to the logits of a word for a relation: states a fact, predicate, gender.
-    "relation_word_prior": 8.0,
-    # Weight of the negative log-probability that such a word has its predicate.
-    "relation_word_penalty": 0.02,
-    # Initial logit of the holder that the grammar suggests: "Ann's uncle", "the uncle of Ann".
-    "syntax_prior": 3.0,
+SETTINGS = {
+    "embedding": Setting(64, "width of the embeddings of tokens", at_least=1),
+    "hidden": Setting(64, "width of each direction of the BiLSTM", at_least=1),
+    "layers": Setting(1, "layers of the BiLSTM", at_least=1),
+    "key": Setting(64, "width in which words and names are compared", at_least=1),
+    "dropout": dropout(0.3),  # of the inputs of each layer, and of the features of the words
+    # Over a pretrained encoder it has no effect.
+    "word_dropout": WORD_DROPOUT._replace(default=0.1),
+    "relation_word_prior": Setting(
+        8.0, "initially added to the logits of a word for a relation", at_least=0
+    ),
+    "relation_word_penalty": Setting(
+        0.02, "on the negative log-probability that such a word has its predicate", at_least=0
+    ),
+    "syntax_prior": Setting(
+        3.0,
+        'initial logit of the holder that the grammar suggests, as in "Ann\'s uncle"',
+        at_least=0,
+    ),
 }
 SILENT = -5.0  # initial logit of any other word to state a fact
 RECENT = 3  # names back to look for an earlier mention of the same person

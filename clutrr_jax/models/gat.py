@@ -12,29 +12,31 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.common import (
     DIRECTIONS,
+    READOUT,
     EntityEmbedding,
     Messages,
     Readout,
     check_heads,
+    dropout,
     messages,
     pool_people,
 )
-from generator.errors import one_of
+from clutrr_jax.models.setting import Setting
 
 SLOPE = 0.2  # negative slope of the leaky ReLU (Velickovic et al. 2018, section 2.1)
 
 # Sizes: Sinha et al. 2019, appendix 2.2. Heads, steps per round, dropout and direction are not in
 # the paper; the authors' code has 3 heads, two steps per round and dropout 0.6.
-CONFIG = {
-    "node": 100,  # node and message dimension
-    "edge": 20,  # dimension of the relation embedding
-    "rounds": 3,  # with shared weights
-    "steps": 2,  # attention layers per round
-    "heads": 10,
-    "readout": 200,
-    "dropout": 0.5,
-    "directions": "forward",  # messages run from X to Y of a fact: forward, backward or both
-    "entities": True,  # False: every node starts from zero, so that people have no identity
+SETTINGS = {
+    "node": Setting(100, "width of nodes and messages", at_least=1),
+    "edge": Setting(20, "width of the embeddings of relations", at_least=1),
+    "rounds": Setting(3, "rounds of messages, with shared weights", at_least=1),
+    "steps": Setting(2, "layers of each round", at_least=1),
+    "heads": Setting(10, "attention heads, a divisor of node", at_least=1),
+    "readout": READOUT,
+    "dropout": dropout(0.5),
+    "directions": Setting("forward", "of messages, from X to Y of a fact", choices=DIRECTIONS),
+    "entities": Setting(True, "False: all nodes start alike, so that people have no identity"),
 }
 
 
@@ -95,7 +97,7 @@ class GAT(nnx.Module):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         check_heads(config, "node")
-        self.directions = one_of(config, "directions", *DIRECTIONS)
+        self.directions = config.directions
         self.rounds = config.rounds
         self.edge_types = sizes.edge_types
         self.dim = config.node

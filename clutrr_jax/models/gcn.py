@@ -11,31 +11,22 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.models import gat
 from clutrr_jax.models.common import (
-    DIRECTIONS,
     EntityEmbedding,
     Messages,
     Readout,
     messages,
     pool_people,
 )
-from generator.errors import one_of
 
-# Sizes and dropout as for the GAT; two layers in a round as in Minervini et al. 2020.
-CONFIG = {
-    "node": 100,
-    "edge": 20,  # dimension of the relation embedding
-    "rounds": 3,  # with shared weights
-    "steps": 2,  # layers per round
-    "readout": 200,
-    "dropout": 0.5,
-    "directions": "forward",  # messages run from X to Y of a fact: forward, backward or both
-    "entities": True,  # False: all nodes start from the same vector
+# As for the GAT; two layers in a round as in Minervini et al. 2020.
+SETTINGS = {name: setting for name, setting in gat.SETTINGS.items() if name != "heads"}
+# Both directions as in Schlichtkrull et al. 2018, with own weights per direction.
+RELATIONAL_SETTINGS = {name: setting for name, setting in SETTINGS.items() if name != "edge"} | {
+    "directions": SETTINGS["directions"]._replace(default="both")
 }
-RELATIONAL_CONFIG = {name: value for name, value in CONFIG.items() if name != "edge"} | {
-    "bases": 10,  # basis matrices; the matrix of each relation is a linear combination of them
-    "directions": "both",  # as in Schlichtkrull et al. 2018, with own weights per direction
-}
+BASES = 10  # basis matrices; the matrix of each relation is a linear combination of them
 
 
 def count(groups: jax.Array, total: int) -> jax.Array:
@@ -81,9 +72,9 @@ class RGCNLayer(nnx.Module):
 
     def __init__(self, config, types: int, *, rngs: nnx.Rngs):
         self.own = nnx.Linear(config.node, config.node, rngs=rngs)
-        self.bases = nnx.Linear(config.node, config.bases * config.node, use_bias=False, rngs=rngs)
-        shape = (types, config.bases)
-        self.coefficients = nnx.Param(jax.random.normal(rngs.params(), shape) / config.bases**0.5)
+        self.bases = nnx.Linear(config.node, BASES * config.node, use_bias=False, rngs=rngs)
+        shape = (types, BASES)
+        self.coefficients = nnx.Param(jax.random.normal(rngs.params(), shape) / BASES**0.5)
 
     def weights(self, m: Messages, nodes: int) -> jax.Array:
         """Weight of each message [E]: 1 / number of messages of the same type and receiver."""
@@ -105,7 +96,7 @@ class GCN(nnx.Module):
     layer: type[GCNLayer] | type[RGCNLayer] = GCNLayer
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.directions = one_of(config, "directions", *DIRECTIONS)
+        self.directions = config.directions
         self.rounds = config.rounds
         self.edge_types = sizes.edge_types
         self.entity = (

@@ -11,8 +11,8 @@ def given(settings: Mapping[str, Any], variant: str = "") -> str:
     """Returns what the settings of a model, and the name of its variant, say that it is given,
     joined by commas; "nothing" if it is given nothing.
 
-    The names of settings are those of `CONFIG` in the files of the models. A model of your own that
-    has a setting of the same name is described alike.
+    The names of settings are those of `SETTINGS` in the files of the models. A model of your own
+    that has a setting of the same name is described alike.
 
     - predicates and genders: which relations differ in gender alone
     - words for relations: the reader's list of words that name a relation

@@ -14,24 +14,22 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.vocabulary import FIRST_ENTITY
-from clutrr_jax.models.common import EntityEmbedding, Readout
+from clutrr_jax.models.common import READOUT, WORD_DROPOUT, EntityEmbedding, Readout, dropout
 from clutrr_jax.models.lstm import TokenEmbedding
 from clutrr_jax.models.reader import is_any_of
-from generator.errors import one_of
+from clutrr_jax.models.setting import Setting
 
 # Sinha et al. 2018, section 4. Readout and the two dropout rates are not in the paper.
-CONFIG = {
-    "embedding": 100,
-    "node": 100,
-    "own_position": 5,  # dimension of the fixed random vector of each person
-    "shared_position": 10,  # dimension of the learned vector that all people share
-    "rounds": 6,
-    "aggregation": "mean",  # of the messages to a node: mean or attention
-    "readout": 200,
-    "dropout": 0.3,
-    "word_dropout": 0.05,
+SETTINGS = {
+    "embedding": Setting(100, "width of the embeddings of tokens", at_least=1),
+    "node": Setting(100, "width of the nodes", at_least=1),
+    "rounds": Setting(6, "rounds of messages", at_least=1),
+    "readout": READOUT,
+    "dropout": dropout(0.3),
+    "word_dropout": WORD_DROPOUT,
 }
-ATTENTION_CONFIG = CONFIG | {"aggregation": "attention"}
+OWN_POSITION = 5  # width of the fixed random vector of each person
+SHARED_POSITION = 10  # width of the learned vector that all people share
 
 
 class Gaps(NamedTuple):
@@ -103,7 +101,7 @@ def maximum(words: jax.Array, gaps: Gaps) -> jax.Array:
 
 
 class GNN2018(nnx.Module):
-    """Graph network of Sinha et al. 2018, section 3.3.
+    """Graph network of Sinha et al. 2018, section 3.3. Nodes receive the mean of the messages.
 
     The words between two mentions in a sentence form an edge between the two people, with messages
     in both directions. The edge is the maximum of their embeddings plus a learned vector per
@@ -112,19 +110,20 @@ class GNN2018(nnx.Module):
     change.
     """
 
+    attends = False
+
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.sizes = sizes
         self.rounds, self.node = config.rounds, config.node
         self.embed = TokenEmbedding(sizes, config.embedding, config.word_dropout, rngs=rngs)
         normal = nnx.initializers.normal(config.embedding**-0.5)
         self.direction = nnx.Param(normal(rngs.params(), (2, config.embedding)))
-        self.own_position = EntityEmbedding(sizes.entities, config.own_position, rngs=rngs)
-        self.shared_position = nnx.Param(normal(rngs.params(), (config.shared_position,)))
-        position = config.own_position + config.shared_position
+        self.own_position = EntityEmbedding(sizes.entities, OWN_POSITION, rngs=rngs)
+        self.shared_position = nnx.Param(normal(rngs.params(), (SHARED_POSITION,)))
+        position = OWN_POSITION + SHARED_POSITION
         self.inputs = nnx.Linear(config.embedding + 2 * position, 4 * config.node, rngs=rngs)
         orthogonal = nnx.initializers.orthogonal()
         self.weight = nnx.Param(orthogonal(rngs.params(), (config.node, 4 * config.node)))
-        self.attends = one_of(config, "aggregation", "mean", "attention") == "attention"
         if self.attends:
             self.to = nnx.Linear(config.node + position, config.node, rngs=rngs)
             self.source = nnx.Linear(config.node, config.node, use_bias=False, rngs=rngs)
@@ -196,3 +195,9 @@ class GNN2018(nnx.Module):
     def gates(self, message, weight, receivers, nodes: int) -> jax.Array:
         """Contribution of the weighted messages to the receivers' LSTM gates, [nodes, 4 H]."""
         return self.inputs(jraph.segment_sum(message * weight[:, None], receivers, nodes))
+
+
+class GNN2018Attention(GNN2018):
+    """The same network, whose nodes attend to the messages."""
+
+    attends = True

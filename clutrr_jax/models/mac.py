@@ -11,14 +11,15 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models import reader
-from clutrr_jax.models.common import Readout
+from clutrr_jax.models.common import READOUT, Readout
+from clutrr_jax.models.setting import Setting
 
 # Iterations, the shared question and the last dropout: Sinha et al. 2019, appendix 2.2.
-CONFIG = reader.CONFIG | {
-    "readout": 200,
-    "iterations": 6,
-    "dropout_mac": 0.2,  # of the memory, of its projection and of the retrieved words
+SETTINGS = reader.SETTINGS | {
+    "readout": READOUT,
+    "iterations": Setting(6, "iterations of control and memory", at_least=1),
 }
+DROPOUT = 0.2  # of the memory, of its projection and of the retrieved words
 
 
 class MAC(nnx.Module):
@@ -47,7 +48,7 @@ class MAC(nnx.Module):
         self.combine_word = linear(dim, use_bias=False)
         self.attend_words = nnx.Param(jax.random.normal(rngs.params(), (dim,)) / dim**0.5)
         self.write = linear(2 * dim)
-        self.dropout = nnx.Dropout(config.dropout_mac, rngs=rngs)
+        self.dropout = nnx.Dropout(DROPOUT, rngs=rngs)
         self.readout = Readout(3 * dim, config, sizes, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:

@@ -14,14 +14,15 @@ from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import targets
 from clutrr_jax.models.common import messages
 from clutrr_jax.models.lstm import initial_weight, lstm
+from clutrr_jax.models.setting import Setting
 
 # The authors' code has no settings for CLUTRR. For knowledge graphs it has embeddings of dimension
 # 1024, batches of up to 5,000 paths, and 1,500 steps with learning rate 2.5e-5 for each length.
-CONFIG = {
-    "embedding": 128,  # dimension of the embeddings and of the LSTM; replicas differ more with 64
-    # With 1e-3 the loss has late peaks, and the training may end in one.
-    "train": {"learning_rate": 5e-4, "steps": 3000, "patience": 1000},
+SETTINGS = {  # replicas differ more with 64
+    "embedding": Setting(128, "width of the embeddings and of the LSTM", at_least=1),
 }
+# With 1e-3 the loss has late peaks, and the training may end in one.
+TRAIN = {"learning_rate": 5e-4, "steps": 3000, "patience": 1000}
 MASKED = -1e9  # score of a window that does not exist
 TIE = 1e-4  # subtracted per position: rounding never decides between equal windows
 

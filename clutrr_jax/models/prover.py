@@ -13,16 +13,25 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import targets
 from clutrr_jax.models.common import pair_index, query_positions
+from clutrr_jax.models.setting import Setting
 from generator.kinship import GENDER_OF, NUM_PREDICATES, NUM_RELATIONS, PREDICATE_OF, RELATION_OF
 
-CONFIG = {
-    "rounds": 20,  # at most; a story of n people and m facts has min(n, m) - 1
-    "scale": 3.0,  # logits are parameters times this, which makes Adam's steps larger
-    "share_genders": False,  # True: rules over predicates, which hold for all genders
-    "rule_penalty": 0.05,  # on the negative log-probabilities that there is no rule
-    "floor": 1e-4,  # fraction of the predicted probability that is spread evenly over all relations
-    "train": {"learning_rate": 3e-2, "steps": 2000, "patience": 500},
+SETTINGS = {
+    "rounds": Setting(
+        20, "rounds at most; a story of n people and m facts has min(n, m) - 1", at_least=1
+    ),
+    "scale": Setting(
+        3.0, "logits are parameters times this, which makes Adam's steps larger", above=0
+    ),
+    "share_genders": Setting(False, "True: rules between predicates, which hold for all genders"),
+    "rule_penalty": Setting(
+        0.05, "on the negative log-probabilities that there is no rule", at_least=0
+    ),
+    "floor": Setting(
+        1e-4, "fraction of the probability that is spread over all relations", at_least=0, at_most=1
+    ),
 }
+TRAIN = {"learning_rate": 3e-2, "steps": 2000, "patience": 500}
 UNKNOWN_LOGIT = 3.0  # initial logit of "no relation follows": about half of the probability
 
 

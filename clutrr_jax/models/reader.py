@@ -9,18 +9,20 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
+from clutrr_jax.models.common import WORD_DROPOUT, dropout
 from clutrr_jax.models.lstm import BiLSTM, TokenEmbedding
+from clutrr_jax.models.setting import Setting
 
-# Sinha et al. 2019, appendix 2.2, except for the dropout rates and `train`. The number of steps
+# Sinha et al. 2019, appendix 2.2, except for the dropout rates and `TRAIN`. The number of steps
 # decides how well a BiLSTM reads; a step with fewer stories takes less time.
-CONFIG = {
-    "embedding": 100,
-    "hidden": 100,
-    "layers": 2,
-    "dropout": 0.3,
-    "word_dropout": 0.05,
-    "train": {"batch": 20, "steps": 20_000, "patience": 3000},
+SETTINGS = {
+    "embedding": Setting(100, "width of the embeddings of tokens", at_least=1),
+    "hidden": Setting(100, "width of each direction of the BiLSTM", at_least=1),
+    "layers": Setting(2, "layers of the BiLSTM", at_least=1),
+    "dropout": dropout(0.3),
+    "word_dropout": WORD_DROPOUT,
 }
+TRAIN = {"batch": 20, "steps": 20_000, "patience": 3000}
 
 
 class Reader(nnx.Module):

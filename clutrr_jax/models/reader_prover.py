@@ -14,19 +14,24 @@ from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models import fact_reader, prover
 from clutrr_jax.models.pretrained import trained
 from clutrr_jax.models.pretrained.load import new_encoder
-from generator.errors import one_of
+from clutrr_jax.models.setting import Setting
 from generator.kinship import IS_RULE
 
-CONFIG = fact_reader.CONFIG | {
-    "reasoner": "prover",  # prover, or rules: the 16 given rules
-    "gold": 0.0,  # weight of an additional loss on the stated facts
-    # Extracted facts are uncertain, so the predictions are less certain too: a higher floor. A
-    # larger scale compensates for the learning rate, which is lower than that of a prover alone.
-    "prover": {n: v for n, v in prover.CONFIG.items() if n != "train"}
-    | {"floor": 0.02, "scale": 45.0, "share_genders": True},
-    "train": {"learning_rate": 2e-3, "steps": 2000, "patience": 500},
+# Extracted facts are uncertain, so the predictions are less certain too: a higher floor. A larger
+# scale compensates for the learning rate, which is lower than that of a prover alone.
+PROVER = {"floor": 0.02, "scale": 45.0, "share_genders": True}
+SETTINGS = fact_reader.SETTINGS | {
+    "reasoner": Setting(
+        "prover", "prover, or rules: the 16 given ones", choices=("prover", "rules")
+    ),
+    "gold": Setting(0.0, "weight of an additional loss on the stated facts", at_least=0),
+    "prover": {
+        name: setting._replace(default=PROVER.get(name, setting.default))
+        for name, setting in prover.SETTINGS.items()
+    },
 }
-BERT_CONFIG = CONFIG | trained.CONFIG
+TRAIN = {"learning_rate": 2e-3, "steps": 2000, "patience": 500}
+BERT_SETTINGS = SETTINGS | trained.SETTINGS
 EPSILON = 1e-3  # added to probabilities in `fact_loss`, which bounds it
 
 
@@ -42,9 +47,6 @@ class GivenRules(prover.Prover):
         return jnp.asarray(IS_RULE)
 
 
-REASONERS = {"prover": prover.Prover, "rules": GivenRules}
-
-
 class ReaderProver(nnx.Module):
     """Extracts facts from the text and composes them in one differentiable program, which is
     trained from answers and, with the setting `gold`, also from the stated facts.
@@ -57,7 +59,7 @@ class ReaderProver(nnx.Module):
         self.gold, self.word_penalty = config.gold, config.relation_word_penalty
         self.encoder = new_encoder(sizes.encoder, rngs=rngs)
         self.reader = fact_reader.FactReader(config, sizes, rngs=rngs)
-        reasoner = REASONERS[one_of(config, "reasoner", *REASONERS)]
+        reasoner = GivenRules if config.reasoner == "rules" else prover.Prover
         self.reasoner = reasoner(config.prover, sizes, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:

@@ -10,15 +10,12 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models import reader
+from clutrr_jax.models.setting import Setting
 
 # g, f1 and f2: Sinha et al. 2019, appendix 2.2; four layers of g: Santoro et al. 2017.
-CONFIG = reader.CONFIG | {
-    "g": 64,
-    "g_layers": 4,
-    "f1": 256,
-    "f2": 64,
-    "shortest_sentence": 5,  # tokens; a shorter sentence is joined with the next one
-}
+SETTINGS = reader.SETTINGS | {"g": Setting(64, "width of g", at_least=1)}
+G_LAYERS, F1, F2 = 4, 256, 64  # layers of g, widths of the layers of f
+SHORTEST_SENTENCE = 5  # tokens; a shorter sentence is joined with the next one
 
 
 def sentence_ends(tokens: jax.Array, marks: tuple[int, ...], shortest: int) -> jax.Array:
@@ -48,7 +45,6 @@ class RelationNetwork(nnx.Module):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.marks = sizes.sentence_ends
-        self.shortest = config.shortest_sentence
         self.reader = reader.Reader(config, sizes, rngs=rngs)
         width = self.reader.width
         # First layer of g, split by input, so that no array of all pairs times the concatenated
@@ -56,21 +52,19 @@ class RelationNetwork(nnx.Module):
         self.first = nnx.Linear(width, config.g, use_bias=False, rngs=rngs)
         self.second = nnx.Linear(width, config.g, use_bias=False, rngs=rngs)
         self.question = nnx.Linear(2 * width, config.g, rngs=rngs)
-        self.g = nnx.List(
-            nnx.Linear(config.g, config.g, rngs=rngs) for _ in range(config.g_layers - 1)
-        )
-        self.f1 = nnx.Linear(config.g, config.f1, rngs=rngs)
-        self.f2 = nnx.Linear(config.f1, config.f2, rngs=rngs)
+        self.g = nnx.List(nnx.Linear(config.g, config.g, rngs=rngs) for _ in range(G_LAYERS - 1))
+        self.f1 = nnx.Linear(config.g, F1, rngs=rngs)
+        self.f2 = nnx.Linear(F1, F2, rngs=rngs)
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
-        self.out = nnx.Linear(config.f2, sizes.relations, rngs=rngs)
+        self.out = nnx.Linear(F2, sizes.relations, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""
-        end = sentence_ends(batch.tokens, self.marks, self.shortest)  # [B, T]
+        end = sentence_ends(batch.tokens, self.marks, SHORTEST_SENTENCE)  # [B, T]
         words = batch.mask & ~end
         x = self.reader(batch.tokens, words)  # [T, B, 2H]
         index = jnp.cumsum(end, axis=1)  # [B, T] sentence of each token
-        sentences = jnp.arange((end.shape[1] - 1) // self.shortest + 1)
+        sentences = jnp.arange((end.shape[1] - 1) // SHORTEST_SENTENCE + 1)
         member = (index[:, None] == sentences[:, None]) & words[:, None]  # [B, S, T]
         count = member.sum(axis=-1)  # [B, S]
         mean = member / jnp.maximum(count, 1)[..., None]

@@ -10,22 +10,23 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
-from clutrr_jax.models.common import Readout
+from clutrr_jax.models.common import READOUT, WORD_DROPOUT, Readout, dropout
 from clutrr_jax.models.lstm import TokenEmbedding
 from clutrr_jax.models.reader import query_states
+from clutrr_jax.models.setting import Setting
 
 # Sinha et al. 2019, appendix 2.2 (one block, one gate per unit, dropout 0).
-CONFIG = {
-    "embedding": 100,
-    "slots": 2,
-    "head": 192,
-    "heads": 4,
-    "key": 64,
-    "attention_layers": 3,  # layers of the MLP after the attention
-    "readout": 200,
-    "dropout": 0.0,
-    "word_dropout": 0.05,
+SETTINGS = {
+    "embedding": Setting(100, "width of the embeddings of tokens", at_least=1),
+    "head": Setting(192, "width of a head", at_least=1),
+    "heads": Setting(4, "attention heads; a slot is as wide as all of them", at_least=1),
+    "key": Setting(64, "width of a key", at_least=1),
+    "readout": READOUT,
+    "dropout": dropout(0.0),
+    "word_dropout": WORD_DROPOUT,
 }
+SLOTS = 2  # of the memory
+ATTENTION_LAYERS = 3  # layers of the MLP after the attention
 
 
 class RMC(nnx.Module):
@@ -37,20 +38,20 @@ class RMC(nnx.Module):
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.slots, self.heads, self.key = config.slots, config.heads, config.key
+        self.heads, self.key = config.heads, config.key
         dim = config.heads * config.head
         attention = config.heads * (2 * config.key + config.head)
         self.embed = TokenEmbedding(sizes, config.embedding, config.word_dropout, rngs=rngs)
         self.inputs = nnx.Linear(config.embedding, dim, rngs=rngs)
         self.attention = nnx.Linear(dim, attention, rngs=rngs)
         self.attention_norm = nnx.LayerNorm(attention, rngs=rngs)
-        self.mlp = nnx.List(nnx.Linear(dim, dim, rngs=rngs) for _ in range(config.attention_layers))
+        self.mlp = nnx.List(nnx.Linear(dim, dim, rngs=rngs) for _ in range(ATTENTION_LAYERS))
         self.norms = nnx.List(nnx.LayerNorm(dim, rngs=rngs) for _ in range(2))
         self.gate_inputs = nnx.Linear(dim, 2 * dim, use_bias=False, rngs=rngs)
         self.gate_memory = nnx.Linear(dim, 2 * dim, use_bias=False, rngs=rngs)
         # Input gate 0, forget gate 1.
         self.gate_bias = nnx.Param(jnp.repeat(jnp.array([0.0, 1.0]), dim))
-        self.readout = Readout(3 * config.slots * dim, config, sizes, rngs=rngs)
+        self.readout = Readout(3 * SLOTS * dim, config, sizes, rngs=rngs)
 
     def __call__(self, batch: TokenBatch) -> jax.Array:
         """Relation logits [B, relations]."""
@@ -68,7 +69,7 @@ class RMC(nnx.Module):
         _, key, value = self.split(words)  # [T, B, K, ...]
         gates = self.gate_inputs(words) + self.gate_bias[...]  # [T, B, 2 D]
         batch, dim = words.shape[1:]
-        first = jnp.broadcast_to(jnp.eye(self.slots, dim), (batch, self.slots, dim))
+        first = jnp.broadcast_to(jnp.eye(SLOTS, dim), (batch, SLOTS, dim))
 
         def step(memory, now):
             key, value, gates, keep = now

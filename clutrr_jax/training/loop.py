@@ -26,6 +26,7 @@ from clutrr_jax.evaluation.extraction import write_extracted
 from clutrr_jax.evaluation.frozen_states import with_states
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, write_predictions
 from clutrr_jax.models import MODELS
+from clutrr_jax.models.common import EntityVectors
 from clutrr_jax.models.functional import ModelDef, check_methods
 from clutrr_jax.models.pretrained.folder import find_folder, read_config
 from clutrr_jax.settings import train_settings
@@ -52,6 +53,12 @@ def check_model(name: str, config: Any, data: Prepared) -> None:
             sizes = replace(sizes, states=read_config(find_folder(config[name].folder)).hidden_size)
         model = nnx.eval_shape(lambda: spec.model(config[name], sizes, rngs=nnx.Rngs(0)))
         check_methods(model)
+        policy = config[name].train.get("entities") or config.train.get("entities")
+        if spec.entity_vectors and policy and not nnx.state(model, EntityVectors):
+            raise InputError(
+                f'train.entities "{policy}": no effect, the model has no vectors of people; '
+                "expected MODEL.train.entities of others"
+            )
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
 

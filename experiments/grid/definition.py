@@ -16,17 +16,29 @@ from ml_collections import ConfigDict
 
 from clutrr_jax.data.prepare import GENERATE
 from clutrr_jax.models import MODELS
-from clutrr_jax.run import WriteStories, model_names, write_stories
-from clutrr_jax.settings import check, default_settings
+from clutrr_jax.models.setting import Setting, defaults
+from clutrr_jax.run import WriteStories, write_stories
+from clutrr_jax.settings import (
+    TRAIN,
+    check,
+    default_settings,
+    generate_settings,
+    model_names,
+    with_models,
+)
 from experiments.grid.claims import Claims
 from experiments.grid.measured import Key
 from experiments.published.clutrr import Accuracy
 from experiments.published.systematic import Row
 from generator.config import Config, parse_tasks
-from generator.errors import InputError, one_of
+from generator.errors import InputError
 
 MODEL = "MODEL"  # placeholder for the model's name in the keys of a training
 SCALES = ("paper", "laptop", "smoke")
+GRID_SETTINGS = {  # that only a grid has
+    "scale": Setting("laptop", "replicas and length of the trainings", choices=SCALES),
+    "only": Setting("*", "names of runs, joined by commas, with wildcards; none: the report only"),
+}
 PAPER_REPLICAS, PAPER_EPOCHS = 10, 100  # Sinha et al. 2019, section 4.2 and appendix 2.2
 SMOKE_ROWS = {"generate.train_rows": 60, "generate.test_rows": 10}  # stories per task
 
@@ -108,7 +120,7 @@ class Grid:
     published: Mapping[Key, Accuracy] = field(default_factory=dict)
     averages: Mapping[tuple[Any, Any], Average] = field(default_factory=dict)
     references: tuple[Reference, ...] = ()
-    generate: Mapping[str, Any] = field(default_factory=lambda: Config().to_json())
+    generate: Mapping[str, Any] = field(default_factory=generate_settings)
     write_stories: WriteStories = write_stories
     variants: bool = False
     note: str = ""
@@ -117,7 +129,7 @@ class Grid:
         keys = {key for training in self.trainings for key in training.tests_by_cell}
         named = {key[:2] for key in self.published}
         named.update(*(average.cells for average in self.averages.values()))
-        known = set(flatten_dict(default_settings("", "").to_dict(), sep="."))
+        known = {f"train.{name}" for name in TRAIN}
         known |= {f"generate.{name}" for name in self.generate}
         unknown: dict[str, set[Any]] = {
             "setting": {name for t in self.trainings for name in t.settings} - known,
@@ -156,12 +168,13 @@ class Cell:
 
 
 def grid_config(name: str, grid: Grid) -> ConfigDict:
-    """Returns the settings of a grid."""
-    config = default_settings(name, "")  # no models: those of the scale
+    """Returns the settings of a grid, with those of all its models. `config.models` is empty: the
+    models are those of the scale."""
+    config = default_settings(name, ",".join([*grid.models, *grid.laptop]))
+    config.models = ""
     with config.unlocked():
         config.grid = grid
-        config.scale = "laptop"
-        config.only = "*"  # names of cells, comma-separated, with wildcards; none: only the report
+        config.update(defaults(GRID_SETTINGS))
         config.generate = ConfigDict(grid.generate)
     return config
 
@@ -173,8 +186,9 @@ def cells(config: ConfigDict) -> list[Cell]:
       InputError: an unknown scale or model, a wrong setting, or data that this grid cannot use.
     """
     grid: Grid = config.grid
-    check_decided_settings(config)
     models = replicas(config)
+    config = with_models(config, models)
+    check_decided_settings(config)
     if config.data == GENERATE and grid.write_stories is not write_stories:
         raise InputError(
             f'data "{GENERATE}": {config.name} has its own generator; expected --config.data='
@@ -194,7 +208,7 @@ def replicas(config: ConfigDict) -> dict[str, int]:
     Raises:
       InputError: an unknown scale or model.
     """
-    one_of(config, "scale", *SCALES)
+    GRID_SETTINGS["scale"].check("scale", config.scale)
     usual = {
         "paper": dict.fromkeys(config.grid.models, PAPER_REPLICAS),
         "laptop": dict(config.grid.laptop),
@@ -210,14 +224,17 @@ def _cells_of_model(
     """The runs of one model on one training. `count`: replicas of the scale."""
     own, everywhere = config[model].train, config.train
     count = own.replicas or everywhere.replicas or count
-    single = config.copy_and_resolve_references()
+    single = with_models(config, [model])
     with single.unlocked():
-        for name in ("grid", "scale", "only", *(MODELS.keys() - {model})):
+        for name in ("grid", *GRID_SETTINGS):
             del single[name]
-    single.update_from_flattened_dict(
-        dict(training.settings) | (SMOKE_ROWS if config.scale == "smoke" else {})
-    )
-    single.models, single.data = model, data
+    single.data = data
+    for name, value in training.settings.items():
+        if name.startswith("train.") and not MODELS[model].has_effect(name[6:]):
+            raise InputError(f"{config.name}: sets {name}, which has no effect on {model}")
+        single.update_from_flattened_dict({name: value})
+    if config.scale == "smoke":
+        single.update_from_flattened_dict(SMOKE_ROWS)
     for name, value in _train_of_scale(config, model).items():
         if everywhere[name] is None:
             single.train[name] = value
@@ -266,14 +283,17 @@ def check_decided_settings(config: ConfigDict, given: Iterable[str] = ()) -> Non
     grid: Grid = config.grid
     decided = {name for training in grid.trainings for name in training.settings}
     decided |= {
-        f"{model}.{name}" for model in MODELS for name in decided if name.startswith("train.")
+        f"{model}.{name}"
+        for model in MODELS.keys() & set(config)
+        for name in decided
+        if name.startswith("train.")
     }
     decided |= {"generate.seed"} | (SMOKE_ROWS.keys() if config.scale == "smoke" else set())
     found, usual = (
         flatten_dict(settings.to_dict(), sep=".")
         for settings in (config, grid_config(config.name, grid))
     )
-    changed = {name for name in decided if found[name] != usual[name]}
+    changed = {name for name in decided if found.get(name) != usual.get(name)}
     for name in sorted(changed | (decided & set(given))):
         raise InputError(
             f'{name} "{found[name]}": expected not to be set; {config.name} sets it for each of '

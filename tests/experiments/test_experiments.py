@@ -9,8 +9,7 @@ import pytest
 from ml_collections import ConfigDict
 
 from clutrr_jax.models import MODELS
-from clutrr_jax.run import model_names
-from clutrr_jax.settings import check, train_settings
+from clutrr_jax.settings import check, model_names, train_settings, with_models
 from experiments.grid import definition, report
 from experiments.grid.definition import MODEL, Average, Grid, Reference, Training
 from experiments.published.systematic import PEOPLE
@@ -34,7 +33,7 @@ WITH_PUBLISHED_TABLE = {"table2", "table4", "workshop_table1"}  # the others are
 def with_scale(name: str, scale: str, /, **changes: object) -> ConfigDict:
     config = CONFIGS[name].copy_and_resolve_references()
     config.update({"scale": scale} | changes)
-    return config
+    return with_models(config, definition.replicas(config))
 
 
 def test_every_table_and_figure_has_a_file() -> None:
@@ -161,9 +160,10 @@ def test_explicit_selection_replaces_that_of_the_scale() -> None:
         ("figure5", {"scale": "smoke", "generate.train_rows": 50}, '"50": expected not to be set'),
         ("figure7", {"train.entities": "fixed"}, 'train.entities "fixed": expected not to be'),
         ("figure7", {"gat.train.entities": "fixed"}, 'gat.train.entities "fixed": expected not'),
-        ("figure5", {"train.replicas": -1}, "train.replicas -1: expected 1 or more"),
-        ("figure5", {"gat.train.replicas": 0}, "gat.train.replicas 0: expected 1 or more"),
-        ("figure5", {"train.epochs": 0}, "train.epochs 0: expected 1 or more"),
+        ("figure7", {"models": "gat,prover"}, "sets train.entities, which has no effect on prover"),
+        ("figure5", {"train.replicas": -1}, "train.replicas -1: expected at least 1"),
+        ("figure5", {"gat.train.replicas": 0}, "gat.train.replicas 0: expected at least 1"),
+        ("figure5", {"train.epochs": 0}, "train.epochs 0: expected at least 1"),
         ("figure6", {"generate.hold_out": "none"}, '"none": expected not to be set'),
         ("table4", {"generate.bank": "b.json"}, "or the language paraphrase instead of"),
     ],

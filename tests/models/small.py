@@ -14,10 +14,8 @@ from clutrr_jax.models import MODELS
 # Settings of any model that has them.
 SETTINGS = {
     "embedding": 8, "hidden": 8, "readout": 12, "layers": 1, "heads": 2,
-    "node": 8, "edge": 6, "bases": 3, "own_position": 3, "shared_position": 4,
-    "iterations": 3, "g": 8, "g_layers": 2, "f1": 12, "f2": 8, "head": 6, "key": 4,
-    "attention_layers": 1, "dim": 8, "widening": 2, "facets": 4, "width": 4,
-    "depth": 2, "memory": 8, "dropout": 0.3, "word_dropout": 0.3,
+    "node": 8, "edge": 6, "iterations": 3, "g": 8, "head": 6, "key": 4, "dim": 8, "depth": 2,
+    "memory": 8, "dropout": 0.3, "word_dropout": 0.3,
 }  # fmt: skip
 OWN = {"edge_transformer": {"layers": 2}, "gat": {"rounds": 2, "steps": 1}} | {
     name: {"rounds": 2} for name in ("gcn", "rgcn", "gnn_2018_mean", "gnn_2018_attention")

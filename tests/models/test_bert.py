@@ -242,7 +242,6 @@ def test_wrong_settings_are_one_line(small, tiny_bert, monkeypatch) -> None:
             with_states(small, ConfigDict(MODELS["bert"].config | settings))
         return str(error.value)
 
-    assert "numbers, hidden" in message(folder=str(tiny_bert), people="names")
     monkeypatch.setattr(load, "MAX_BYTES", 99)
     assert "over 99 bytes" in message(folder=str(tiny_bert))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

@@ -8,6 +8,7 @@ import pytest
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.models import MODELS
 from clutrr_jax.models.ctp import CTP, best
 from generator.kinship import NUM_RELATIONS, RELATION_ID
 from tests.models.graphs import Fact, graphs
@@ -99,7 +100,7 @@ def test_rule_dropout_hides_rules_from_some_training_stories() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_loss_is_the_cross_entropy_of_the_goals_and_a_penalty(name: str) -> None:
     config = small_config(name, logit_penalty=0.5)
-    model = CTP(config, Sizes(20, 30), rngs=nnx.Rngs(0))
+    model = MODELS[name].model(config, Sizes(20, 30), rngs=nnx.Rngs(0))
     model.eval()
     batch = graphs([[(0, FATHER, 1)], [(0, SON, 1)]], [(0, 1)] * 2, people=2)
     rows = {"target": jnp.array([FATHER, MOTHER, 0]), "mask": jnp.array([1, 1, 0])}

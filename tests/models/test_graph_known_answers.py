@@ -65,10 +65,10 @@ def test_gcn_divides_by_the_degrees_of_both_ends() -> None:
 def test_rgcn_sums_the_means_of_the_relations_and_the_node_itself() -> None:
     """Node 2 receives relation 0 (matrix 1) from nodes 0 and 1, relation 1 (matrix 2 * 1 + 3 * 100)
     from node 0. Node 0 receives nothing."""
-    layer = layer_of(RGCNLayer, bases=2)
+    layer = layer_of(RGCNLayer)
     layer.own.kernel[...], layer.own.bias[...] = jnp.array([[7.0]]), jnp.array([0.5])
-    layer.bases.kernel[...] = jnp.array([[1.0, 100.0]])
-    layer.coefficients[...] = jnp.array([[1.0, 0.0], [2.0, 3.0]])
+    layer.bases.kernel = nnx.Param(jnp.array([[1.0, 100.0]]))
+    layer.coefficients = nnx.Param(jnp.array([[1.0, 0.0], [2.0, 3.0]]))
     m = Messages(*jnp.array([(0, 2, 0), (1, 2, 0), (0, 2, 1), (2, 1, 1)]).T)
     found = layer(jnp.array([[1.0], [3.0], [5.0]]), m, layer.weights(m, 3))[:, 0]
     expected = [7.5, 302 * 5 + 21.5, (1 + 3) / 2 + 302 * 1 + 35.5]
@@ -176,12 +176,12 @@ def test_symbols_of_two_facts_are_sender_relation_receiver() -> None:
 def exact_epignn() -> EpiGNN:
     """Relation r has the value r + 1 of 0 to 4. Values 1, 2 compose to 3, and 2, 1 to 4; all other
     pairs compose to 1."""
-    config = small_config("epignn", facets=1, width=5)
-    model = EpiGNN(config, Sizes(20, 30, edge_types=4, relations=4), rngs=nnx.Rngs(0))
-    model.relation[...] = 20 * jnp.eye(5)[1:, None]
+    sizes = Sizes(20, 30, edge_types=4, relations=4)
+    model = EpiGNN(small_config("epignn"), sizes, rngs=nnx.Rngs(0))
+    model.relation = nnx.Param(20 * jnp.eye(5)[1:, None])
     result = np.zeros((4, 4), int) + 1
     result[0, 1], result[1, 0] = 3, 4
-    model.table[...] = 20 * jnp.eye(5)[result][None]
+    model.table = nnx.Param(20 * jnp.eye(5)[result][None])
     return model
 
 
@@ -252,7 +252,7 @@ def test_loss_of_ncrl_is_a_cross_entropy_with_unknown(target: int, expected: flo
 
 def prover_of(no_rule: float, **config: float) -> prover.Prover:
     """Prover over predicates in which no rule follows from any pair with this probability."""
-    config = ConfigDict(prover.CONFIG | {"scale": SCALE, "share_genders": True} | config)
+    config = ConfigDict(MODELS["prover"].config | {"scale": SCALE, "share_genders": True} | config)
     model = prover.Prover(config, SIZES, rngs=nnx.Rngs(0))
     logit = np.log(NUM_PREDICATES * no_rule / (1 - no_rule)) if no_rule < 1 else 100.0
     model.table[...] = jnp.zeros(model.table.shape).at[..., -1].set(logit / SCALE)
@@ -280,7 +280,7 @@ def test_penalty_on_rules(no_rule: float, answer: float, expected: float) -> Non
 @pytest.mark.parametrize("rules", [False, True])
 def test_floor_is_spread_evenly_over_the_relations(rules: bool, floor: float) -> None:
     """A stated father, or the son of a son by the given rules, has the rest of the probability."""
-    config = ConfigDict(prover.CONFIG | {"floor": floor})
+    config = ConfigDict(MODELS["prover"].config | {"floor": floor})
     given = reader_prover.GivenRules(config, SIZES, rngs=nnx.Rngs(0))
     model = given if rules else prover_of(1.0, floor=floor)
     facts, answer = ([(0, SON, 1), (1, SON, 2)], GRANDSON) if rules else ([(0, FATHER, 1)], FATHER)

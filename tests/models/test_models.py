@@ -15,7 +15,7 @@ from clutrr_jax.data.arrays import StoryArrays, redraw_entities
 from clutrr_jax.data.batching import GRAPHS, pack, targets
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import UNSTATED
-from clutrr_jax.models import MODELS
+from clutrr_jax.models import MODELS, edge_transformer, mac
 from clutrr_jax.models.common import EntityVectors
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.training.steps import loss_fn
@@ -169,10 +169,12 @@ def test_dropout_applies_in_training_only(name: str, data) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_overfits_and_trains_every_parameter(name: str, data) -> None:
+def test_overfits_and_trains_every_parameter(name: str, data, monkeypatch) -> None:
     """The model fits a few stories with the loss of the trainer if the entity vectors are trained
     too. Every other parameter gets a gradient, and if there are entity vectors, some of them do."""
-    off = ("dropout", "word_dropout", "dropout_mac", "rule_penalty", "relation_word_penalty")
+    monkeypatch.setattr(mac, "DROPOUT", 0.0)
+    monkeypatch.setattr(edge_transformer, "WIDENING", 2)  # small, as the other sizes
+    off = ("dropout", "word_dropout", "rule_penalty", "relation_word_penalty")
     model = Small(name, data, **dict.fromkeys(off, 0.0))
     rows = list(range(0, 120, 10))
     batch = _pack(data.train_stories, jnp.array(rows), shape_for(model.spec.kind, data, rows))

@@ -17,7 +17,8 @@ from clutrr_jax.data.batching import pack, plan_shapes
 from clutrr_jax.data.records import Records, build_records
 from clutrr_jax.data.vocabulary import Vocabulary
 from clutrr_jax.evaluation.baselines import given_rules, induced_rules, predict_with_rules
-from clutrr_jax.models.prover import CONFIG, Prover, gendered
+from clutrr_jax.models import MODELS
+from clutrr_jax.models.prover import Prover, gendered
 from clutrr_jax.rules import describe, main
 from generator.audit import readings
 from generator.columns import Row
@@ -71,7 +72,7 @@ def derivable_relations(chains: list[list[tuple[int, int]]]) -> np.ndarray:
 
 def perfect_prover(share_genders: bool) -> Prover:
     """Prover whose parameters are the 16 rules."""
-    config = ConfigDict(CONFIG | {"share_genders": share_genders})
+    config = ConfigDict(MODELS["prover"].config | {"share_genders": share_genders})
     model = Prover(config, Sizes(20, 0), rngs=nnx.Rngs(0))
     table = np.zeros(model.table.shape)
     table[..., -1] = 30
@@ -154,7 +155,7 @@ def test_rules_are_induced_from_two_step_rows() -> None:
 
 
 def test_stated_fact_is_the_answer_for_any_parameters() -> None:
-    model = Prover(ConfigDict(CONFIG), Sizes(20, 0), rngs=nnx.Rngs(0))
+    model = Prover(ConfigDict(MODELS["prover"].config), Sizes(20, 0), rngs=nnx.Rngs(0))
     model.table = nnx.Param(jax.random.normal(jax.random.key(0), model.table.shape))
     data = records([[(PREDICATE_OF[RELATION_ID["aunt"]], 1)], [(3, 0), (3, 0)]])
     found = probabilities(model, data)
@@ -198,7 +199,7 @@ def test_penalty_gives_up_rules_that_no_answer_needs() -> None:
     )
     shapes, _ = plan_shapes("graph", stories, 1)
     batch = pack(stories, jnp.arange(1), shapes[0])
-    config = ConfigDict(CONFIG | {"rule_penalty": 1.0, "share_genders": True})
+    config = ConfigDict(MODELS["prover"].config | {"rule_penalty": 1.0, "share_genders": True})
     model = Prover(config, Sizes(20, 0), rngs=nnx.Rngs(0))
     needed, useless = tuple(RULE_TABLE[0]), (8, 8, 8)
     table = model.table[...].at[needed].set(1.2).at[useless].set(10.0)

@@ -12,7 +12,7 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.models.bert import story_mean
 from clutrr_jax.models.bilstm import BiLSTMModel
 from clutrr_jax.models.common import EntityEmbedding
-from clutrr_jax.models.gnn_2018 import GNN2018
+from clutrr_jax.models.gnn_2018 import GNN2018, OWN_POSITION, SHARED_POSITION
 from clutrr_jax.models.lstm import LSTM, BiLSTM, TokenEmbedding
 from clutrr_jax.models.mac import MAC
 from clutrr_jax.models.reader import query_states
@@ -144,7 +144,7 @@ def test_memory_of_mac_is_written_from_the_retrieved_words() -> None:
 def rmc_with(candidate: float) -> RMC:
     """Memory core of two slots in three dimensions, with this candidate memory whatever it attends
     to, and with gates that are their initial biases."""
-    model = make("rmc", slots=2, heads=1, head=3)
+    model = make("rmc", heads=1, head=3)
     assert isinstance(model, RMC)
     set_zero(model.gate_inputs, model.gate_memory, model.norms[1])
     model.norms[1].bias[...] = jnp.full(3, candidate)
@@ -174,10 +174,9 @@ def test_gates_of_the_memory_core_see_the_word_and_the_memory() -> None:
     np.testing.assert_allclose(found, [[0, 0, 0.3], [0, 0, 0.3]], atol=1e-5)
 
 
-def messages_of(**changes) -> GNN2018:
+def messages_of(aggregation: str = "mean", **changes) -> GNN2018:
     """Network whose messages are numbers that go to the cell gate; other gates are 1/2."""
-    sizes = {"node": 1, "embedding": 1, "own_position": 1, "shared_position": 1}
-    model = make("gnn_2018_mean", **sizes, **changes)
+    model = make(f"gnn_2018_{aggregation}", node=1, embedding=1, **changes)
     assert isinstance(model, GNN2018)
     set_zero(model.inputs)
     model.inputs.kernel[...] = model.inputs.kernel[...].at[0, 2].set(1)
@@ -199,9 +198,10 @@ def test_words_between_two_people_are_messages_in_both_directions() -> None:
 
 def received(model: GNN2018) -> list[float]:
     """States of nodes 0 to 2 after messages 2 -> 0 of 5, 0 -> 2 of 1 and 1 -> 2 of 3."""
-    message = jnp.array([[5.0], [1.0], [3.0]]) * jnp.eye(1, 5)
+    message = jnp.array([[5.0], [1.0], [3.0]]) * jnp.eye(1, model.inputs.in_features)
     senders, receivers = jnp.array([2, 0, 1]), jnp.array([0, 2, 2])
-    return np.asarray(model.pass_messages(message, jnp.zeros((3, 2)), senders, receivers))[:, 0]
+    position = jnp.zeros((3, OWN_POSITION + SHARED_POSITION))
+    return np.asarray(model.pass_messages(message, position, senders, receivers))[:, 0]
 
 
 def cell(*inputs: float) -> float:

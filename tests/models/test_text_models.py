@@ -119,7 +119,7 @@ def test_gaps_are_the_words_between_two_people_in_a_sentence(stories) -> None:
 @pytest.mark.parametrize("aggregation", ["mean", "attention"])
 def test_gnn_2018_sees_the_words_between_two_people(aggregation: str) -> None:
     """The words and the order of the people matter, words after the last mention do not."""
-    model = make("gnn_2018_mean", aggregation=aggregation)
+    model = make(f"gnn_2018_{aggregation}")
     a, b = FIRST_ENTITY, FIRST_ENTITY + 1
     out = call(
         model, batch_of([[a, WORD, b], [a, WORD + 1, b], [b, WORD, a], [a, WORD, b, WORD]], STEPS)

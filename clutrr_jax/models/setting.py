@@ -1,0 +1,98 @@
+"""Settings: default, meaning and range, stated in one place for each model."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from flax.traverse_util import flatten_dict
+from ml_collections import ConfigDict
+
+from generator.errors import InputError
+
+
+class Setting(NamedTuple):
+    """A setting of a model or of a run. Its type is that of the default.
+
+    Attributes:
+      default: the value that it has if nobody sets it.
+      meaning: one line for `--help`.
+      at_least, above, at_most, below: bounds of a number. A number with a bound is finite.
+      choices: the accepted words.
+    """
+
+    default: Any
+    meaning: str = ""
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+    below: float | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def range(self) -> str:
+        """Accepted values in words; empty if there is no limit."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        bounds = {
+            "at least": self.at_least, "above": self.above,
+            "at most": self.at_most, "below": self.below,
+        }  # fmt: skip
+        return " and ".join(
+            f"{word} {bound}" for word, bound in bounds.items() if bound is not None
+        )
+
+    def check(self, name: str, value: Any) -> None:
+        """Raises InputError if a value is not in the range. None, a value that is not set, is."""
+        if value is None or not self.range:
+            return
+        if self.choices:
+            valid = value in self.choices
+        else:
+            valid = (
+                math.isfinite(value)
+                and (self.at_least is None or value >= self.at_least)
+                and (self.above is None or value > self.above)
+                and (self.at_most is None or value <= self.at_most)
+                and (self.below is None or value < self.below)
+            )
+        if not valid:
+            shown = f'"{value}"' if self.choices else value
+            raise InputError(f"{name} {shown}: expected {self.range}")
+
+
+# Settings by name, or groups of them.
+Settings = Mapping[str, Any]
+
+
+def as_settings(values: Any) -> dict[str, Any]:
+    """Returns settings, where a plain value stands for a setting with this default and any
+    value."""
+    return {
+        name: value
+        if isinstance(value, Setting)
+        else as_settings(value)
+        if isinstance(value, Mapping | ConfigDict)
+        else Setting(value)
+        for name, value in values.items()
+    }
+
+
+def defaults(settings: Settings) -> dict[str, Any]:
+    """Returns the default of each setting."""
+    return {
+        name: value.default if isinstance(value, Setting) else defaults(value)
+        for name, value in settings.items()
+    }
+
+
+def check_values(settings: Settings, values: Mapping[str, Any], prefix: str = "") -> None:
+    """Raises InputError for the first value that is not in the range of its setting.
+
+    Args:
+      settings: what is accepted.
+      values: a value for each setting.
+      prefix: of the names in the message, such as `gat.`.
+    """
+    found = flatten_dict(values, sep=".")
+    for name, setting in flatten_dict(settings, sep=".").items():
+        setting.check(f"{prefix}{name}", found[name])
