@@ -41,10 +41,8 @@ class Spec(NamedTuple):
     model: Callable[..., Any]  # its class
     kind: InputKind  # of the batches that the model reads
     settings: Settings
-    train: Mapping[
-        str, Any
-    ] = {}  # its train settings by default, where they are not the usual ones
-    entity_vectors: bool = True  # whether it has vectors of people, see `train.entities`
+    train: Mapping[str, Any] = {}  # default train settings, where they are not the usual ones
+    entity_vectors: bool = True  # whether the model has vectors of people, see `train.entities`
     ordered: bool = False  # whether the order of the facts of a graph matters to the model
     # Classes by name that take the same parameters and are tested too.
     variants: Mapping[str, Callable[..., Any]] = {}
