@@ -239,14 +239,6 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
             ["--config.models=prover,ncrl", "--config.train.entities=learned"],
             'no setting "config.train.entities"; expected one of config.train.',
         ),
-        (
-            ["--config.models=gat,bilstm_mean", "--config.gat.train.shuffle_sentences=0"],
-            'no setting "config.gat.train.shuffle_sentences"; expected one of config.gat.train.',
-        ),
-        (
-            ["--config.train.epochs=3", "--config.train.patience=9"],
-            "train.epochs 3: expected no train.patience, which is 9",
-        ),
         (["--config.train.dev_fraction=20"], "train.dev_fraction 20.0: expected"),
     ],
 )
