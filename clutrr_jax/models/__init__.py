@@ -43,7 +43,6 @@ class Spec(NamedTuple):
     settings: Settings
     train: Mapping[str, Any] = {}  # default train settings, where they are not the usual ones
     entity_vectors: bool = True  # whether the model has vectors of people, see `train.entities`
-    ordered: bool = False  # whether the order of the facts of a graph matters to the model
     # Classes by name that take the same parameters and are tested too.
     variants: Mapping[str, Callable[..., Any]] = {}
 
@@ -57,10 +56,6 @@ class Spec(NamedTuple):
         if name == "entities":
             return self.entity_vectors
         return name != "shuffle_sentences" or self.kind == "tokens"
-
-
-def _edges(model: Callable[..., Any], settings: Settings = edge_sequence.SETTINGS) -> Spec:
-    return Spec(model, "graph", settings, ordered=True)
 
 
 def _ctp(model: Callable[..., Any], settings: Settings) -> Spec:
@@ -82,11 +77,11 @@ MODELS: dict[str, Spec] = {
     "gat": Spec(gat.GAT, "graph", gat.SETTINGS),
     "gcn": Spec(gcn.GCN, "graph", gcn.SETTINGS),
     "rgcn": Spec(gcn.RGCN, "graph", gcn.RELATIONAL_SETTINGS),
-    "edge_rnn": _edges(edge_sequence.EdgeRNN),
-    "edge_lstm": _edges(edge_sequence.EdgeLSTM),
-    "edge_gru": _edges(edge_sequence.EdgeGRU),
-    "edge_cnn": _edges(edge_sequence.EdgeCNN),
-    "edge_attention": _edges(edge_sequence.EdgeAttention, edge_sequence.ATTENTION_SETTINGS),
+    "edge_rnn": Spec(edge_sequence.EdgeRNN, "graph", edge_sequence.SETTINGS),
+    "edge_lstm": Spec(edge_sequence.EdgeLSTM, "graph", edge_sequence.SETTINGS),
+    "edge_gru": Spec(edge_sequence.EdgeGRU, "graph", edge_sequence.SETTINGS),
+    "edge_cnn": Spec(edge_sequence.EdgeCNN, "graph", edge_sequence.SETTINGS),
+    "edge_attention": Spec(edge_sequence.EdgeAttention, "graph", edge_sequence.ATTENTION_SETTINGS),
     "edge_transformer": Spec(
         edge_transformer.EdgeTransformer,
         "pairs",
