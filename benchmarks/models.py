@@ -38,9 +38,9 @@ from clutrr_jax.evaluation.frozen_states import with_states
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.settings import TRAIN, model_names
+from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.steps import loss_fn
-from clutrr_jax.training.trainer import Trainer
 from generator.config import Config
 from generator.files import read_json, write_text
 from generator.write import write_dataset
@@ -243,9 +243,7 @@ def flops_per_story(definition: ModelDef, stories: StoryArrays, batch: int, trai
     def run(params: Any, packed: Any) -> jax.Array:
         if train:
             return loss_fn(params, definition, buffers, packed, jax.random.key(0))
-        model = definition.merge(params, buffers, jax.random.key(0))
-        model.eval()
-        return model(packed)
+        return definition.evaluated(params, buffers)(packed)
 
     total = 0.0
     for shape, rows in zip(*plan_shapes(definition.spec.kind, stories, batch), strict=True):

@@ -60,7 +60,9 @@ def read_learned(run: Path, model: str = "prover") -> np.ndarray:
         raise InputError(f'{folder}: the reasoner "{reasoner}" learns no rules, expected "prover"')
     path = "" if model == "prover" else "['reasoner']"
     newest = Checkpoints(folder / "checkpoints").newest()
-    table = None if newest is None else newest[1].get(f".tested_params{path}['table'].value")
+    arrays = {} if newest is None else newest[1]
+    name = f"{path}['table'].value"
+    table = arrays.get(f".best_params{name}", arrays.get(f".ema_params{name}"))
     if table is None:
         raise InputError(f"{folder / 'checkpoints'}: expected a checkpoint of a finished prover")
     return np.asarray(learned_rules(jnp.asarray(table[:replicas]), settings[setting]))

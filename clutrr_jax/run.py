@@ -22,11 +22,12 @@ from clutrr_jax.command import cache_folder, folder_lock
 from clutrr_jax.data.prepare import Prepared, generates, prepare_run
 from clutrr_jax.devices import available_cores, device_name
 from clutrr_jax.models import MODELS
+from clutrr_jax.models.check import check_model
 from clutrr_jax.report.tables import diverged, results_table
 from clutrr_jax.report.write import write_report
 from clutrr_jax.settings import check, model_names, train_settings
 from clutrr_jax.training import distributed, preemption
-from clutrr_jax.training.loop import check_model, run_model
+from clutrr_jax.training.loop import run_model
 from generator.cells import plain_text
 from generator.config import Config
 from generator.errors import InputError

@@ -21,8 +21,8 @@ from clutrr_jax.language_models import __main__ as language_models
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import as_settings
 from clutrr_jax.settings import TRAIN, with_models
+from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.trainer import Trainer
 from experiments.figure5 import get_config
 from experiments.grid import slurm
 from generator.kinship import INVERSE, PREDICATE_OF, PREDICATES, RELATION_ID, RELATIONS, RULES
@@ -57,7 +57,7 @@ def test_example_model(small, monkeypatch) -> None:
     losses = []
     for epoch in (1, 2, 3):
         state, metrics = trainer.epoch(state, epoch)
-        losses.append(metrics.loss)
+        losses.append(metrics["loss"])
     assert (losses[2] < losses[0]).all()
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.params))
 

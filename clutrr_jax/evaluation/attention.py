@@ -15,7 +15,7 @@ from clutrr_jax.data.batching import GRAPHS, InputKind
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.predict import per_story
-from clutrr_jax.models.functional import has_method
+from clutrr_jax.models import has_method
 from generator.errors import InputError
 
 FILE = "attention.npz"

@@ -23,7 +23,7 @@ from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.attention import read_arrays
 from clutrr_jax.evaluation.ground_truth import RIGHT, UNJUDGED, GroundTruth
 from clutrr_jax.evaluation.predict import per_story
-from clutrr_jax.models.functional import has_method
+from clutrr_jax.models import has_method
 from clutrr_jax.models.prover import gendered
 from generator.kinship import RELATION_OF, RELATIONS
 

@@ -1,10 +1,10 @@
-"""Inference: the one loop over batches, for dev accuracy, tests, attention, extraction and frozen
-encoder states.
+"""Inference: `map_batches` is the one loop over batches. Training lifts it to all replicas, for dev
+accuracy and tests; `per_story` runs it for attention, extraction and frozen encoder states.
 
-Shapes: R replicas, S stories, C batches, B stories of a batch.
+Shapes: C batches, B stories of a batch.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -31,28 +31,27 @@ Output = Callable[[Any, Any], Any]  # of a model and a batch; arrays with a lead
 
 
 def map_batches(
-    output: Output, model: Any, stories: StoryArrays, rows: Sequence[jax.Array], shapes: Any
-) -> list[Any]:
-    """Applies `output` to a model and batches of stories.
+    output: Output, model: Any, shape: Shape, stories: StoryArrays, rows: jax.Array
+) -> Any:
+    """Outputs [C, B, ...] of a model for batches of stories.
 
     Args:
-      rows: for each shape the stories of its batches [C, B], -1 at padding.
-    Returns:
-      For each shape the outputs, arrays [C, B, ...].
+      output: function of the model and a batch.
+      model: in evaluation mode.
+      shape: of the batches.
+      stories: from which they are packed.
+      rows: [C, B] stories of each batch, -1 at padding.
     """
-    return [
-        jax.lax.map(lambda batch, shape=shape: output(model, pack(stories, batch, shape)), batches)
-        for shape, batches in zip(shapes, rows, strict=True)
-    ]
+    return jax.lax.map(lambda batch: output(model, pack(stories, batch, shape)), rows)
 
 
-def relation_logits(model: Any, batch: Any) -> jax.Array:
-    """Logits of a model, float32 [B, relations].
+def relation_logits(model: Any, batch: Any, variant: Output | None = None) -> jax.Array:
+    """Logits of a model, or of one of its variants (`Spec.variants`), float32 [B, relations].
 
     Raises:
       InputError: logits of another shape.
     """
-    logits = model(batch)
+    logits = variant(model, batch) if variant else model(batch)
     expected = len(targets(batch)[0]), NUM_RELATIONS
     if jnp.shape(logits) != expected:
         raise InputError(
@@ -62,10 +61,10 @@ def relation_logits(model: Any, batch: Any) -> jax.Array:
     return logits
 
 
-def classify(model: Any, batch: Any) -> tuple[jax.Array, jax.Array]:
+def classify(model: Any, batch: Any, variant: Output | None = None) -> tuple[jax.Array, jax.Array]:
     """Predicted relation [B] and its probability [B], which is 0 if the logits have none: one is
     NaN or infinity, or all are minus infinity."""
-    logits = relation_logits(model, batch)
+    logits = relation_logits(model, batch, variant)
     probability = nnx.softmax(logits).max(axis=-1)
     valid = (logits < jnp.inf).all(axis=-1) & (logits > -jnp.inf).any(axis=-1)
     return logits.argmax(axis=-1), jnp.where(valid, probability, 0.0)
@@ -81,7 +80,7 @@ def grade(model: Any, batch: Any) -> tuple[jax.Array, jax.Array]:
 
 def test_batches(
     kind: InputKind, stories: StoryArrays, multiple: int = 1, batch_size: int | None = None
-) -> tuple[tuple[Shape, ...], list[np.ndarray]]:
+) -> list[tuple[Shape, np.ndarray]]:
     """Shapes and rows [C, B] of batches that hold every story once, C a multiple of `multiple`.
 
     Unlike in training, the graphs of a batch have similar numbers of people.
@@ -90,17 +89,7 @@ def test_batches(
     shapes, buckets = plan_shapes(
         kind, stories, min(batch_size or evaluation_batch(), len(stories.target))
     )
-    rows = [chunk(b, s.stories, multiple) for b, s in zip(buckets, shapes, strict=True)]
-    return tuple(shapes), rows
-
-
-def by_story(rows: Sequence[np.ndarray], outputs: Sequence[np.ndarray], count: int) -> np.ndarray:
-    """Outputs of all batches [R, C, B] as one array over the stories [R, S]."""
-    found = np.zeros((len(outputs[0]), count), outputs[0].dtype)
-    for batches, values in zip(rows, outputs, strict=True):
-        real = batches >= 0
-        found[:, batches[real]] = values[:, real]
-    return found
+    return [(s, chunk(b, s.stories, multiple)) for b, s in zip(buckets, shapes, strict=True)]
 
 
 def per_story(
@@ -115,9 +104,9 @@ def per_story(
     Outputs may differ in shape between stories: those of one batch are padded alike.
     """
     graphdef, state = nnx.split(model)
-    for shape, rows in zip(*test_batches(kind, stories, batch_size=batch_size), strict=True):
+    for shape, rows in test_batches(kind, stories, batch_size=batch_size):
         for batch in rows:
-            (outputs,) = _map_one(output, graphdef, shape, state, stories, batch[None])
+            outputs = _map_one(output, graphdef, shape, state, stories, batch[None])
             outputs = jax.tree.map(lambda array: np.asarray(array[0]), outputs)
             for i in np.flatnonzero(batch >= 0):
                 yield int(batch[i]), jax.tree.map(lambda array, i=i: array[i], outputs)
@@ -125,4 +114,4 @@ def per_story(
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def _map_one(output, graphdef, shape, state, stories, rows):
-    return map_batches(output, nnx.merge(graphdef, state), stories, [rows], [shape])
+    return map_batches(output, nnx.merge(graphdef, state), shape, stories, rows)

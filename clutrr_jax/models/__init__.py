@@ -43,8 +43,8 @@ class Spec(NamedTuple):
     settings: Settings
     train: Mapping[str, Any] = {}  # default train settings, where they are not the usual ones
     entity_vectors: bool = True  # whether the model has vectors of people, see `train.entities`
-    # Classes by name that take the same parameters and are tested too.
-    variants: Mapping[str, Callable[..., Any]] = {}
+    # Functions of the model and a batch to other logits, by name, which are tested too.
+    variants: Mapping[str, Callable[[Any, Any], Any]] = {}
 
     @property
     def config(self) -> dict[str, Any]:
@@ -109,3 +109,8 @@ MODELS: dict[str, Spec] = {
     "bert": Spec(bert.Bert, "states", bert.SETTINGS, entity_vectors=False),
     "bert_lstm": Spec(bert.BertLSTM, "states", bert.LSTM_SETTINGS),
 }
+
+
+def has_method(model: Any, name: str) -> bool:
+    """Returns whether a model has an optional method. A layer of the same name is none."""
+    return hasattr(type(model), name)

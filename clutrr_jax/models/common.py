@@ -1,6 +1,7 @@
 """Layers shared by the models: entity embeddings, messages along facts, pooling, readout."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -98,3 +99,39 @@ class Readout(nnx.Module):
         """[B, D1], [B, D2], [B, D2] -> relation logits [B, relations]."""
         hidden = nnx.relu(self.hidden(jnp.concatenate([story, first, second], axis=-1)))
         return self.out(self.dropout(hidden))
+
+
+class GraphNetwork(nnx.Module):
+    """Skeleton of GAT and GCN: entity vectors, rounds of layers with dropout, readout."""
+
+    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        self.directions = config.directions
+        self.rounds, self.edge_types, self.dim = config.rounds, sizes.edge_types, config.node
+        self.entity = (
+            EntityEmbedding(sizes.entities, config.node, rngs=rngs) if config.entities else None
+        )
+        self.steps: Any = nnx.List(self.layers(config, rngs))
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.readout = Readout(3 * config.node, config, sizes, rngs=rngs)
+
+    def layers(self, config, rngs: nnx.Rngs) -> Iterable[nnx.Module]:
+        """Layers of a round."""
+        raise NotImplementedError
+
+    def begin(self, batch: jraph.GraphsTuple) -> tuple[jax.Array, Messages]:
+        """Initial node states [N, H], and the messages."""
+        entity = batch.nodes["entity"]
+        x = jnp.tile(self.start, (len(entity), 1)) if self.entity is None else self.entity(entity)
+        return x, messages(batch, self.edge_types, self.directions)
+
+    @property
+    def start(self) -> jax.Array:
+        """Initial state of nodes without entity vectors, [H]."""
+        return jnp.zeros(self.dim)
+
+    def propagate(self, x: jax.Array, layer: Callable[[Any, jax.Array], jax.Array]) -> jax.Array:
+        """Final node states [N, H]; `layer(step, x)` applies one of the layers."""
+        for _ in range(self.rounds):
+            for step in self.steps:
+                x = layer(step, self.dropout(x))
+        return x

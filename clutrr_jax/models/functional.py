@@ -1,6 +1,5 @@
 """Models as pure functions of parameters, buffers and a random key."""
 
-import inspect
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,34 +13,9 @@ from clutrr_jax.models import Spec
 from clutrr_jax.models.common import EntityVectors
 from clutrr_jax.models.pretrained.folder import find_folder
 from clutrr_jax.models.pretrained.load import load_parameters
-from generator.errors import InputError
 
 
-def has_method(model: Any, name: str) -> bool:
-    """Returns whether a model has an optional method. A layer of the same name is none."""
-    return hasattr(type(model), name)
-
-
-def check_methods(model: Any) -> None:
-    """Checks the signatures of the optional methods of a model.
-
-    Raises:
-      InputError: one takes other arguments.
-    """
-    for name in ("loss", "attention", "read", "answer", "word_facts"):
-        arguments = ("batch", "graph") if name == "answer" else ("batch",)
-        if has_method(model, name):
-            signature = inspect.signature(getattr(type(model), name))
-            try:
-                signature.bind("self", *arguments)
-            except TypeError:
-                raise InputError(
-                    f"method {name}{signature}: expected {name}(self, {', '.join(arguments)}), or "
-                    "another name for a method that is not for the report or the training"
-                ) from None
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ModelDef:
     """Everything about a model that is not an array.
 
@@ -76,12 +50,15 @@ class ModelDef:
     def merge(self, params: Any, buffers: Any, key: jax.Array) -> Any:
         """Returns the model with these arrays. `key` seeds its dropout."""
         graphdef, streams = self._structure
-        leaves, treedef = jax.tree.flatten(streams)
-        seeded = [
-            jax.random.fold_in(key, i) if _is_key(leaf) else jnp.zeros(leaf.shape, leaf.dtype)
-            for i, leaf in enumerate(leaves)
-        ]
-        return nnx.merge(graphdef, params, jax.tree.unflatten(treedef, seeded), buffers, copy=True)
+        leaves, treedef = jax.tree.flatten(streams)  # count and key of each stream
+        seeds = [jax.random.fold_in(key, i) if i % 2 else jnp.uint32(0) for i in range(len(leaves))]
+        return nnx.merge(graphdef, params, jax.tree.unflatten(treedef, seeds), buffers, copy=True)
+
+    def evaluated(self, params: Any, buffers: Any) -> Any:
+        """Returns the model with these arrays in evaluation mode, in which it draws no numbers."""
+        model = self.merge(params, buffers, jax.random.key(0))
+        model.eval()
+        return model
 
     @cached_property
     def _structure(self) -> tuple[Any, Any]:
@@ -97,7 +74,3 @@ class ModelDef:
         trained = nnx.Any(nnx.Param, EntityVectors) if self.learn_entities else nnx.Param
         parts: Any = nnx.split(model, trained, nnx.RngState, ...)
         return parts
-
-
-def _is_key(x: Any) -> bool:
-    return jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)

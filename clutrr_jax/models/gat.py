@@ -4,21 +4,20 @@ Shapes: N nodes, E edges, B stories, F facts of a story, H = node = message dime
 T edge types. The last edge type is that of the edge from every node to itself.
 """
 
+from collections.abc import Iterator
+
 import jax
 import jax.numpy as jnp
 import jraph
 from flax import nnx
 
-from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.common import (
     DIRECTIONS,
     READOUT,
-    EntityEmbedding,
+    GraphNetwork,
     Messages,
-    Readout,
     check_heads,
     dropout,
-    messages,
     pool_people,
 )
 from clutrr_jax.models.setting import Setting
@@ -38,6 +37,27 @@ SETTINGS = {
     "directions": Setting("forward", "of messages, from X to Y of a fact", choices=DIRECTIONS),
     "entities": Setting(True, "False: all nodes start alike, so that people have no identity"),
 }
+
+
+def softmax_with_self(
+    score: jax.Array, own: jax.Array, receivers: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Softmax over the incoming edges of each node and the edge from the node to itself.
+
+    Args:
+      score: [E, K] logits of the edges.
+      own: [N, K] logits of the edges from a node to itself.
+      receivers: [E] node that an edge leads to.
+
+    Returns:
+      Weights of the edges [E, K] and of the edges from a node to itself [N, K].
+    """
+    nodes = len(own)
+    largest = jnp.maximum(own, jraph.segment_max(score, receivers, nodes))
+    largest = jax.lax.stop_gradient(largest)
+    score, own = jnp.exp(score - largest[receivers]), jnp.exp(own - largest)
+    total = own + jraph.segment_sum(score, receivers, nodes)
+    return score / total[receivers], own / total
 
 
 class AttentionStep(nnx.Module):
@@ -65,7 +85,7 @@ class AttentionStep(nnx.Module):
           edges: the edges without those from a node to itself.
         """
         senders, receivers, types = edges
-        nodes, features = len(x), self.attend.shape[0]
+        features = self.attend.shape[0]
 
         def by_head(x: jax.Array) -> jax.Array:
             return x.reshape(len(x), -1, features)
@@ -79,40 +99,24 @@ class AttentionStep(nnx.Module):
         score = outgoing[senders] + incoming[receivers] + edge_score[types]
         score = jax.nn.leaky_relu(score, SLOPE)  # [E, K]
         own = jax.nn.leaky_relu(outgoing + incoming + edge_score[-1], SLOPE)  # [N, K]
-        # Softmax over the incoming edges of a node and the edge from itself.
-        largest = jnp.maximum(own, jraph.segment_max(score, receivers, nodes))
-        largest = jax.lax.stop_gradient(largest)
-        score, own = jnp.exp(score - largest[receivers]), jnp.exp(own - largest)
-        total = own + jraph.segment_sum(score, receivers, nodes)
-        weight = score / total[receivers]
+        weight, own_weight = softmax_with_self(score, own, receivers)
         messages = (value[senders] + relation[types]) * weight[..., None]
-        received = jraph.segment_sum(messages, receivers, nodes)
-        received += (value + relation[-1]) * (own / total)[..., None]
+        received = jraph.segment_sum(messages, receivers, len(x))
+        received += (value + relation[-1]) * own_weight[..., None]
         return jax.nn.elu(received.reshape(x.shape) + self.bias[...]), weight
 
 
-class GAT(nnx.Module):
+class GAT(GraphNetwork):
     """Graph attention network (Velickovic et al. 2018) whose attention also sees the relation of
     an edge (Sinha et al. 2019, appendix 1.1)."""
 
-    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+    def layers(self, config, rngs: nnx.Rngs) -> Iterator[AttentionStep]:
         check_heads(config, "node")
-        self.directions = config.directions
-        self.rounds = config.rounds
-        self.edge_types = sizes.edge_types
-        self.dim = config.node
-        self.entity = (
-            EntityEmbedding(sizes.entities, config.node, rngs=rngs) if config.entities else None
-        )
         # A row per relation, per reversed relation, and one for the edge from a node to itself.
         normal = nnx.initializers.normal(1.0)
-        self.edge_table = nnx.Param(normal(rngs.params(), (2 * sizes.edge_types + 1, config.edge)))
-        self.steps = nnx.List(
-            AttentionStep(config.node, config.edge, config.heads, rngs=rngs)
-            for _ in range(config.steps)
-        )
-        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
-        self.readout = Readout(3 * config.node, config, sizes, rngs=rngs)
+        self.edge_table = nnx.Param(normal(rngs.params(), (2 * self.edge_types + 1, config.edge)))
+        for _ in range(config.steps):
+            yield AttentionStep(config.node, config.edge, config.heads, rngs=rngs)
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Relation logits [B, relations]."""
@@ -125,12 +129,12 @@ class GAT(nnx.Module):
 
     def _propagate(self, batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array]:
         """Final node states [N, H] and mean attention weight of each message."""
-        entity = batch.nodes["entity"]
-        edges = messages(batch, self.edge_types, self.directions)
-        x = jnp.zeros((len(entity), self.dim)) if self.entity is None else self.entity(entity)
+        x, edges = self.begin(batch)
         attention = []
-        for _ in range(self.rounds):
-            for step in self.steps:
-                x, weight = step(self.dropout(x), self.edge_table[...], edges)  # [N, H], [E, K]
-                attention.append(weight.mean(axis=1))
-        return x, jnp.stack(attention).mean(axis=0)
+
+        def layer(step: AttentionStep, x: jax.Array) -> jax.Array:
+            x, weight = step(x, self.edge_table[...], edges)  # [N, H], [E, K]
+            attention.append(weight.mean(axis=1))
+            return x
+
+        return self.propagate(x, layer), jnp.stack(attention).mean(axis=0)

@@ -10,15 +10,8 @@ import jax.numpy as jnp
 import jraph
 from flax import nnx
 
-from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models import gat
-from clutrr_jax.models.common import (
-    EntityEmbedding,
-    Messages,
-    Readout,
-    messages,
-    pool_people,
-)
+from clutrr_jax.models.common import GraphNetwork, Messages, pool_people
 
 # As for the GAT; two layers in a round as in Minervini et al. 2020.
 SETTINGS = {name: setting for name, setting in gat.SETTINGS.items() if name != "heads"}
@@ -90,37 +83,24 @@ class RGCNLayer(nnx.Module):
         return jraph.segment_sum(message, m.receivers, len(x)) + self.own(x)
 
 
-class GCN(nnx.Module):
+class GCN(GraphNetwork):
     """Rounds of graph convolutions. The story vector is the mean of the node states."""
 
     layer: type[GCNLayer] | type[RGCNLayer] = GCNLayer
 
-    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.directions = config.directions
-        self.rounds = config.rounds
-        self.edge_types = sizes.edge_types
-        self.entity = (
-            EntityEmbedding(sizes.entities, config.node, rngs=rngs) if config.entities else None
-        )
-        self.start: Any = None if config.entities else nnx.Param(jnp.ones(config.node))
-        self.steps: Any = nnx.List(
-            self.layer(config, 2 * sizes.edge_types, rngs=rngs) for _ in range(config.steps)
-        )
-        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
-        self.readout = Readout(3 * config.node, config, sizes, rngs=rngs)
+    def layers(self, config, rngs: nnx.Rngs) -> list[Any]:
+        self.node: Any = None if config.entities else nnx.Param(jnp.ones(config.node))
+        return [self.layer(config, 2 * self.edge_types, rngs=rngs) for _ in range(config.steps)]
+
+    @property
+    def start(self) -> jax.Array:
+        return self.node[...]
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Relation logits [B, relations]."""
-        entity = batch.nodes["entity"]
-        m = messages(batch, self.edge_types, self.directions)
-        weights = self.steps[0].weights(m, len(entity))
-        if self.entity is None:
-            x = jnp.tile(self.start[...], (len(entity), 1))
-        else:
-            x = self.entity(entity)
-        for _ in range(self.rounds):
-            for step in self.steps:
-                x = nnx.elu(step(self.dropout(x), m, weights))  # [N, H]
+        x, edges = self.begin(batch)
+        weights = self.steps[0].weights(edges, len(x))
+        x = self.propagate(x, lambda step, x: nnx.elu(step(x, edges, weights)))
         return self.readout(*pool_people(x, batch))
 
 

@@ -3,6 +3,8 @@
 Shapes: B stories, P people of the largest story, R relations, N nodes.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import jraph
@@ -94,6 +96,7 @@ class Prover(nnx.Module):
         most: int,
         first: jax.Array,
         second: jax.Array,
+        rules: Any = None,
     ) -> jax.Array:
         """Log-probabilities of the relation of the second query person to the first, [B, R].
 
@@ -102,8 +105,9 @@ class Prover(nnx.Module):
           rounds: [B] rounds of each story. Composing a chain of n facts takes n - 1.
           most: upper bound of `rounds`.
           first, second: [B] position of the query people within the story.
+          rules: [Q, Q, Q], instead of the learned ones.
         """
-        rules, story = self.rules(), jnp.arange(len(facts))
+        rules, story = self.rules() if rules is None else rules, jnp.arange(len(facts))
         share_genders = len(rules) != self.relations
         stated = facts[..., RELATION_OF].sum(axis=-1) if share_genders else facts
         size = stated.shape[1]

@@ -3,6 +3,8 @@
 Shapes: B stories, P people of the largest story, R relations, F facts.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -84,56 +86,47 @@ class ReaderProver(nnx.Module):
             losses += self.gold * fact_loss(batch, graph)
         return losses
 
-    def answer(self, batch: TokenBatch, graph: jax.Array) -> jax.Array:
-        """Relation logits [B, R] from an extracted graph [B, P, P, R]."""
+    def answer(self, batch: TokenBatch, graph: jax.Array, rules: Any = None) -> jax.Array:
+        """Relation logits [B, R] from an extracted graph [B, P, P, R], by the rules of the reasoner
+        or by others, see `Prover.reason`."""
         story = jnp.arange(len(graph))
         first, second = (batch.people[:, None] == batch.query[:, :, None]).argmax(axis=-1).T
         facts = graph.at[story, first, second].set(0).at[story, second, first].set(0)
         rounds = (batch.people >= 0).sum(axis=1) - 1
-        return self.reason(facts, rounds, graph.shape[1] - 1, first, second)
-
-    def reason(self, *arguments: Any) -> jax.Array:
-        """Relation logits [B, R]; arguments as in `Prover.reason`."""
-        return self.reasoner.reason(*arguments)
+        return self.reasoner.reason(facts, rounds, graph.shape[1] - 1, first, second, rules)
 
 
-class GoldGraph(ReaderProver):
-    """Reasons over the stated facts instead of extracted ones: all errors are reasoning errors."""
-
-    def read(self, batch: TokenBatch) -> jax.Array:
-        """Stated facts [B, P, P, R]. Several facts about a pair have equal probability."""
-        size, relations = batch.people.shape[1], self.reader.relations
-        first, second, relation = jnp.moveaxis(batch.facts, -1, 0)  # [B, F]
-        # Index R is out of range and dropped: padding, unstated relations (which have index R
-        # already), and facts about a person and themselves.
-        relation = jnp.where((relation < 0) | (first == second), relations, relation)
-        story = jnp.arange(len(first))[:, None]
-        facts = jnp.zeros((len(first), size, size, relations))
-        facts = facts.at[story, first, second, relation].add(1, mode="drop")
-        return facts / jnp.maximum(facts.sum(axis=-1, keepdims=True), 1)
+def stated_graph(batch: TokenBatch, relations: int) -> jax.Array:
+    """Graph of the stated facts, [B, P, P, R]. Several facts about a pair are equally probable."""
+    size = batch.people.shape[1]
+    first, second, relation = jnp.moveaxis(batch.facts, -1, 0)  # [B, F]
+    # Index R is out of range and dropped: padding, unstated relations (which have index R
+    # already), and facts about a person and themselves.
+    relation = jnp.where((relation < 0) | (first == second), relations, relation)
+    story = jnp.arange(len(first))[:, None]
+    facts = jnp.zeros((len(first), size, size, relations))
+    facts = facts.at[story, first, second, relation].add(1, mode="drop")
+    return facts / jnp.maximum(facts.sum(axis=-1, keepdims=True), 1)
 
 
-class RuleReasoning(ReaderProver):
+def answer_by_given_rules(model: ReaderProver, batch: TokenBatch) -> jax.Array:
     """Composes the extracted facts with the 16 given rules: all errors are reading errors."""
-
-    def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        super().__init__(config, sizes, rngs=rngs)
-        self.given = GivenRules(config.prover, sizes, rngs=rngs)
-
-    def reason(self, *arguments: Any) -> jax.Array:
-        """Relation logits [B, R]; arguments as in `Prover.reason`."""
-        return self.given.reason(*arguments)
+    return model.answer(batch, model.read(batch), IS_RULE)
 
 
-class GoldGraphRuleReasoning(RuleReasoning, GoldGraph):
-    """Composes the stated facts with the 16 given rules: all errors are ambiguous labels."""
+def answer_from_stated_facts(
+    model: ReaderProver, batch: TokenBatch, rules: Any = None
+) -> jax.Array:
+    """Reasons over the stated facts instead of extracted ones: all errors are reasoning errors."""
+    return model.answer(batch, stated_graph(batch, model.reader.relations), rules)
 
 
-# Variants with the same parameters that replace the reader, the reasoner or both.
-VARIANTS = {
-    "given rules": RuleReasoning,
-    "stated facts": GoldGraph,
-    "stated facts, given rules": GoldGraphRuleReasoning,
+# Other logits of the same model, without its reader, its reasoner, or both: all errors of the last
+# one are ambiguous labels.
+VARIANTS: dict[str, Callable[[ReaderProver, TokenBatch], jax.Array]] = {
+    "given rules": answer_by_given_rules,
+    "stated facts": answer_from_stated_facts,
+    "stated facts, given rules": partial(answer_from_stated_facts, rules=IS_RULE),
 }
 
 

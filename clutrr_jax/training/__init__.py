@@ -1,15 +1,15 @@
-"""Training of the replicas of a model, from a run to a single step.
+"""Training of the replicas of a model, from a run to the loss.
 
-One epoch, with R replicas, M microbatches of b stories in each batch:
-
-  loop.train_model       epochs, metrics, checkpoints
-  Trainer.epoch          order of the stories on the host: rows [R, steps, M, b]
-    Replicas.map         replicas over the devices: each runs its own with rows [steps, M, b]
+  loop.run_model         data, state, epochs, tests, summary
+  Trainer.epoch          rows [R, steps, M, b]; lifts the functions of one replica below
     steps.train_epoch    scan over the steps: rows [M, b] of one bucket of lengths
     steps.train_step     gradient, Adam, exponential moving average of the parameters
-    steps.gradient       pack the stories of each microbatch, loss and gradient, sum over devices
-  Trainer._dev_metrics   dev accuracy and loss of the averaged parameters, [R] each
-  state.select_epoch     keep the parameters that are tested
+    steps.gradient       pack the stories of each microbatch, gradient, sum over devices
+    steps.loss_fn        sum of the losses
+    steps.dev_metrics    dev accuracy and loss of the averaged parameters
+    steps.select_epoch   keep the parameters that are tested
 
-`state.TrainState` holds everything that changes, with R as the leading axis of every array.
+`steps.TrainState` holds everything that changes. R replicas are the leading axis of every array
+(`replicas`); each batch has M microbatches of b stories. Hosts, checkpoints, preemption and
+TensorBoard have files of their own.
 """

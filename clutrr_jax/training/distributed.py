@@ -8,7 +8,7 @@ Functions marked "collective" must be called by every host. With one process the
 communication.
 """
 
-import hashlib
+import json
 import os
 import re
 import sys
@@ -107,11 +107,16 @@ def assert_same(settings: dict[str, Any]) -> None:
     Raises:
       InputError: on every host, if a setting differs.
     """
-    for name, value in [("names of settings", sorted(settings)), *sorted(settings.items())]:
-        digest = np.frombuffer(hashlib.sha256(repr(value).encode()).digest(), np.uint8)
-        if any_host(not np.array_equal(broadcast(digest), digest)):
+    text = json.dumps(settings).encode()
+    size = int(multihost_utils.process_allgather(np.array(len(text))).max())
+    padded = np.frombuffer(text.ljust(size), np.uint8)
+    texts = multihost_utils.process_allgather(padded).reshape(-1, size)
+    everyone = [json.loads(text.tobytes()) for text in texts]
+    for name in sorted(set().union(*everyone)):
+        if any(of_host.get(name) != everyone[0].get(name) for of_host in everyone):
             raise InputError(
-                f'{name} is "{value}" on host {jax.process_index()}, expected the same on all hosts'
+                f'{name} is "{settings.get(name)}" on host {jax.process_index()}, expected the '
+                "same on all hosts"
             )
 
 

@@ -50,21 +50,25 @@ class Replicas:
         self.seeds = np.arange(-(-count // groups) * groups, dtype=np.int32) + first_seed
 
     def map(
-        self, function: Callable[..., Any], in_specs: tuple, out_specs: Any, donate: tuple = ()
+        self,
+        function: Callable[..., Any],
+        in_specs: tuple,
+        out_specs: Any = REPLICA,
+        donate: tuple = (),
     ) -> Callable[..., Any]:
         """Lifts a function of one replica to all replicas, as a jitted program.
 
         Args:
           function: of one replica. Within it, `jax.lax.psum(x, "data")` sums over the devices of
             the replica's group.
-          in_specs: for each argument REPLICATED, if all replicas share it, or a PartitionSpec that
-            starts with "replica". "data" in a later place splits that axis over a group.
+          in_specs: for each argument a PartitionSpec that starts with "replica", or does not if all
+            replicas share it. "data" splits an axis over a group.
           out_specs: the same for the result; all outputs have a leading replica axis.
           donate: arguments whose buffers are reused.
         """
 
         def on_device(*arguments: Any) -> Any:
-            own = [i for i, spec in enumerate(in_specs) if spec != REPLICATED]
+            own = [i for i, spec in enumerate(in_specs) if "replica" in spec]
 
             def one(mapped: tuple) -> Any:
                 by_place = dict(zip(own, mapped, strict=True))

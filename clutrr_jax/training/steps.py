@@ -1,4 +1,4 @@
-"""Training step, training epoch and prediction of one replica, as pure functions.
+"""State, optimizer, step, epoch and selection of one replica, as pure functions.
 
 They run inside `Replicas.map`, whose axis "data" is the devices that share a batch. Random numbers
 depend on the seed of the replica and the index of the epoch and step only, so that replica i of ten
@@ -8,9 +8,8 @@ CPU, and up to rounding on a GPU, where XLA adds some sums in no fixed order.
 Shapes: m microbatches of a batch on this device, b stories of a microbatch.
 """
 
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,49 +17,93 @@ import optax
 
 from clutrr_jax.data.arrays import StoryArrays, redraw_entities, reorder_sentences
 from clutrr_jax.data.batching import Shape, pack, targets
-from clutrr_jax.evaluation.predict import Output, map_batches, relation_logits
-from clutrr_jax.models.functional import ModelDef, has_method
+from clutrr_jax.evaluation.predict import Output, grade, map_batches, relation_logits
+from clutrr_jax.models import has_method
+from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.streams import Stream, jax_key
-from clutrr_jax.training.state import TrainState, is_trained
 
 
-@dataclass(frozen=True)
-class Program:
-    """Static arguments of the functions below.
+class TrainState(NamedTuple):
+    """Everything that changes in training. `Replicas` stacks the states of all replicas."""
 
-    Attributes:
-      model: the model.
-      optimizer: from `create_optimizer`.
-      shapes: shape of the microbatches of each bucket.
+    params: Any
+    buffers: Any  # arrays that are never trained, such as fixed entity embeddings
+    opt_state: Any
+    ema_params: Any  # exponential moving average of the parameters, which is evaluated
+    best_params: Any  # `ema_params` after the best epoch; None if those of the last are tested
+    step: jax.Array  # optimizer steps taken
+    best_score: jax.Array  # best dev score of an epoch so far
+    best_epoch: jax.Array  # the latest with that score, from 1; 0 before the first epoch
+    diverged_epoch: jax.Array  # epoch with a non-finite loss, after which nothing changes; or 0
+
+    @property
+    def tested_params(self) -> Any:
+        """Parameters that are tested, see `settings.SELECTIONS`."""
+        return self.ema_params if self.best_params is None else self.best_params
+
+
+def create_optimizer(
+    train: Any, config: Any = None, encoder: Any = None
+) -> optax.GradientTransformation:
+    """Adam with gradient clipping by global norm.
+
+    Args:
       train: train settings.
-      patience: epochs without an equal or better dev score after which a replica stops; 0: never.
+      config: settings of the model.
+      encoder: configuration of its pretrained encoder, if that is trained: it has learning rates of
+        its own.
     """
 
-    model: ModelDef
-    optimizer: optax.GradientTransformation
-    shapes: tuple[Shape, ...]
-    train: Any
-    patience: int
+    def scale(path: tuple, update: jax.Array) -> jax.Array:
+        names = tuple(key.key for key in path if isinstance(key, jax.tree_util.DictKey))
+        if names[0] != "encoder":
+            return update
+        layer = int(names[2]) if names[1] == "layers" else -1  # -1 for the embeddings
+        decay = config.encoder_layer_decay ** (encoder.num_hidden_layers - 1 - layer)
+        return update * (config.encoder_learning_rate * decay / train.learning_rate)
+
+    steps = [optax.clip_by_global_norm(train.grad_clip_norm), optax.adam(train.learning_rate)]
+    if encoder:
+        steps.append(optax.stateless(lambda u, _: jax.tree_util.tree_map_with_path(scale, u)))
+    return optax.chain(*steps)
 
 
-def loss_fn(
-    params: Any, definition: ModelDef, buffers: Any, batch: Any, key: jax.Array
-) -> jax.Array:
+def init_state(
+    model: ModelDef, optimizer: optax.GradientTransformation, train: Any, seed: Any, pretrained: Any
+) -> TrainState:
+    """Initial state of a replica, which depends on its own seed only; `pretrained` is as for
+    `ModelDef.init`."""
+    params, buffers = model.init(jax_key(Stream.PARAMETERS, seed), pretrained)
+    zero = jnp.int32(0)
+    return TrainState(
+        params=params,
+        buffers=buffers,
+        opt_state=optimizer.init(params),
+        ema_params=params,
+        best_params=None if train.selection == "last" else params,
+        step=zero,
+        best_score=jnp.float32(-jnp.inf),
+        best_epoch=zero,
+        diverged_epoch=zero,
+    )
+
+
+def loss_fn(params: Any, model: ModelDef, buffers: Any, batch: Any, key: jax.Array) -> jax.Array:
     """Sum of the losses of a batch. Models may have a method `loss(batch)` of their own, [b]."""
-    model = definition.merge(params, buffers, key)
-    model.train()
+    module = model.merge(params, buffers, key)
+    module.train()
     target, mask = targets(batch)
-    if has_method(model, "loss"):
-        losses = model.loss(batch)
+    if has_method(module, "loss"):
+        losses = module.loss(batch)
     else:
-        logits = relation_logits(model, batch)
+        logits = relation_logits(module, batch)
         losses = optax.softmax_cross_entropy_with_integer_labels(logits, target)
     return (losses * mask).sum()
 
 
 def gradient(
     shape: Shape,
-    program: Program,
+    model: ModelDef,
     stories: StoryArrays,
     rows: jax.Array,
     state: TrainState,
@@ -79,15 +122,17 @@ def gradient(
     def of_microbatch(microbatch):
         index, rows = microbatch
         batch, own_key = pack(stories, rows, shape), jax.random.fold_in(key, first + index)
-        arguments = program.model, state.buffers, batch, own_key
-        return jax.value_and_grad(loss_fn)(state.params, *arguments)
+        return jax.value_and_grad(loss_fn)(state.params, model, state.buffers, batch, own_key)
 
     sums = jax.lax.map(of_microbatch, (jnp.arange(len(rows)), rows))
     return jax.lax.psum(jax.tree.map(lambda x: x.sum(axis=0), sums), "data")
 
 
 def train_step(
-    program: Program,
+    model: ModelDef,
+    optimizer: optax.GradientTransformation,
+    shapes: tuple[Shape, ...],
+    ema_decay: float,
     stories: StoryArrays,
     key: jax.Array,
     state: TrainState,
@@ -97,25 +142,24 @@ def train_step(
     """One optimizer step on a batch of one bucket.
 
     Args:
-      stories: train stories of this epoch.
+      shapes: shape of the microbatches of each bucket.
       key: of this epoch; the step is folded in.
       rows: [m, b] stories of the batch, -1 at padding.
-      bucket: index of its shape.
 
     Returns:
       The new state, and the sum of the losses and the number of stories of the batch.
     """
-    branches = [partial(gradient, shape, program) for shape in program.shapes]
+    branches = [partial(gradient, shape, model) for shape in shapes]
     loss, grads = jax.lax.switch(
         bucket, branches, stories, rows, state, jax.random.fold_in(key, state.step)
     )
     count = jax.lax.psum((rows >= 0).sum(), "data")
     grads = jax.tree.map(lambda g: g / count, grads)
-    updates, opt_state = program.optimizer.update(grads, state.opt_state, state.params)
+    updates, opt_state = optimizer.update(grads, state.opt_state, state.params)
     params = optax.apply_updates(state.params, updates)
     # The average covers the last tenth of the steps, so that it forgets the start, but not more
     # steps than `ema_decay` allows: 1,000 with 0.999.
-    step_size = jnp.maximum(1 - program.train.ema_decay, 10 / (10 + state.step))
+    step_size = jnp.maximum(1 - ema_decay, 10 / (10 + state.step))
     state = state._replace(
         params=params,
         opt_state=opt_state,
@@ -126,7 +170,11 @@ def train_step(
 
 
 def train_epoch(
-    program: Program,
+    model: ModelDef,
+    optimizer: optax.GradientTransformation,
+    shapes: tuple[Shape, ...],
+    train: Any,
+    patience: int,
     stories: StoryArrays,
     epoch: jax.Array,
     buckets: jax.Array,
@@ -137,12 +185,13 @@ def train_epoch(
     """One epoch of a replica.
 
     Args:
-      stories: train stories.
+      shapes: shape of the microbatches of each bucket.
+      train: train settings.
+      patience: see `is_trained`.
       epoch: its index, counted from 1.
       buckets: [steps] bucket of each batch, the same for all replicas.
       seed: of the replica.
       rows: [steps, m, b] stories of each batch.
-      state: before the epoch.
 
     Returns:
       The state after the epoch and the mean loss. If the loss or a parameter is not finite, or was
@@ -150,59 +199,90 @@ def train_epoch(
       epoch and the loss is NaN.
     """
 
-    def train(state: TrainState) -> tuple[TrainState, jax.Array]:
-        return _run_steps(program, stories, epoch, buckets, seed, rows, state)
+    def run(state: TrainState) -> tuple[TrainState, jax.Array]:
+        drawn = stories
+        if train.entities == "redrawn":
+            entity_key = jax_key(Stream.REDRAWN_ENTITIES, seed, epoch)
+            drawn = redraw_entities(drawn, model.sizes.entities, entity_key)
+        if model.spec.kind == "tokens":
+            sentence_key = jax_key(Stream.SENTENCES, seed, epoch)
+            ends = model.sizes.sentence_ends
+            drawn = reorder_sentences(drawn, ends, train.shuffle_sentences, sentence_key)
+        key = jax_key(Stream.DROPOUT, seed, epoch)
+
+        def step(state: TrainState, batch: tuple) -> Any:
+            return train_step(model, optimizer, shapes, train.ema_decay, drawn, key, state, *batch)
+
+        new, (losses, counts) = jax.lax.scan(step, state, (rows, buckets))
+        loss = losses.sum() / counts.sum()
+        finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves((loss, new.params))]
+        is_finite = jnp.stack(finite).all()
+        new = jax.tree.map(partial(jnp.where, is_finite), new, state)
+        diverged = jnp.where(is_finite, state.diverged_epoch, epoch)
+        return new._replace(diverged_epoch=diverged), jnp.where(is_finite, loss, jnp.nan)
 
     def keep(state: TrainState) -> tuple[TrainState, jax.Array]:
         return state, jnp.float32(jnp.nan)
 
     # Sequential replicas compute one of the branches, vectorized ones both.
-    return jax.lax.cond(is_trained(state, epoch, program.patience), train, keep, state)
-
-
-def _run_steps(
-    program: Program,
-    stories: StoryArrays,
-    epoch: jax.Array,
-    buckets: jax.Array,
-    seed: jax.Array,
-    rows: jax.Array,
-    state: TrainState,
-) -> tuple[TrainState, jax.Array]:
-    """The steps of an epoch; arguments and results as in `train_epoch`."""
-    train, sizes = program.train, program.model.sizes
-    if train.entities == "redrawn":
-        entity_key = jax_key(Stream.REDRAWN_ENTITIES, seed, epoch)
-        stories = redraw_entities(stories, sizes.entities, entity_key)
-    if program.model.spec.kind == "tokens":
-        sentence_key = jax_key(Stream.SENTENCES, seed, epoch)
-        stories = reorder_sentences(
-            stories, sizes.sentence_ends, train.shuffle_sentences, sentence_key
-        )
-    step_key = jax_key(Stream.DROPOUT, seed, epoch)
-
-    def step(state: TrainState, batch: tuple) -> Any:
-        return train_step(program, stories, step_key, state, *batch)
-
-    new, (losses, counts) = jax.lax.scan(step, state, (rows, buckets))
-    loss = losses.sum() / counts.sum()
-    finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves((loss, new.params))]
-    is_finite = jnp.stack(finite).all()
-    new = jax.tree.map(partial(jnp.where, is_finite), new, state)
-    diverged = jnp.where(is_finite, state.diverged_epoch, epoch)
-    return new._replace(diverged_epoch=diverged), jnp.where(is_finite, loss, jnp.nan)
+    return jax.lax.cond(is_trained(state, epoch, patience), run, keep, state)
 
 
 def predict(
     output: Output,
     model: ModelDef,
-    shapes: tuple[Shape, ...],
+    shape: Shape,
     stories: StoryArrays,
+    rows: jax.Array,
     params: Any,
     buffers: Any,
-    rows: list[jax.Array],
-) -> list[Any]:
+) -> Any:
     """Outputs of a replica in evaluation mode for batches of stories, see `map_batches`."""
-    module = model.merge(params, buffers, jax.random.key(0))
-    module.eval()
-    return map_batches(output, module, stories, rows, shapes)
+    return map_batches(output, model.evaluated(params, buffers), shape, stories, rows)
+
+
+def dev_metrics(
+    model: ModelDef,
+    shapes: tuple[Shape, ...],
+    stories: StoryArrays,
+    rows: list[jax.Array],
+    state: TrainState,
+) -> tuple[jax.Array, jax.Array]:
+    """Dev accuracy and mean loss of the averaged parameters; `rows` are the dev stories of the
+    batches of each bucket, [C, b], -1 at padding."""
+    of_buckets = [
+        predict(grade, model, shape, stories, own, state.ema_params, state.buffers)
+        for shape, own in zip(shapes, rows, strict=True)
+    ]
+    correct, loss = (sum(x.sum() for x in of_bucket) for of_bucket in zip(*of_buckets, strict=True))
+    count = sum((own >= 0).sum() for own in rows)
+    correct, loss, count = jax.lax.psum((correct, loss, count), "data")
+    return correct / jnp.maximum(count, 1), loss / jnp.maximum(count, 1)
+
+
+def is_trained(state: TrainState, epoch: Any, patience: int) -> Any:
+    """Returns whether a replica is trained in an epoch: it has not diverged before, and an epoch
+    since `patience` epochs was the best so far; 0 for any number."""
+    has_stopped = (epoch - 1 - state.best_epoch >= patience) & (patience > 0)
+    return (state.diverged_epoch == 0) & ~has_stopped
+
+
+def select_epoch(patience: int, epoch: Any, score: jax.Array, state: TrainState) -> TrainState:
+    """Updates the best score, and the parameters of the best epoch if they are tested.
+
+    Of equally good epochs the latest is the best: a model goes on improving after its dev accuracy
+    has reached 1.
+
+    Args:
+      patience: see `is_trained`.
+      epoch: counted from 1.
+      score: of the dev stories; higher is better.
+    """
+    # The score of a replica that has stopped can change by rounding, on a GPU or another device.
+    better = (score >= state.best_score) & is_trained(state, epoch, patience)
+    best, score, epoch = jax.tree.map(
+        partial(jnp.where, better),
+        (state.best_params and state.ema_params, score, epoch),
+        (state.best_params, state.best_score, state.best_epoch),
+    )
+    return state._replace(best_params=best, best_score=score, best_epoch=epoch)

@@ -27,13 +27,12 @@ from clutrr_jax.evaluation.extraction import (
 from clutrr_jax.evaluation.ground_truth import FOLLOWS, RIGHT, UNJUDGED, WRONG, GroundTruth
 from clutrr_jax.evaluation.proofs import prove_extracted, prove_label
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.models.prover import gendered
 from clutrr_jax.rules import main as rules_main
 from clutrr_jax.rules import read_learned
 from clutrr_jax.training.checkpoints import Checkpoints
+from clutrr_jax.training.loop import Trainer, first_replica
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.state import create_optimizer, create_state, replica_model
 from generator.errors import InputError
 from generator.kinship import (
     COMPOSE,
@@ -45,6 +44,7 @@ from generator.kinship import (
 )
 from generator.prover import Fact, rule_heads
 from tests.data.test_records import records_of
+from tests.training.small import TRAIN
 
 SPEC = MODELS["reader_prover"]
 CONFIG = ConfigDict(SPEC.config | {"embedding": 8, "hidden": 8})
@@ -68,8 +68,8 @@ def facts_of(test: Records, story: int) -> list[tuple[int, int, int]]:
     return [tuple(map(int, fact)) for fact in zip(*columns, strict=True)]
 
 
-def model(small, variant: str = "") -> nnx.Module:
-    made = SPEC.variants.get(variant, SPEC.model)(CONFIG, small.sizes, rngs=nnx.Rngs(0))
+def model(small) -> nnx.Module:
+    made = SPEC.model(CONFIG, small.sizes, rngs=nnx.Rngs(0))
     table = jax.random.normal(jax.random.key(0), made.reasoner.table.shape)
     made.reasoner.table = nnx.Param(table)  # any rules
     made.eval()
@@ -182,15 +182,8 @@ def test_the_stated_facts_and_the_given_rules_prove_the_label(small) -> None:
 @pytest.fixture(scope="module")
 def trained(few):
     """Definition and state of two replicas."""
-    definition = ModelDef(SPEC, CONFIG, few.sizes)
-    optimizer = create_optimizer(ConfigDict({"learning_rate": 1e-3, "grad_clip_norm": 5.0}))
-    return definition, create_state(definition, optimizer, Replicas(2))
-
-
-def first_replica(few, trained) -> nnx.Module:
-    first = model(few)
-    nnx.update(first, jax.tree.map(lambda a: a[0], trained[1].tested_params))
-    return first
+    trainer = Trainer(SPEC, CONFIG, ConfigDict(TRAIN), few, Replicas(2))
+    return trainer.model, trainer.init()
 
 
 def of_all(look, made: nnx.Module, stories) -> np.ndarray:
@@ -208,8 +201,8 @@ def of_all(look, made: nnx.Module, stories) -> np.ndarray:
 
 
 def test_the_file_holds_what_the_first_replica_extracts(few, trained, tmp_path: Path) -> None:
-    first = first_replica(few, trained)
-    write_extracted(tmp_path, replica_model(*trained), SPEC.kind, few)
+    first = first_replica(*trained)
+    write_extracted(tmp_path, first, SPEC.kind, few)
     found = read_extracted(tmp_path, GroundTruth(few.test))
     read = of_all(lambda m, batch: m.read(batch), first, few.test_stories)
     for story, of_story in enumerate(read):
@@ -269,10 +262,12 @@ def test_learned_rules_of_a_reader_prover_are_those_of_its_table(
     settings = {"reader_prover.reasoner": "prover", "reader_prover.prover.scale": 45.0}
     (tmp_path / "config.json").write_text(json.dumps(settings))
     other = jax.tree.map(jnp.zeros_like, trained[1].params)
-    Checkpoints(folder / "checkpoints").save(1, trained[1]._replace(params=other, ema_params=other))
-    found = read_learned(tmp_path, "reader_prover")
-    first = first_replica(few, trained)
-    np.testing.assert_allclose(found[0], first.reasoner.rules(), atol=1e-6)
+    first, state = first_replica(*trained), trained[1]._replace(params=other)
+    best = state._replace(best_params=state.ema_params, ema_params=other)
+    for epoch, saved in ((1, state), (2, best)):
+        Checkpoints(folder / "checkpoints").save(epoch, saved)
+        found = read_learned(tmp_path, "reader_prover")
+        np.testing.assert_allclose(found[0], first.reasoner.rules(), atol=1e-6)
     assert found.shape == (2, *first.reasoner.rules().shape)
     rules_main([str(tmp_path)])
     printed = capsys.readouterr().out
@@ -292,25 +287,26 @@ def test_learned_rules_of_a_reader_prover_are_those_of_its_table(
     assert '"rules" learns no rules' in printed and "mean of 2 replicas" in printed
 
 
-def logits(made: nnx.Module, stories) -> np.ndarray:
-    return of_all(lambda m, batch: m(batch), made, stories)
+def logits(made: nnx.Module, stories, variant: str = "") -> np.ndarray:
+    return of_all(SPEC.variants[variant] if variant else SPEC.model.__call__, made, stories)
 
 
 def test_variants_replace_reading_or_reasoning(few) -> None:
     """With the stated facts and the given rules: the symbolic prover. With the stated facts the
     text has no influence, with the given rules the learned rules have none."""
     stories = few.test_stories
-    predicted = logits(model(few, "stated facts, given rules"), stories).argmax(axis=-1)
+    predicted = logits(model(few), stories, "stated facts, given rules").argmax(axis=-1)
     symbolic = predict_with_rules(few.test, given_rules()).relation[0]
     np.testing.assert_array_equal(predicted, symbolic)
     np.testing.assert_array_equal(predicted, few.test.target)
-    by_gold = logits(model(few, "stated facts"), stories)
+    by_gold = logits(model(few), stories, "stated facts")
     garbled = stories._replace(tokens=jnp.where(stories.tokens > 40, 40, stories.tokens))
-    np.testing.assert_allclose(logits(model(few, "stated facts"), garbled), by_gold, atol=1e-6)
-    other = model(few, "given rules")
-    by_rules = logits(other, stories)
+    same = logits(model(few), garbled, "stated facts")
+    np.testing.assert_allclose(same, by_gold, atol=1e-6)
+    other = model(few)
+    by_rules = logits(other, stories, "given rules")
     other.reasoner.table = nnx.Param(jnp.zeros_like(other.reasoner.table[...]))
-    np.testing.assert_array_equal(logits(other, stories), by_rules)
+    np.testing.assert_array_equal(logits(other, stories, "given rules"), by_rules)
     own = logits(model(few), stories)
     for different in (by_gold, by_rules, logits(model(few), garbled)):
         assert np.abs(different - own).max() > 1e-4

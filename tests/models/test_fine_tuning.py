@@ -18,9 +18,9 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.models.pretrained.load import load_parameters
 from clutrr_jax.training.checkpoints import Checkpoints
+from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.state import create_optimizer
-from clutrr_jax.training.trainer import Trainer
+from clutrr_jax.training.steps import create_optimizer
 from tests.models.small import shape_for, small_config
 from tests.tiny_bert import DEBERTA, write_encoder
 from tests.training.small import TRAIN, leaves
@@ -65,9 +65,7 @@ class FineTuned:
                 )
 
     def logits(self, params, batch) -> jax.Array:
-        model = self.definition.merge(params, self.buffers, jax.random.key(0))
-        model.eval()
-        return model(batch)
+        return self.definition.evaluated(params, self.buffers)(batch)
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +91,7 @@ def test_logits_at_the_start_equal_those_over_frozen_states(
 
     @jax.jit
     def frozen_logits(batch) -> jax.Array:
-        module = definition.merge(params, model.buffers, jax.random.key(0))
-        module.eval()
-        return module(batch)
+        return definition.evaluated(params, model.buffers)(batch)
 
     batch = batch_of(model.data)
     assert batch.states is None and batch_of(frozen).pieces is None

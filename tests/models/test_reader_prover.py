@@ -51,7 +51,7 @@ def token_batch(stories, rows) -> TokenBatch:
 
 def gold(model: reader_prover.ReaderProver, batch: TokenBatch) -> jax.Array:
     """Graph of the stated facts, [B, P, P, R]."""
-    return reader_prover.GoldGraph.read(model, batch)
+    return reader_prover.stated_graph(batch, model.reader.relations)
 
 
 def test_gold_graph_gives_the_answer_of_the_prover_on_the_graph_batch(small) -> None:

@@ -7,9 +7,9 @@ from ml_collections import ConfigDict
 
 from clutrr_jax.models import MODELS
 from clutrr_jax.settings import TRAIN as USUAL
+from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.state import TrainState
-from clutrr_jax.training.trainer import Trainer
+from clutrr_jax.training.steps import TrainState
 from tests.models.small import small_config
 
 TRAIN = USUAL | {"epochs": 3, "patience": 0, "batch": 32}

@@ -31,7 +31,7 @@ def test_one_and_four_devices_train_the_same(case, small, monkeypatch) -> None:
         state, losses = trainer.init(), []
         for epoch in (1, 2):
             state, metrics = trainer.epoch(state, epoch)
-            losses.append(metrics.loss)
+            losses.append(metrics["loss"])
         predicted, _ = trainer.predict(state.params, state.buffers, small.test_stories)
         arrays = [leaf[:count] for leaf in leaves(state)]
         results.append((tuple(replicas.mesh.shape.values()), losses, arrays, predicted))

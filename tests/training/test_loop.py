@@ -9,11 +9,9 @@ from flax import nnx
 
 from clutrr_jax.evaluation.predictions import prediction_file
 from clutrr_jax.language_models.submissions import read_predictions
-from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.settings import default_settings
-from clutrr_jax.training.loop import _evaluate, run_model
+from clutrr_jax.training.loop import first_replica, predict_tests, run_model
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.state import replica_model
 from generator.errors import InputError
 from tests.training.small import leaves, make_trainer
 
@@ -25,21 +23,20 @@ def test_each_file_holds_the_predictions_of_its_parameters(name: str, few, tmp_p
     state = trainer.init()
     best = jax.tree.map(lambda x: x * 1.5 + 0.1, state.params)
     averaged = jax.tree.map(lambda x: x * -2.0, state.params)
-    state = state._replace(tested_params=best, ema_params=averaged)
-    _evaluate(trainer, state, few, tmp_path)
+    state = state._replace(best_params=best, ema_params=averaged)
+    predict_tests(trainer, state, few, tmp_path)
     model, found = trainer.model, []
-    for variant, of_variant in {"": model.spec.model, **model.spec.variants}.items():
-        own = ModelDef(model.spec._replace(model=of_variant), model.config, model.sizes)
-        file = read_predictions(tmp_path / prediction_file(variant), few.test)
+    for name, variant in {"": None, **model.spec.variants}.items():
+        file = read_predictions(tmp_path / prediction_file(name), few.test)
         expected = [
-            trainer.predict(p, state.buffers, few.test_stories, own) for p in (best, averaged)
+            trainer.predict(p, state.buffers, few.test_stories, variant) for p in (best, averaged)
         ]
         np.testing.assert_array_equal(file.relation, expected[0][0])
         np.testing.assert_allclose(file.probability, expected[0][1], atol=1e-4)
         np.testing.assert_array_equal(file.last, expected[1][0])
         found.append(file.relation)
     assert len({array.tobytes() for array in found}) == len(found)
-    first = nnx.state(replica_model(model, state), nnx.Param)
+    first = nnx.state(first_replica(model, state), nnx.Param)
     for array, expected in zip(leaves(first), leaves(best), strict=True):
         np.testing.assert_array_equal(array, expected[0])
 

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import pytest
 
 from clutrr_jax.models import MODELS
+from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.state import TrainState, init_state
-from clutrr_jax.training.trainer import Trainer
+from clutrr_jax.training.steps import TrainState, init_state
 from tests.training.small import make_trainer
 
 REPLICAS = 2
@@ -41,7 +41,7 @@ class LoweringReplicas(Replicas):
 
 def abstract_state(trainer: Trainer) -> TrainState:
     """Shapes and dtypes of the state of all replicas."""
-    init = partial(init_state, trainer.model, trainer.optimizer, pretrained={})
+    init = partial(init_state, trainer.model, trainer.optimizer, trainer.train, pretrained={})
     return jax.eval_shape(jax.vmap(init), jnp.arange(REPLICAS))
 
 

@@ -1,7 +1,5 @@
 """Known answers of a training step, and what changes from one epoch to the next."""
 
-from dataclasses import replace
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,10 +8,9 @@ import pytest
 
 from clutrr_jax.data.batching import pack
 from clutrr_jax.settings import ENTITY_POLICIES
+from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.state import TrainState, create_optimizer
-from clutrr_jax.training.steps import loss_fn, train_step
-from clutrr_jax.training.trainer import Trainer
+from clutrr_jax.training.steps import TrainState, create_optimizer, loss_fn, train_step
 from tests.training.small import leaves, make_trainer
 
 KEY = jax.random.key(0)
@@ -24,22 +21,22 @@ RATE = 0.5
 def trainer(small) -> Trainer:
     """GAT without dropout, for steps of plain gradient descent."""
     made = make_trainer("gat", small, Replicas(1), {"dropout": 0.0, "word_dropout": 0.0})
-    made.program = replace(made.program, optimizer=optax.sgd(RATE))
+    made.optimizer = optax.sgd(RATE)
     return made
 
 
 def one_replica(trainer: Trainer, step: int = 0) -> TrainState:
     state = jax.tree.map(lambda x: jnp.asarray(x)[0], trainer.init())
-    return state._replace(
-        step=jnp.int32(step), opt_state=trainer.program.optimizer.init(state.params)
-    )
+    return state._replace(step=jnp.int32(step), opt_state=trainer.optimizer.init(state.params))
 
 
 def step(trainer: Trainer, state: TrainState, rows: list) -> tuple[TrainState, tuple]:
     """One step on rows [devices, m, b], with the results of the first device."""
 
+    static = trainer.model, trainer.optimizer, trainer.batches.shapes, trainer.train.ema_decay
+
     def of_device(rows):
-        return train_step(trainer.program, trainer._stories, KEY, state, rows, jnp.int32(0))
+        return train_step(*static, trainer._stories, KEY, state, rows, jnp.int32(0))
 
     return jax.tree.map(lambda x: x[0], jax.vmap(of_device, axis_name="data")(jnp.array(rows)))
 
@@ -49,11 +46,11 @@ def step(trainer: Trainer, state: TrainState, rows: list) -> tuple[TrainState, t
     ids=["batch", "microbatches", "devices"],
 )  # fmt: skip
 def test_a_step_descends_the_gradient_of_the_mean_loss(rows: list, trainer) -> None:
-    state, program = one_replica(trainer), trainer.program
+    state = one_replica(trainer)
 
     def mean_loss(params):
-        model = program.model.merge(params, state.buffers, KEY)
-        batch = pack(trainer._stories, jnp.array([3, 70]), program.shapes[0])
+        model = trainer.model.merge(params, state.buffers, KEY)
+        batch = pack(trainer._stories, jnp.array([3, 70]), trainer.batches.shapes[0])
         logits, target = model(batch)[:2], trainer._stories.target[jnp.array([3, 70])]
         return -jnp.take_along_axis(jax.nn.log_softmax(logits), target[:, None], 1).mean()
 
@@ -90,7 +87,7 @@ def test_gradients_are_clipped_to_their_norm(norm: float, clipped: float, traine
 def test_each_key_draws_a_dropout_of_its_own(small) -> None:
     trainer = make_trainer("gat", small, Replicas(1))
     state = one_replica(trainer)
-    batch = pack(trainer._stories, jnp.array([3, 70]), trainer.program.shapes[0])
+    batch = pack(trainer._stories, jnp.array([3, 70]), trainer.batches.shapes[0])
     losses = [
         float(loss_fn(state.params, trainer.model, state.buffers, batch, jax.random.key(seed)))
         for seed in (0, 0, 1)
@@ -103,7 +100,7 @@ def first_losses(trainer: Trainer) -> np.ndarray:
     state, losses = trainer.init(), []
     for epoch in (1, 2):
         state, metrics = trainer.epoch(state, epoch)
-        losses.append(metrics.loss[0])
+        losses.append(metrics["loss"][0])
     return np.array(losses)
 
 

@@ -1,5 +1,7 @@
 """Laws of training: replicas, resumption, model selection, divergence."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,9 +12,8 @@ from clutrr_jax.evaluation.predict import per_story, relation_logits
 from clutrr_jax.settings import ENTITY_POLICIES, SELECTIONS
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.loop import train_model
-from clutrr_jax.training.order import epoch_batches
 from clutrr_jax.training.replicas import Replicas
-from clutrr_jax.training.state import TrainState, select_epoch
+from clutrr_jax.training.steps import TrainState, select_epoch
 from tests.training.small import NAMES, leaves, make_trainer, train
 
 
@@ -70,7 +71,7 @@ def test_entity_vectors_are_trained_only_if_learned(name: str, policy: str, smal
 def test_stories_of_an_epoch_are_the_train_rows_of_all_replicas(dev_fraction: float, small) -> None:
     """Rows are split by number of people, and the fraction of each group is rounded."""
     trainer = make_trainer("edge_transformer", small, Replicas(2), dev_fraction=dev_fraction)
-    rows, _ = epoch_batches(1, np.array([0, 1]), trainer._train_rows, 10)
+    rows, _ = trainer.batches(1)
     assert trainer.stories_per_epoch == (rows >= 0).sum()
 
 
@@ -80,7 +81,7 @@ def test_selected_epoch_is_the_last_or_the_latest_with_the_best_score(selection,
     state, best = trainer.init(), (-np.inf, 0)
     for epoch in range(1, 8):
         state, metrics = trainer.epoch(state, epoch)
-        score = metrics.dev_accuracy if selection == "dev_accuracy" else -metrics.dev_loss
+        score = metrics["dev_accuracy"] if selection == "dev_accuracy" else -metrics["dev_loss"]
         is_best = float(score[0]) >= best[0]
         if is_best:
             best = float(score[0]), epoch
@@ -92,16 +93,23 @@ def test_selected_epoch_is_the_last_or_the_latest_with_the_best_score(selection,
         np.testing.assert_array_equal(a, b)
 
 
+def select(patience: int, epoch: int, scores: list[int], state: TrainState) -> TrainState:
+    """State of two replicas after the selection."""
+    function = partial(select_epoch, patience, jnp.int32(epoch))
+    return jax.vmap(function)(jnp.array(scores, jnp.float32), state)
+
+
 @pytest.mark.parametrize("last", [False, True])
 def test_selection_of_a_made_up_history(last: bool) -> None:
     """The latest of ties is kept, and nothing after a replica has diverged: its state stays."""
     state = TrainState(*[{"p": jnp.zeros(2)}] * 5, *[jnp.zeros(2, jnp.int32)] * 4)
     state = state._replace(best_score=jnp.full(2, -jnp.inf))
+    state = state._replace(best_params=None) if last else state
     scores = [[-2, -3], [-1, -2], [-1, -1], [-4, -9]]
     for epoch, score in enumerate(scores, start=1):
         averaged = jnp.where(state.diverged_epoch > 0, state.ema_params["p"], float(epoch))
         state = state._replace(ema_params={"p": averaged})
-        state = select_epoch(state, jnp.array(score, jnp.float32), epoch, last, patience=0)
+        state = select(0, epoch, score, state)
         if epoch == 2:
             state = state._replace(diverged_epoch=jnp.array([0, 2]))
     assert state.best_epoch.tolist() == [3, 2]
@@ -113,20 +121,22 @@ def test_stopped_replica_is_not_selected_again() -> None:
     """Its parameters do not change, but its score may, by rounding."""
     state = TrainState(*[{"p": jnp.zeros(2)}] * 5, *[jnp.zeros(2, jnp.int32)] * 4)
     state = state._replace(best_epoch=jnp.array([3, 2]), best_score=jnp.zeros(2))
-    state = select_epoch(state, jnp.ones(2), epoch=5, last=False, patience=2)
+    state = select(2, 5, [1, 1], state)
     assert state.best_epoch.tolist() == [5, 2] and state.best_score.tolist() == [1, 0]
 
 
 def test_dev_metrics_are_those_of_the_dev_rows(small) -> None:
     trainer, state = train("gat", small, Replicas(2), 1)
-    accuracy, loss = trainer._dev_metrics(state)
-    for replica, rows in enumerate(np.concatenate([b.reshape(2, -1) for b in trainer._dev_rows])):
+    dev = trainer._dev_metrics(trainer._stories, trainer._dev_rows, state)
+    accuracy, loss = map(np.asarray, dev)
+    for replica, rows in enumerate(
+        np.concatenate([b.reshape(2, -1) for b in trainer.batches.dev_rows])
+    ):
         rows = rows[rows >= 0]
         arrays = jax.tree.map(
             lambda a, i=replica: np.asarray(a)[i], (state.ema_params, state.buffers)
         )
-        model = trainer.model.merge(*arrays, jax.random.key(0))
-        model.eval()
+        model = trainer.model.evaluated(*arrays)
         logits = dict(per_story(relation_logits, model, "graph", small.train_stories))
         logits = np.array([logits[row] for row in rows])
         target = np.asarray(small.train_stories.target)[rows]
@@ -140,9 +150,9 @@ def test_epochs_follow_from_steps_and_patience(small) -> None:
     steps = -(-int(len(small.train) * 0.8) // 32)  # of an epoch
     given = {"steps": 5 * steps - 1, "patience": steps + 1}
     trainer = make_trainer("gat", small, Replicas(1), epochs=None, **given)
-    assert (trainer.epochs, trainer.program.patience) == (5, 2)
+    assert (trainer.epochs, trainer.patience) == (5, 2)
     trainer = make_trainer("gat", small, Replicas(1), epochs=7, **given)
-    assert (trainer.epochs, trainer.program.patience) == (7, 0)  # never stopped early
+    assert (trainer.epochs, trainer.patience) == (7, 0)  # never stopped early
 
 
 @pytest.mark.parametrize("selection", ["last", "dev_loss"])
@@ -150,7 +160,7 @@ def test_stopped_replica_is_frozen_and_the_others_continue(selection: str, small
     """Replica 1 has its best score in epoch 1 and stops after the next."""
     settings = {"epochs": None, "steps": 1000, "patience": 1, "selection": selection}
     trainer = make_trainer("gat", small, Replicas(2), **settings)
-    assert trainer.program.patience == 1
+    assert trainer.patience == 1
     free = make_trainer("gat", small, Replicas(2), epochs=5)
     state, undisturbed, averaged = trainer.init(), free.init(), []
     for epoch in range(1, 6):
@@ -184,7 +194,7 @@ def test_stopped_replica_does_not_diverge(small) -> None:
     )  # fmt: skip
     after, metrics = trainer.epoch(state, 4)
     assert np.asarray(after.diverged_epoch).tolist() == [0, 0]
-    assert np.isfinite(metrics.loss).tolist() == [True, False]
+    assert np.isfinite(metrics["loss"]).tolist() == [True, False]
 
 
 def test_training_that_stopped_early_is_not_continued(small, tmp_path) -> None:
@@ -205,7 +215,7 @@ def test_diverged_replica_is_frozen_and_the_others_continue(small) -> None:
     before = leaves(state)
     for epoch in (2, 3):
         state, metrics = trainer.epoch(state, epoch)
-        assert np.isfinite(metrics.loss).tolist() == [True, False]
+        assert np.isfinite(metrics["loss"]).tolist() == [True, False]
     assert np.asarray(state.diverged_epoch).tolist() == [0, 2]
     assert trainer.selected_epochs(state) == [3, 1]
     state = state._replace(diverged_epoch=whole.diverged_epoch)

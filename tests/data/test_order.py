@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clutrr_jax.training.order import epoch_batches, split_rows
+from clutrr_jax.data.order import epoch_batches, split_rows
 
 SEEDS = st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=3, unique=True).map(np.array)
 
