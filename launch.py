@@ -49,12 +49,14 @@ from absl import flags, logging
 from ml_collections import ConfigDict, config_flags
 
 from clutrr_jax.data.prepare import GENERATE, generates
+from clutrr_jax.experiment import SCALE, check_decided_settings
 from clutrr_jax.models import MODELS
-from clutrr_jax.run import configure_jax, run
+from clutrr_jax.run import configure_jax, print_report, run_experiment
 from clutrr_jax.settings import describe
 from clutrr_jax.training import distributed
-from experiments.grid import definition, report, runner, slurm
+from experiments.counts import write_counts
 from experiments.loader import check_names, flag_name, load_experiment
+from experiments.slurm import launcher
 from generator.errors import InputError, check_utf8, first_line, quiet_broken_pipe
 
 
@@ -74,7 +76,7 @@ def main(argv: list[str]) -> int:
             if others != argv:
                 print(help_text(others))
                 return 0
-            return run_experiment(argv)
+            return run_command_line(argv)
     except InputError as error:
         distributed.exit_with_error(str(error))
     except OSError as error:
@@ -97,14 +99,14 @@ def help_text(argv: list[str]) -> str:
     if "config" in map(flag_name, argv):
         config = parse_flags([*argv, "--workdir=DIR"])[1]
         if "models" in config:
-            return "\n".join(describe(config, definition.GRID_SETTINGS if "grid" in config else {}))
-    lists = {"Models": MODELS, "Slurm options (time in minutes)": slurm.settings()}
+            return "\n".join(describe(config, {"scale": SCALE} if "scale" in config else {}))
+    lists = {"Models": MODELS, "Slurm options (time in minutes)": launcher.settings()}
     parts = [f"{title}:\n\n{fill(', '.join(names), 100)}" for title, names in lists.items()]
     return "\n\n".join([__doc__.strip(), *parts])
 
 
-def run_experiment(argv: list[str]) -> int:
-    """Runs an experiment and returns the exit code: 1 if runs of a grid failed, else 0.
+def run_command_line(argv: list[str]) -> int:
+    """Runs an experiment and returns the exit code: 1 if some runs failed, else 0.
 
     Raises:
       InputError: a wrong flag, setting, experiment or data file.
@@ -112,15 +114,23 @@ def run_experiment(argv: list[str]) -> int:
     options, config, slurm_settings = parse_flags(argv)
     workdir = Path(options.workdir)
     if "counts" in config:
-        print(report.write_counts(config.name, config.counts(), workdir))
+        print(write_counts(config.name, config.counts(), workdir))
         return 0
-    if "grid" in config:
-        command = [sys.executable, str(Path(__file__).resolve()), *argv[1:]]
-        return runner.run_grid(config, workdir, options.launcher, slurm_settings, command)
     if options.hosts:
         distributed.initialize(options.hosts, options.host_count, options.host_number)
-    run(config, workdir)
-    return 0
+    if options.launcher == "job":
+        launcher.run_job(config, workdir)
+        return 0
+    if options.launcher == "slurm":
+        command = [sys.executable, str(Path(__file__).resolve()), *argv[1:]]
+        results, failed = launcher.run_on_cluster(config, workdir, slurm_settings, command)
+    else:
+        results, failed = run_experiment(config, workdir)
+    if distributed.is_primary():
+        print_report(results, workdir)
+    for name, reason in failed.items():
+        print(f"failed: {name}: {reason}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 def parse_flags(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDict]:
@@ -136,7 +146,7 @@ def parse_flags(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDi
         flags.DEFINE_string(name, None, "", flag_values=options)
     for name in ("host_count", "host_number"):
         flags.DEFINE_integer(name, None, "", flag_values=options)
-    # job: one run of a grid, started by a Slurm job.
+    # job: one run, started by a Slurm job.
     flags.DEFINE_enum("launcher", "local", ["local", "slurm", "job"], "", flag_values=options)
     options.set_gnu_getopt(True)  # also parse flags after unknown ones such as `--config.seed 1`
     try:
@@ -144,7 +154,7 @@ def parse_flags(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDi
         if not (options.config and options.workdir):
             raise InputError("--config=FILE and --workdir=DIR are required; see --help")
         config = load_experiment(options.config, rest)
-        groups = {"config": config, "slurm": slurm.settings()}
+        groups = {"config": config, "slurm": launcher.settings()}
         check_names(rest, groups)
         for name, group in groups.items():
             config_flags.DEFINE_config_dict(name, group, flag_values=settings, sys_argv=rest)
@@ -162,17 +172,8 @@ def parse_flags(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDi
 
 def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list[str]) -> None:
     """Raises InputError for flags that exclude each other or have no effect."""
-    is_grid = "grid" in config
-    if is_grid and options.hosts:
-        raise InputError(
-            f"--hosts={options.hosts}: {config.name} is a grid, expected a single run; "
-            "--launcher=slurm runs a grid on several hosts"
-        )
-    if not is_grid and options.launcher != "local":
-        raise InputError(
-            f"--launcher={options.launcher}: {config.name} is a single run, expected a grid; to "
-            "run it as a Slurm job, pass this command to sbatch"
-        )
+    if options.hosts and options.launcher != "local":
+        raise InputError(f"--hosts={options.hosts}: expected no --launcher={options.launcher}")
     if {options.host_count, options.host_number} != {None} and options.hosts in (None, "auto"):
         raise InputError("--host_count, --host_number: expected --hosts=HOST:PORT as well")
     names = list(map(flag_name, rest))
@@ -184,8 +185,8 @@ def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list
             raise InputError(f"--{name}: expected no --config.data=FILE, or FILE,generate")
         if name == "config.generate.test_rows" and first not in ("", GENERATE):
             raise InputError(f"--{name}: no effect, the test stories are those of {first}")
-    if is_grid:
-        definition.check_decided_settings(config, [name.removeprefix("config.") for name in names])
+    if "train" in config:
+        check_decided_settings(config, [name.removeprefix("config.") for name in names])
 
 
 if __name__ == "__main__":

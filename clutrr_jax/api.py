@@ -32,9 +32,9 @@ from clutrr_jax.language_models.submissions import (
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import as_settings
 from clutrr_jax.report import scoring
-from clutrr_jax.report.plots import Figure, plot_curve
-from clutrr_jax.report.tables import html_table, results_table
-from clutrr_jax.run import configure_jax, has_begun, train_and_report
+from clutrr_jax.report.plots import Figure, plot_results
+from clutrr_jax.report.tables import accuracy_table, html_table
+from clutrr_jax.run import configure_jax, has_begun, run_experiment
 from clutrr_jax.settings import default_settings, model_names, train_group
 from clutrr_jax.streams import Stream, numpy_rng
 from generator.cells import is_frame, plain_text
@@ -51,8 +51,8 @@ COLUMNS = ("model", "task", "k", "accuracy", "stderr", "low", "high", "count", "
 InputError.__module__ = "clutrr_jax"  # the public name, which tracebacks print
 
 __all__ = [
-    "MODELS", "RELATIONS", "Dataset", "Evaluation", "InputError", "Run", "Story", "TokenBatch",
-    "batches", "evaluate", "generate", "load", "register", "targets", "train",
+    "MODELS", "RELATIONS", "Dataset", "Evaluation", "InputError", "Story", "TokenBatch",
+    "Trained", "batches", "evaluate", "generate", "load", "register", "targets", "train",
 ]  # fmt: skip
 
 
@@ -220,11 +220,15 @@ class Evaluation:
     def accuracy(self) -> AccuracyTable:
         """Accuracy of each model and baseline on each test set."""
         rows = self.results["rows"]
-        return AccuracyTable({column: row[column] for column in COLUMNS} for row in rows)
+        return AccuracyTable(
+            {column: row[column] for column in COLUMNS}
+            for row in rows
+            if row["accuracy"] is not None
+        )
 
     def plot(self) -> Figure:
         """Plots accuracy against clause length; `.savefig(FILE)` writes the figure."""
-        return plot_curve(self.results)
+        return plot_results(self.results)
 
     def tables(self) -> list[list[list[str]]]:
         """Returns the tables that are printed, as rows of text cells."""
@@ -237,11 +241,11 @@ class Evaluation:
         return "\n".join(map(html_table, self.tables()))
 
 
-class Run(Evaluation):
-    """A finished run of `train`.
+class Trained(Evaluation):
+    """Models that `train` has trained and tested.
 
     Attributes:
-      folder: the run folder (docs/outputs.md).
+      folder: the folder of the experiment (docs/outputs.md).
       results: the content of its `results.json`.
       predictions: of each model on the test stories.
     """
@@ -259,7 +263,7 @@ class Run(Evaluation):
         return self.folder / "report.html"
 
     def tables(self) -> list[list[list[str]]]:
-        return [results_table(self.results)]
+        return [accuracy_table(self.results)]
 
 
 def train(
@@ -271,7 +275,7 @@ def train(
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
     folder: str | Path | None = None,
-) -> Run:
+) -> Trained:
     """Trains and tests models.
 
     Args:
@@ -297,18 +301,21 @@ def train(
     three = {f"{name}.train.replicas": 3 for name in names if "replicas" not in MODELS[name].train}
     _change(config, (three if replicas is None else {}) | given)
     folder = Path(folder or tempfile.mkdtemp(prefix="clutrr_jax_"))
-    if not (folder / "config.json").exists() and any(folder.glob("[!.]*")):
-        raise InputError(f"{folder}: holds other files, expected a new folder or that of a run")
+    is_ours = (folder / "data.json").exists()
+    if not is_ours and any(folder.glob("[!.]*")):
+        raise InputError(f"{folder}: holds other files, expected a new folder")
 
-    def prepare_stories(stories: Path) -> Prepared:
+    def prepare_stories(config: ConfigDict, stories: Path) -> Prepared:
         data = prepare(dataset)
-        if not has_begun(folder):  # for `python -m clutrr_jax.report`
+        if not any(map(has_begun, folder.glob("*"))):  # for `python -m clutrr_jax.report`
             dataset.to_parquet(stories)
         return data
 
     configure_jax()
-    train_and_report(config, folder, prepare_stories)
-    return Run(folder, dataset)
+    _, failed = run_experiment(config, folder, prepare_stories)
+    for name, reason in failed.items():
+        raise InputError(f"{name}: {reason}")
+    return Trained(folder, dataset)
 
 
 def _change(config: ConfigDict, settings: Mapping[str, Any]) -> None:

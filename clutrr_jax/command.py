@@ -32,8 +32,12 @@ class FolderLocked(InputError):
 
 
 @contextmanager
-def folder_lock(folder: Path) -> Iterator[None]:
+def folder_lock(folder: Path, wait: bool = False) -> Iterator[None]:
     """Holds an exclusive lock on a folder, which is created if necessary.
+
+    Args:
+      folder: the folder.
+      wait: whether to wait until another process releases the lock.
 
     The operating system releases the lock when the process ends, however it ends.
 
@@ -49,7 +53,7 @@ def folder_lock(folder: Path) -> Iterator[None]:
         raise InputError(f"{folder}: cannot be written ({error.strerror})") from None
     with lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             raise FolderLocked(
                 f"{folder}: another run is using it; wait until that run ends, or choose "

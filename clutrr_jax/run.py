@@ -1,103 +1,45 @@
-"""A single run: generate or read the data, train and test the models, write the report.
+"""Runs: one model trained on one data set; and all runs of an experiment, with their report.
 
-A run folder holds `config.json` (the settings), `data.json` (the fingerprint of the stories),
-`data/` (the stories, if they are generated), one folder per model (see
-`clutrr_jax.training.loop`), and the report: `report.html`, `results.md`, `results.json` and
-`curve.png`. Running into the same folder again resumes where the last run ended.
+The folder of an experiment holds the report and, for each data set, `data/` (the stories, if they
+are generated), `data.json` (their description) and one folder per run, MODEL. The folder of a run
+holds `config.json` (its resolved settings and the fingerprint of the stories) and what
+`clutrr_jax.training` writes. The same command resumes what was interrupted.
 """
 
 import json
-import re
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from traceback import format_exc
 from typing import Any
 
 import jax
 from flax.traverse_util import flatten_dict
+from ml_collections import ConfigDict
 
-from clutrr_jax.command import cache_folder, folder_lock
+from clutrr_jax.command import FolderLocked, cache_folder, folder_lock
 from clutrr_jax.data.prepare import Prepared, generates, prepare_run
 from clutrr_jax.devices import available_cores, device_name
-from clutrr_jax.models import MODELS
+from clutrr_jax.evaluation.ground_truth import GroundTruth
+from clutrr_jax.experiment import Run, WriteStories, experiment_of, runs, select
 from clutrr_jax.models.check import check_model
-from clutrr_jax.report.tables import diverged, results_table
+from clutrr_jax.report.outputs import Prepare
+from clutrr_jax.report.results import DATA, ERROR, REPORT_FILES, SUMMARY, describe
+from clutrr_jax.report.tables import SMOKE, accuracy_table, claims_text, diverged
 from clutrr_jax.report.write import write_report
-from clutrr_jax.settings import check, model_names, train_settings
+from clutrr_jax.settings import train_settings
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.loop import run_model
 from generator.cells import plain_text
-from generator.config import Config
-from generator.errors import InputError
+from generator.errors import InputError, one_line
 from generator.files import read_json, write_text
-from generator.write import write_dataset
 
-# Writes the stories for the settings `config.generate` into a folder.
-WriteStories = Callable[[dict[str, Any], Path], None]
-
-
-def write_stories(settings: dict[str, Any], folder: Path) -> None:
-    """Writes the data set for the settings `config.generate`; the default of `run`."""
-    write_dataset(Config.from_json(settings), folder)
-
-
-def run(config: Any, workdir: Path, write_stories: WriteStories = write_stories) -> None:
-    """Trains and tests the models of a run, writes its report, and prints the table.
-
-    Args:
-      config: a ConfigDict with the settings in `clutrr_jax/settings.py`.
-      workdir: the run folder. It is created if necessary.
-      write_stories: called with `config.generate` as a dict and a folder, if stories are generated.
-    Raises:
-      FolderLocked: another process is running in this folder.
-      InputError: a wrong setting, unreadable data, or a folder that holds another run.
-    """
-
-    def prepare(folder: Path) -> Prepared:
-        if generates(config.data):
-            _print(f"Generating stories in {workdir / 'data'}")
-            write_stories(config.generate.to_dict(), folder)
-        return prepare_run(config.data, config.generate.to_dict(), folder)
-
-    preemption.install_handler()
-    results = train_and_report(config, workdir, prepare)
-    if results:
-        table = plain_text(results_table(results))
-        print("\n".join(["", table, "", *diverged(results), f"Report: {workdir / 'report.html'}"]))
-
-
-def train_and_report(
-    config: Any, workdir: Path, prepare: Callable[[Path], Prepared]
-) -> dict[str, Any] | None:
-    """Trains and tests the models of a run, and writes its report.
-
-    On several hosts every host calls this function. The first host writes the run folder; the
-    others get a temporary folder for their data.
-
-    Args:
-      config, workdir: as in `run`.
-      prepare: called with a folder for the stories of this host, returns the data set.
-    Returns:
-      The results, see `clutrr_jax.report.results`; None on other hosts than the first.
-    Raises:
-      FolderLocked, InputError: as in `run`.
-    """
-    models = model_names(config.models)
-    config.models = ",".join(models)
-    config.data = re.sub(r"(?<=[^/,])/+(?=,|$)", "", config.data)  # a shell adds "/" to folders
-    check(config, models)
-    _print(f"Running on {device_name()}.")
-    if not distributed.is_primary():
-        with TemporaryDirectory() as folder:
-            _train_and_test(config, models, workdir, prepare(Path(folder)))
-        return None
-    with folder_lock(workdir):
-        claim_folder(workdir, identity(config))
-        data = prepare(workdir / "data")
-        _train_and_test(config, models, workdir, data)
-        return write_report(models, config.to_dict(), data, workdir, device_name())
+MARKS = {".lock", ERROR, "slurm_job.txt"}  # files in the folder of a run that has not started
 
 
 def configure_jax() -> None:
@@ -110,97 +52,255 @@ def configure_jax() -> None:
         jax.config.update("jax_num_cpu_devices", available_cores())
 
 
-def _train_and_test(config: Any, models: list[str], workdir: Path, data: Prepared) -> None:
-    """Runs on every host."""
-    _print(f"Read {len(data.train):,} train and {len(data.test):,} test stories.")
+def run_experiment(
+    config: ConfigDict, workdir: Path, prepare: Prepare | None = None
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Trains and tests the unfinished runs of an experiment, and writes its report.
+
+    On several hosts every host calls this function. The first host writes the folder; the others
+    get a temporary folder for their data.
+
+    Args:
+      config: settings of the experiment.
+      workdir: its folder. It is created if necessary.
+      prepare: reads the data set of a run; by default from the path `config.data`, or generated.
+    Returns:
+      The results, see `clutrr_jax.report.results` (empty on other hosts than the first), and
+      {name of a failed run: reason}.
+    Raises:
+      InputError: a wrong setting, unreadable data, or a folder that holds something else.
+    """
+    all_runs = runs(config)
+    selected = select(config.only, all_runs)
+    preemption.install_handler()
+    _print(f"Running on {device_name()}.")
+    prepare = prepare or prepare_with(config)
     if distributed.is_primary():
-        check_or_write_config(workdir / "data.json", {"stories": data.fingerprint})
+        check_folder(workdir, config.name)
+    failed = run_all(selected, workdir, prepare)
+    if not distributed.is_primary():
+        return {}, failed
+    return write_report(config, all_runs, workdir, prepare), failed
+
+
+def print_report(results: dict[str, Any], workdir: Path) -> None:
+    """Prints the table of an experiment and where its report is."""
+    parts = [
+        plain_text(accuracy_table(results)),
+        SMOKE if results["scale"] == "smoke" else "",
+        *diverged(results),
+        claims_text(results),
+        f"Report: {workdir / REPORT_FILES[3]}",
+    ]
+    print("\n" + "\n\n".join(filter(None, parts)))
+
+
+def prepare_with(config: ConfigDict) -> Prepare:
+    """Returns the function that reads or generates the data sets of an experiment."""
+    return partial(prepare_stories, experiment_of(config).write_stories)
+
+
+def prepare_stories(write_stories: WriteStories, config: ConfigDict, folder: Path) -> Prepared:
+    """Reads the data set of a run; generated stories are written into the folder first."""
+    if generates(config.data):
+        if not folder.exists():
+            _print(f"Generating stories in {folder}")
+        write_stories(config.generate.to_dict(), folder)
+    return prepare_run(config.data, config.generate.to_dict(), folder)
+
+
+def run_all(selected: Sequence[Run], workdir: Path, prepare: Prepare) -> dict[str, str]:
+    """Trains and tests the unfinished ones of some runs, one after the other.
+
+    If a run fails, the others go on; an error that concerns all of them is raised.
+
+    Returns:
+      {name of a failed run: reason}.
+    """
+    failed: dict[str, str] = {}
+
+    @contextmanager
+    def failing(concerned: list[Run]) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:  # of stdout
+            raise
+        except FolderLocked as error:
+            if len(concerned) == len(selected):
+                raise
+            _print(f"Skipped: {error}")
+        except Exception as error:
+            if len(concerned) == len(selected) or jax.process_count() > 1:
+                raise
+            for run in concerned:
+                failed[run.name] = record_failure(workdir / run.name, error)
+                print(f"failed: {run.name}: {failed[run.name]}", file=sys.stderr, flush=True)
+
+    for _, group in groupby(selected, key=lambda run: run.dataset):
+        of_data_set = list(group)
+        unfinished = []
+        for run in of_data_set:
+            if distributed.is_primary():
+                check_run_folder(workdir / run.name, identity(run))
+            if is_finished(workdir / run.name):
+                _print(f"{run.name}: trained before ({workdir / run.name / SUMMARY})")
+            else:
+                unfinished.append(run)
+        if not unfinished:
+            continue
+        with failing(of_data_set):
+            data, truth = _read(unfinished, workdir, prepare)
+            for run in unfinished:
+                _print(f"\n{run.name}" if len(selected) > len(of_data_set) else "")
+                with failing([run]):
+                    _train_and_test(run, workdir / run.name, data, truth)
+    return failed
+
+
+def is_finished(folder: Path) -> bool:
+    """Returns whether a run is finished. Collective."""
+    return distributed.any_host(distributed.is_primary() and (folder / SUMMARY).exists())
+
+
+def record_failure(folder: Path, error: Exception) -> str:
+    """Writes why a run failed into its folder, and returns it as one line."""
+    reason, trace = one_line(error), ""
+    if not isinstance(error, InputError):
+        reason += f" (traceback in {folder / ERROR})"
+        trace = format_exc()
+    write_text(folder / ERROR, f"{reason}\n{trace}")
+    return reason
+
+
+def _read(unfinished: list[Run], workdir: Path, prepare: Prepare) -> tuple[Prepared, GroundTruth]:
+    """The data set of these runs and its ground truth, and checks that the models fit."""
+    first = unfinished[0]
+    folder = workdir / first.dataset
+    if not distributed.is_primary():
+        with TemporaryDirectory() as temporary:
+            data = prepare(first.config, Path(temporary))
+            truth = GroundTruth(data.test, data.train)
+    else:
+        with folder_lock(folder, wait=True):
+            clear_old_stories(folder, first.config)
+            data = prepare(first.config, folder / "data")
+            truth = GroundTruth(data.test, data.train)
+            description = describe(data, truth) | {"generate": generated(first.config)}
+            write_text(folder / DATA, json.dumps(description, indent=1) + "\n")
+    _print(f"Read {len(data.train):,} train and {len(data.test):,} test stories.")
     distributed.barrier("data")
-    distributed.assert_same(identity(config) | {"data": data.fingerprint})
-    for name in models:
-        check_model(name, config, data)
-    for name in models:
-        if config[name].get("reasoner", "rules") != "rules" and not data.sizes.relation_words:
-            _print(
-                f"{name}: no English word for a relation in the train stories; to learn what words "
-                f"mean, it needs the rules: --config.{name}.reasoner=rules"
-            )
-        run_model(name, config, data, workdir / name)
-        distributed.barrier(f"end of {name}")
+    for run in unfinished:
+        distributed.assert_same(identity(run) | {"stories": data.fingerprint})
+        check_model(run.model, run.config, data)
+    return data, truth
+
+
+def _train_and_test(run: Run, folder: Path, data: Prepared, truth: GroundTruth) -> None:
+    if run.config[run.model].get("reasoner", "rules") != "rules" and not data.sizes.relation_words:
+        _print(
+            f"{run.model}: no English word for a relation in the train stories; to learn what "
+            f"words mean, it needs the rules: --config.{run.model}.reasoner=rules"
+        )
+    if not distributed.is_primary():
+        run_model(run.model, run.config, data, truth, folder)
+    else:
+        with folder_lock(folder):
+            (folder / ERROR).unlink(missing_ok=True)
+            settings = identity(run) | {"stories": data.fingerprint}
+            check_run_folder(folder, settings)
+            write_text(folder / "config.json", json.dumps(settings, indent=1) + "\n")
+            run_model(run.model, run.config, data, truth, folder)
+    distributed.barrier(f"end of {run.name}")
 
 
 def _print(text: str) -> None:
     """Prints on the first host only."""
-    if distributed.is_primary():
+    if text and distributed.is_primary():
         print(text, flush=True)
 
 
-def identity(config: Any) -> dict[str, Any]:
-    """Returns the settings that determine a run's results, by dotted name: for each model that it
-    trains, its own and the train settings that it uses, except how often it writes checkpoints."""
-    settings = {
-        name: value
-        for name, value in config.to_dict().items()
-        if name not in MODELS and name not in ("train", "tensorboard")
-    }
-    for model in model_names(config.models):
-        train = train_settings(config, model).to_dict()
-        del train["checkpoint_minutes"]
-        settings[model] = config[model].to_dict() | {"train": train}
-    return flatten_dict(settings, sep=".")
+def identity(run: Run) -> dict[str, Any]:
+    """Returns the settings that determine the results of a run, by dotted name: all but how often
+    it writes checkpoints."""
+    config = run.config
+    train = train_settings(config, run.model).to_dict()
+    del train["checkpoint_minutes"]
+    own = {k: v for k, v in config[run.model].to_dict().items() if k != "train"}
+    settings = {"model": run.model, "data": config.data, "seed": config.seed, run.model: own,
+                "train": train}  # fmt: skip
+    settings["generate"] = generated(config) or {}
+    return json.loads(json.dumps(flatten_dict(settings, sep=".")))  # lists instead of tuples
 
 
-def claim_folder(workdir: Path, settings: dict[str, Any]) -> None:
-    """Writes the settings of a run into its folder, or checks that they are those of the run in it.
+def check_folder(workdir: Path, name: str) -> None:
+    """Raises InputError if the folder of an experiment holds another one, or other files."""
+    results = workdir / REPORT_FILES[0]
+    if (workdir / "config.json").exists():
+        raise InputError(
+            f"{workdir}: holds a run of an earlier version, or other files (config.json), expected "
+            "another folder"
+        )
+    if results.exists():
+        if (other := read_json(results).get("name")) != name:
+            raise InputError(f"{workdir}: holds the report of {other}, expected another folder")
+        return
+    is_ours = any(any(workdir.glob(depth + DATA)) for depth in ("", "*/", "*/*/"))
+    for file in () if is_ours else filter(Path.exists, (workdir / name for name in REPORT_FILES)):
+        raise InputError(f"{file}: not of an experiment, expected another --workdir")
+
+
+def check_run_folder(folder: Path, settings: dict[str, Any]) -> None:
+    """Checks that a folder holds nothing, or the run with these settings.
 
     A run that ended before its first epoch, for example because of a wrong setting, leaves nothing
-    to resume: its settings and the stories that it generated are replaced.
+    to resume: its settings are replaced.
 
     Raises:
-      InputError: the folder holds another run, other data, or other files that the run would
-        replace, such as the report of a grid.
+      InputError: the folder holds another run, or other files that the run would replace.
     """
-    path, stories = workdir / "config.json", workdir / "data"
+    path = folder / "config.json"
     if not path.exists():
-        written = ["results.*", "report.html", "curve.png", "data.json"]
-        written += [f"{model}/*" for model in settings["models"].split(",")]
-        written += ["data/*"] if generates(settings["data"]) else []
-        for file in (file for pattern in written for file in workdir.glob(pattern)):
-            raise InputError(f"{file}: not of a run, expected another --workdir")
-    elif not has_begun(workdir) and {"models", "data", "seed"} <= set(before := read_json(path)):
-        if before != as_json(settings):
-            path.unlink()
-            if generates(before["data"]):
-                shutil.rmtree(stories, ignore_errors=True)
-        (workdir / "data.json").unlink(missing_ok=True)
-    check_or_write_config(path, settings)
-
-
-def has_begun(workdir: Path) -> bool:
-    """Returns whether a model of the run in this folder has finished an epoch."""
-    return any(workdir.glob("*/metrics.jsonl"))
-
-
-def as_json(settings: dict[str, Any]) -> dict[str, Any]:
-    """Returns settings as a JSON file has them: with lists instead of tuples."""
-    return json.loads(json.dumps(settings))
-
-
-def check_or_write_config(path: Path, settings: dict[str, Any]) -> None:
-    """Writes the settings as JSON, or checks that the existing file holds the same settings.
-
-    Raises:
-      InputError: the file holds other settings, is damaged, or cannot be written.
-    """
-    settings = as_json(settings)
-    if not path.exists():
-        write_text(path, json.dumps(settings, indent=1) + "\n")
+        for file in sorted(folder.glob("*")):
+            if file.name not in MARKS:
+                raise InputError(f"{file}: not of a run, expected another --workdir")
         return
     before = read_json(path)
-    for name in ("models", *(before | settings)):  # the settings of other models follow from it
-        if before.get(name) != settings.get(name):
+    is_run = {"model", "seed", "stories"} <= set(before)
+    if is_run and not has_begun(folder):
+        return
+    for name in before | settings:
+        if name != "stories" and before.get(name) != settings.get(name):
             raise InputError(
                 f"{path}: belongs to a run with another configuration: {name} was "
                 f'"{before.get(name)}", now "{settings.get(name)}"; expected the same settings, or '
                 "another folder"
             )
+    if before["stories"] != settings.get("stories", before["stories"]):
+        raise InputError(f"{path}: belongs to a run on other stories, expected the same data")
+
+
+def has_begun(folder: Path) -> bool:
+    """Returns whether the run in this folder has finished an epoch."""
+    return (folder / "metrics.jsonl").exists()
+
+
+def generated(config: ConfigDict) -> dict[str, Any] | None:
+    """Returns the settings of generated stories; None if none are generated."""
+    return json.loads(config.generate.to_json()) if generates(config.data) else None
+
+
+def clear_old_stories(folder: Path, config: ConfigDict) -> None:
+    """Removes stories that were generated with other settings, if no run has begun on them.
+
+    Raises:
+      InputError: the folder `data` holds other files.
+    """
+    stories, description = folder / "data", folder / DATA
+    if not generates(config.data) or not stories.exists() or any(folder.glob("*/metrics.jsonl")):
+        return
+    if description.exists():
+        if read_json(description)["generate"] != generated(config):
+            shutil.rmtree(stories)
+    elif not (stories / "config.json").exists():
+        for file in sorted(stories.glob("*")):
+            raise InputError(f"{file}: not of a run, expected another --workdir")

@@ -33,6 +33,7 @@ RUN_SETTINGS = {
         0, "of the first replica; replica i has seed + i", at_least=0, at_most=_LARGEST
     ),
     "tensorboard": Setting(False, "also write TensorBoard event files"),
+    "only": Setting("*", "names of runs, joined by commas, with wildcards; none: the report only"),
 }
 TRAIN_SETTINGS = {
     "replicas": Setting(10, "trainings that differ in their seed", at_least=1),

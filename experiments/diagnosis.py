@@ -29,8 +29,8 @@ models except those over a frozen BERT.
 from pathlib import Path
 from typing import Any
 
+from clutrr_jax.experiment import MODEL, Experiment, Training, experiment_config
 from clutrr_jax.models import MODELS
-from experiments.grid.definition import MODEL, Grid, Training, grid_config
 from generator.benchmark.diagnosis import KINDS, write_diagnosis
 from generator.config import Config
 
@@ -59,9 +59,9 @@ def write_stories(settings: dict[str, Any], folder: Path) -> None:
 
 
 def get_config():
-    return grid_config(
+    return experiment_config(
         "diagnosis",
-        Grid(
+        Experiment(
             column_names=("tests", "k", "model"),
             trainings=(
                 Training(
@@ -80,7 +80,6 @@ def get_config():
             # Without rmc, whose epochs take five minutes, and models over a frozen BERT.
             laptop=dict.fromkeys(LAPTOP_MODELS, 1),
             write_stories=write_stories,
-            variants=True,
             note="Words: the paraphrases, seen in training or new, or a language that is never "
             "trained on. New: held out in training. All clauses of k = 2 are trained on and "
             "all clauses of k > 3 are new, so the other cells are empty. For models that "

@@ -17,8 +17,9 @@ of `experiments/published/systematic.py`: in the plot people and CTP; in the tab
 on, in the charts of `report.html` all of them.
 """
 
-from experiments.grid import claims
-from experiments.grid.definition import MODEL, Grid, Reference, Training, grid_config
+from clutrr_jax.evaluation.published import Reference
+from clutrr_jax.experiment import MODEL, Experiment, Training, experiment_config
+from experiments import claims
 from experiments.published.clutrr import MODELS_2019
 from experiments.published.systematic import CTP, GRAPH_ROWS, PEOPLE, TEXT_ROWS
 
@@ -60,9 +61,9 @@ def text_models() -> str:
 
 
 def get_config():
-    return grid_config(
+    return experiment_config(
         "figure5",
-        Grid(
+        Experiment(
             column_names=("train k", "k", "model"),
             trainings=tuple(training(*item) for item in RELEASES.items()),
             models=MODELS_2019,

@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from clutrr_jax.experiment import Experiment, Training, experiment_config
+from experiments import claims
 from experiments.figure5 import RELEASES, training
-from experiments.grid import claims
-from experiments.grid.definition import Grid, Training, grid_config
 from experiments.published.clutrr import MODELS_2019
 from generator.config import Config
 from generator.paraphrases.load import load_bank, save_bank
@@ -43,9 +43,9 @@ def training_on_unseen_clauses(train: str) -> Training:
 
 
 def get_config():
-    return grid_config(
+    return experiment_config(
         "figure6",
-        Grid(
+        Experiment(
             column_names=("train k", "k", "model"),
             trainings=tuple(map(training_on_unseen_clauses, RELEASES)),
             models=MODELS_2019,

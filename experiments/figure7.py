@@ -12,10 +12,10 @@ Expected result: practically no effect (docs/results.md). The paper prints only 
 not say which data they show.
 """
 
+from clutrr_jax.experiment import MODEL, Experiment, Training, experiment_config
 from clutrr_jax.settings import ENTITY_POLICIES
+from experiments import claims
 from experiments.figure5 import RELEASES, TESTS
-from experiments.grid import claims
-from experiments.grid.definition import MODEL, Grid, Training, grid_config
 
 
 def training(policy: str) -> Training:
@@ -29,9 +29,9 @@ def training(policy: str) -> Training:
 
 
 def get_config():
-    return grid_config(
+    return experiment_config(
         "figure7",
-        Grid(
+        Experiment(
             column_names=("model", "k", "entities"),
             trainings=tuple(map(training, ENTITY_POLICIES)),
             models=("gat", "bilstm_mean", "bilstm_attention"),

@@ -8,10 +8,10 @@ from traceback import extract_tb
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
+from clutrr_jax.experiment import replicas
 from clutrr_jax.models import MODELS
-from clutrr_jax.settings import model_names, with_models
-from experiments.grid import definition
-from generator.errors import InputError, first_line
+from clutrr_jax.settings import with_models
+from generator.errors import InputError, one_line
 
 
 def load_experiment(file: str, arguments: Sequence[str] = ()) -> ConfigDict:
@@ -43,15 +43,6 @@ def load_experiment(file: str, arguments: Sequence[str] = ()) -> ConfigDict:
     return _choose_models(config, arguments)
 
 
-def one_line(error: Exception) -> str:
-    """Returns an error as one line of text."""
-    if isinstance(error, InputError):
-        return str(error)
-    # A locked ConfigDict adds all of its settings to the message.
-    line = first_line(error).partition(" Other fields present")[0]
-    return f"{type(error).__name__}: {line}"
-
-
 def flag_name(argument: str) -> str:
     """Returns the name in an argument such as `--config.seed=1`."""
     return argument.lstrip("-").partition("=")[0]
@@ -65,10 +56,7 @@ def _choose_models(config: ConfigDict, arguments: Sequence[str]) -> ConfigDict:
     for name in ("models", "scale"):
         if f"config.{name}" in given and name in config:
             config[name] = given[f"config.{name}"]
-    is_grid = "grid" in config
-    return with_models(
-        config, definition.replicas(config) if is_grid else model_names(config.models)
-    )
+    return with_models(config, replicas(config))
 
 
 def check_names(arguments: Sequence[str], groups: dict[str, ConfigDict]) -> None:

@@ -12,7 +12,7 @@ Expected result: the prover loses nothing, from the smallest size on; the other 
 longer the clauses are. Noise facts mislead the LSTM over edges most.
 """
 
-from experiments.grid.definition import MODEL, Grid, Training, grid_config
+from clutrr_jax.experiment import MODEL, Experiment, Training, experiment_config
 
 ROWS = (500, 2_500, 10_000)  # train stories of each k
 NOISES = {1: "clean", 2: "supporting", 3: "irrelevant", 4: "disconnected", 5: "all three"}
@@ -39,9 +39,9 @@ def training(rows: int) -> Training:
 
 
 def get_config():
-    return grid_config(
+    return experiment_config(
         "robustness",
-        Grid(
+        Experiment(
             column_names=("training stories, noise in the test", "k", "model"),
             trainings=tuple(map(training, ROWS)),
             models=(*GRAPH_MODELS, *TEXT_MODELS),

@@ -11,7 +11,7 @@ steps depends on the number of stories only where one epoch has more steps than 
 Expected result: more stories improve reading; they help reasoning at k = 7 and 10 far less.
 """
 
-from experiments.grid.definition import MODEL, Grid, Training, grid_config
+from clutrr_jax.experiment import MODEL, Experiment, Training, experiment_config
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)  # train stories
 TESTS = (4, 7, 10)  # k
@@ -33,9 +33,9 @@ def training(size: int) -> Training:
 
 
 def get_config():
-    return grid_config(
+    return experiment_config(
         "scaling",
-        Grid(
+        Experiment(
             column_names=("k", "train stories", "model"),
             trainings=tuple(map(training, SIZES)),
             models=MODELS,

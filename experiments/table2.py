@@ -15,11 +15,11 @@ Hardware: the laptop scale takes about four hours on one core, and about twice t
 stories (estimate from figure 5).
 
 Expected result: the report compares each cell with the paper and judges the claims in
-`experiments/grid/claims.py`.
+`experiments/claims.py`.
 """
 
-from experiments.grid import claims
-from experiments.grid.definition import MODEL, Average, Grid, Training, grid_config
+from clutrr_jax.experiment import MODEL, Average, Experiment, Training, experiment_config
+from experiments import claims
 from experiments.published.clutrr import AVERAGES, MODELS_2019, NOISE, TABLE_2, TABLE_3, Robustness
 
 # The data set of each kind of noise, in the order of NOISE.
@@ -49,9 +49,9 @@ def average(name: str, table: Robustness) -> dict[tuple[str, str], Average]:
 
 
 def get_config():
-    return grid_config(
+    return experiment_config(
         "table2",
-        Grid(
+        Experiment(
             column_names=("train", "test", "model"),
             trainings=tuple(map(training, NOISE, RELEASES)),
             models=MODELS_2019,

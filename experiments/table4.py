@@ -11,16 +11,16 @@ Expected result: the text models are far better than in table 3; in the paper so
 in some rows, which has no room above it here (docs/results.md).
 """
 
-from experiments.grid import claims
-from experiments.grid.definition import Grid, grid_config
+from clutrr_jax.experiment import Experiment, experiment_config
+from experiments import claims
 from experiments.published.clutrr import MODELS_2019, NOISE, TABLE_4
 from experiments.table2 import average, training
 
 
 def get_config():
-    return grid_config(
+    return experiment_config(
         "table4",
-        Grid(
+        Experiment(
             column_names=("train", "test", "model"),
             trainings=tuple(training(noise, language="synthetic") for noise in NOISE[1:]),
             models=MODELS_2019,

@@ -19,8 +19,8 @@ runs.
 from pathlib import Path
 from typing import Any
 
-from experiments.grid import claims
-from experiments.grid.definition import MODEL, Average, Grid, Training, grid_config
+from clutrr_jax.experiment import MODEL, Average, Experiment, Training, experiment_config
+from experiments import claims
 from experiments.published.clutrr import MODELS_2018, WORKSHOP_TABLE_1
 from generator.workshop import command
 
@@ -56,9 +56,9 @@ def training(train: int) -> Training:
 
 
 def get_config():
-    return grid_config(
+    return experiment_config(
         "workshop_table1",
-        Grid(
+        Experiment(
             column_names=("train k", "k", "model"),
             trainings=tuple(map(training, LENGTHS)),
             models=MODELS_2018,

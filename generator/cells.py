@@ -119,12 +119,14 @@ def quoted(name: str) -> str:
 
 
 def plain_text(rows: Sequence[Sequence[str]]) -> str:
-    """Formats a table: the first column is left-aligned, the others right-aligned."""
-    width = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    """Formats a table, header first: columns of words are left-aligned, others right-aligned."""
+    columns = list(zip(*rows, strict=True))
+    width = [max(map(len, column)) for column in columns]
+    words = [i == 0 or any(cell[:1].isalpha() for cell in c[1:]) for i, c in enumerate(columns)]
     return "\n".join(
         "  ".join(
-            cell.ljust(w) if i == 0 else cell.rjust(w)
-            for i, (cell, w) in enumerate(zip(row, width, strict=True))
+            cell.ljust(w) if left else cell.rjust(w)
+            for cell, w, left in zip(row, width, words, strict=True)
         ).rstrip()
         for row in rows
     )

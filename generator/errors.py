@@ -41,6 +41,15 @@ def first_line(error: Exception) -> str:
     return (str(error).strip() or repr(error)).splitlines()[0]
 
 
+def one_line(error: Exception) -> str:
+    """Returns an error as one line of text."""
+    if isinstance(error, InputError):
+        return str(error)
+    # A locked ConfigDict adds all of its settings to the message.
+    line = first_line(error).partition(" Other fields present")[0]
+    return f"{type(error).__name__}: {line}"
+
+
 def check_utf8(*names: object) -> None:
     """Raises InputError for the name of a file that is not UTF-8, which no report could hold."""
     for name in map(str, names):

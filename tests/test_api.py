@@ -22,7 +22,7 @@ from clutrr_jax.data.vocabulary import build_vocabulary
 from clutrr_jax.evaluation.predictions import Predictions
 from clutrr_jax.language_models.export import export
 from clutrr_jax.report import __main__ as report
-from clutrr_jax.run import run
+from clutrr_jax.run import run_experiment
 from clutrr_jax.settings import TRAIN, default_settings
 from generator.kinship import RELATIONS
 
@@ -54,7 +54,7 @@ def dataset(small_folder) -> clutrr_jax.Dataset:
 
 
 @pytest.fixture(scope="module")
-def trained(dataset, tmp_path_factory) -> clutrr_jax.Run:
+def trained(dataset, tmp_path_factory) -> clutrr_jax.Trained:
     folder = tmp_path_factory.mktemp("api") / "run"
     return clutrr_jax.train("edge_rnn", dataset, replicas=2, epochs=1, seed=3, folder=folder)
 
@@ -68,7 +68,7 @@ def test_train_equals_launch(trained, dataset, small_folder, tmp_path) -> None:
     config = default_settings("train", "edge_rnn")
     config.data, config.seed = str(small_folder), 3
     config.train.replicas, config.train.epochs = 2, 1
-    run(config, tmp_path / "run")
+    run_experiment(config, tmp_path / "run")
     file = Path("edge_rnn", "predictions.csv")
     assert (tmp_path / "run" / file).read_bytes() == (trained.folder / file).read_bytes()
 
@@ -87,7 +87,7 @@ def test_the_report_of_a_data_set_in_memory_can_be_rebuilt(trained, dataset) -> 
 
 def test_a_run_folder_belongs_to_one_data_set(trained, dataset, small_folder) -> None:
     other = clutrr_jax.Dataset("other", dataset.train, dataset.test.select(np.arange(40)))
-    with pytest.raises(clutrr_jax.InputError, match="belongs to a run with another config"):
+    with pytest.raises(clutrr_jax.InputError, match="not the data set of this run"):
         clutrr_jax.train("edge_rnn", other, replicas=2, epochs=1, seed=3, folder=trained.folder)
     assert len(load(trained.folder / "data").test) == len(dataset.test)
 
@@ -303,7 +303,7 @@ def test_logits_that_are_not_finite_are_predictions_with_probability_zero(
     clutrr_jax.register("broken", Broken, config={"columns": len(RELATIONS)})
     found = clutrr_jax.train("broken", dataset, replicas=1, epochs=1, folder=tmp_path / "run")
     assert (found.predictions["broken"].probability == 0).all()
-    assert found.results["models"]["broken"]["diverged_epochs"] == [1]
+    assert found.results["runs"][0]["state"] == "finished"
 
 
 def test_logits_of_minus_infinity_exclude_relations(registry, dataset, tmp_path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.prepare import prepare
 from clutrr_jax.language_models.submissions import read_submissions
-from clutrr_jax.run import check_or_write_config
+from clutrr_jax.run import check_run_folder
 from generator.config import Config
 from generator.errors import InputError
 from generator.files import atomic_write
@@ -123,7 +123,7 @@ OTHER_FILES: list[tuple[str, str, Callable[[Path], object], str]] = [
     *[("bank.json", text, read_bank, "")
       for text in ("[" * 100_000, "[]", '"a"', "{", "\xff", '{"templates": 3}', "9" * 5000, "")],
     ("bank.json", json.dumps({"male:son": ["{0} {1}. " + "a. " * 10**5]}), read_bank, "sentences"),
-    *[("config.json", text, lambda path: check_or_write_config(path, {}), "JSON")
+    *[("config.json", text, lambda path: check_run_folder(path.parent, {}), "JSON")
       for text in ("[" * 100_000, "[]", '"a"', "{", "\xff", "9" * 5000, "")],
     ("config.json", "\xff\xfe", lambda path: write_dataset(Config(test_rows=1), path.parent),
      "other settings"),

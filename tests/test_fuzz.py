@@ -26,7 +26,6 @@ from clutrr_jax.language_models.submissions import read_submissions
 from clutrr_jax.models.pretrained.folder import read_config
 from clutrr_jax.models.pretrained.load import load_parameters
 from clutrr_jax.models.pretrained.tokenizer import load_tokenizer
-from clutrr_jax.run import check_or_write_config
 from generator.audit import Seen, audit
 from generator.columns import parse_rows
 from generator.config import Config
@@ -55,7 +54,6 @@ TOKENIZER = {"version": "1.0", "added_tokens": [], "normalizer": {"type": "Lower
              "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": VOCABULARY,
                        "continuing_subword_prefix": "##", "max_input_chars_per_word": 9},
              "pre_tokenizer": {"type": "Whitespace"}}  # fmt: skip
-CONFIG = {"data": "x.zip", "seed": 0, "train.epochs": 3, "models": "gat", "generate.test": "1.2"}
 PREDICTIONS = [["id", "replica", "target", "prediction", "probability", "last_prediction"]]
 PREDICTIONS += [
     [f"1.2/{row}", replica, "daughter", "It is an aunt.", "0.5", "aunt"]
@@ -223,7 +221,6 @@ KINDS: dict[str, tuple[str, Make, Read, int]] = {
         75,
     ),
     "lm-eval log": ("samples_clutrr_1.2.jsonl", lines_like(LM_EVAL_SAMPLES), read_lm_eval, 75),
-    "config": ("config.json", json_like(CONFIG), lambda p: check_or_write_config(p, CONFIG), 50),
     "bert config": ("config.json", json_like(BERT), lambda p: read_config(p.parent), 50),
     "deberta config": (
         "config.json",

@@ -1,4 +1,4 @@
-"""launch.py on single runs, as a user runs it."""
+"""launch.py on one data set, as a user runs it."""
 
 import json
 import os
@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from clutrr_jax import run
+from clutrr_jax import experiment, run
 from clutrr_jax.command import folder_lock
 from clutrr_jax.evaluation.baselines import BASELINES
+from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.report.__main__ import main as rebuild_report
 from clutrr_jax.settings import default_settings, train_settings
 from launch import main, parse_flags
@@ -51,7 +52,7 @@ def finished(data, tmp_path_factory) -> tuple[Path, str]:
 def test_run_writes_report(finished) -> None:
     workdir, printed = finished
     results = json.loads((workdir / "results.json").read_text())
-    rows = {(row["model"], row["task"]): row for row in results["rows"]}
+    rows = {(r["model"], r["task"]): r for r in results["rows"]}
     assert set(rows) == {
         (model, task)
         for model in ("gat", "prover", *BASELINES)
@@ -60,8 +61,8 @@ def test_run_writes_report(finished) -> None:
     row = rows["gat", "1.5"]
     assert (row["k"], row["count"], row["replicas"], row["ceiling"]) == (5, 20, 2, 1.0)
     assert 0 <= row["low"] <= row["accuracy"] <= row["high"] <= 1
-    assert sum(row["correct"]) / 40 == pytest.approx(row["accuracy"])
-    assert results["config"]["train"]["epochs"] == 2 and results["versions"]["jax"]
+    assert results["models"]["gat"]["settings"]["train"]["epochs"] == 2
+    assert results["versions"]["jax"]
     assert (workdir / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert (workdir / "report.html").read_text().count("attention") > 0
     for text in (printed, (workdir / "results.md").read_text()):
@@ -98,7 +99,7 @@ def test_settings_of_a_failed_start_are_replaced(tmp_path) -> None:
     for name in ("first", "second"):
         error = error_of(launch(f"--config.data={name}.csv", f"--workdir={tmp_path}"))
         assert f"{name}.csv: no such file" in error
-    assert "second" in (tmp_path / "config.json").read_text()
+    assert not list(tmp_path.glob("*/config.json"))
 
 
 def test_stories_of_a_failed_start_are_replaced(tmp_path) -> None:
@@ -115,7 +116,7 @@ def test_files_that_a_run_would_replace_are_kept(tmp_path) -> None:
         file.parent.mkdir(exist_ok=True)
         file.write_text("mine")
         error = error_of(launch(f"--workdir={tmp_path}", "--config.models=gat"))
-        assert error == f"error: {file}: not of a run, expected another --workdir"
+        assert error.startswith(f"error: {file}: not of ")
         assert file.read_text() == "mine"
         file.unlink()
 
@@ -125,33 +126,24 @@ def test_a_wrong_setting_of_a_model_names_the_model(data, tmp_path) -> None:
     assert error_of(done) == "error: gat: node 100: expected a multiple of heads 7"
 
 
-def test_files_that_are_not_those_of_a_run_are_kept(tmp_path) -> None:
-    (tmp_path / "data").mkdir()
-    files = {tmp_path / "config.json": '{"model_type": "bert"}', tmp_path / "data/a.csv": "mine"}
-    for path, text in files.items():
-        path.write_text(text)
-    for settings in (), ("--config.data=nothing.csv",), ("--config.generate.train_rows=7",):
-        error = error_of(launch(*settings, f"--workdir={tmp_path}"))
-        assert "config.json: belongs to a run with another configuration" in error
-    assert {path: path.read_text() for path in files} == files
-
-
-def test_runs_and_grids_do_not_share_a_folder(finished, tmp_path) -> None:
-    grid = launch(f"--workdir={finished[0]}", "--config.only=none", config="figure5")
-    assert "holds a single run, expected another folder" in error_of(grid)
+def test_folders_of_something_else_are_refused(finished, tmp_path) -> None:
+    models = "--config.models=gat"
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    error = error_of(launch(f"--workdir={tmp_path}", models))
+    assert "holds a run of an earlier version, or other files (config.json)" in error
+    other = tmp_path / "other"
+    (other / "gat").mkdir(parents=True)
+    (other / "gat" / "config.json").write_text('{"model_type": "bert"}')
+    error = error_of(launch(f"--workdir={other}", models))
+    assert "config.json: belongs to a run with another configuration" in error
+    scales = launch(f"--workdir={finished[0]}", "--config.only=none", config="figure5")
+    assert "holds the report of single, expected another folder" in error_of(scales)
     counts = launch(f"--workdir={finished[0]}", config="table1")
-    assert "holds a single run, expected another folder" in error_of(counts)
-    assert launch(f"--workdir={tmp_path}", config="table1").code == 0
-    grid = launch(f"--workdir={tmp_path}", "--config.only=none", config="figure5")
-    assert "holds the report of table1, expected another folder" in error_of(grid)
-    (tmp_path / "results.json").write_text("{}")
-    assert "results.md: not of a run, expected another --workdir" in error_of(
-        launch(f"--workdir={tmp_path}")
-    )
+    assert "holds the report of single, expected another folder" in error_of(counts)
 
 
 def test_locked_folder_is_refused(data, tmp_path) -> None:
-    with folder_lock(tmp_path):
+    with folder_lock(tmp_path / "prover"):
         done = launch(*PROVER, data, f"--workdir={tmp_path}")
     assert str(tmp_path) in error_of(done)
 
@@ -221,7 +213,7 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
         (["--slurm.partition=gpu"], "--slurm.partition: expected --launcher=slurm"),
         (["--slurm.bogus=1", "--launcher=slurm"], 'no setting "slurm.bogus"'),
         (["--launcher=moon"], "--launcher=moon: value should be one of <local|slurm"),
-        (["--launcher=slurm"], "single is a single run, expected a grid"),
+        (["--launcher=slurm", "--hosts=auto"], "--hosts=auto: expected no --launcher=slurm"),
         (["--host_count=2"], "--host_count, --host_number: expected --hosts=HOST:PORT"),
         (
             ["--config.generate.test_rows=5", "--config.data=nowhere.zip"],
@@ -313,7 +305,7 @@ def test_ctrl_c_is_one_line(tmp_path, monkeypatch) -> None:
     def interrupt(*_) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("launch.run", interrupt)
+    monkeypatch.setattr("launch.run_experiment", interrupt)
     done = launch(f"--workdir={tmp_path}")
     assert (done.code, done.err) == (130, "interrupted; the same command resumes\n")
 
@@ -391,6 +383,7 @@ def test_reader_of_another_language_needs_the_rules(
     config.reader_prover.reasoner = reasoner
     words = small.sizes.relation_words if english else ()
     data = replace(small, sizes=replace(small.sizes, relation_words=words))
-    run._train_and_test(config, ["reader_prover", "gat"], tmp_path, data)
+    for one in experiment.runs(config):
+        run._train_and_test(one, tmp_path / one.name, data, GroundTruth(data.test))
     assert trained == ["reader_prover", "gat"]
     assert ("--config.reader_prover.reasoner=rules" in capsys.readouterr().out) == noted

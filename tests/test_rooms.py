@@ -24,6 +24,7 @@ clutrr_jax.data
 clutrr_jax.models
 clutrr_jax.settings
 clutrr_jax.evaluation
+clutrr_jax.experiment
 clutrr_jax.language_models
 clutrr_jax.training
 clutrr_jax.report

@@ -1,7 +1,7 @@
 """Accuracy per test set with its count, 95 % confidence interval and ceiling."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -16,21 +16,29 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Row:
-    """Accuracy of one model on one test set, as a fraction."""
+class Counts:
+    """Correct predictions of one model on one test set."""
 
     model: str
     task: str  # T.K
-    k: int
+    count: int  # test stories
+    correct: list[int]  # of each replica, tested epoch
+    correct_last: list[int]  # of each replica, last epoch
+    story_variance: float  # over stories, of the fraction of replicas that are right
+    ceiling: float  # best achievable accuracy: mean of `GroundTruth.ceilings`
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Accuracy on one or several test sets, as fractions."""
+
     accuracy: float  # mean over replicas, tested epoch
     stderr: float | None  # standard error of the mean; None for one replica
     low: float  # 95 % interval, see `interval`
     high: float
-    count: int  # test stories
+    count: int  # stories that each replica was tested on
     replicas: int
-    correct: list[int]  # correct predictions of each replica, tested epoch
-    story_variance: float  # over stories, of the fraction of replicas that are right
-    ceiling: float  # best achievable accuracy: mean of `GroundTruth.ceilings`
+    ceiling: float  # best achievable accuracy
     accuracy_last: float  # as `accuracy`, last epoch
     stderr_last: float | None
 
@@ -75,31 +83,66 @@ def _stderr(accuracy: np.ndarray) -> float | None:
     return float(accuracy.std(ddof=1) / math.sqrt(replicas)) if replicas > 1 else None
 
 
-def score(predictions: Mapping[str, Predictions], truth: GroundTruth) -> list[Row]:
-    """One row for each model and each task of the test records."""
-    records, rows = truth.test, []
+def score(predictions: Mapping[str, Predictions], truth: GroundTruth) -> list[Counts]:
+    """Counts of each model on each task of the test records."""
+    records, found = truth.test, []
     for (model, predicted), (task, stories) in product(predictions.items(), tasks(records)):
-        count, target = len(stories), records.target[stories]
-        right = predicted.relation[:, stories] == target  # [R, S]
-        last = (predicted.last[:, stories] == target).mean(axis=1)
-        story_variance = float(right.mean(axis=0).var())
-        accuracy, stderr, low, high = interval(right.mean(axis=1), story_variance, count)
-        rows.append(
-            Row(
+        right, right_last = (
+            relation[:, stories] == records.target[stories]  # [R, S]
+            for relation in (predicted.relation, predicted.last)
+        )
+        found.append(
+            Counts(
                 model=model,
                 task=task,
-                k=int(records.clause_length[stories[0]]),
-                accuracy=accuracy,
-                stderr=stderr,
-                low=low,
-                high=high,
-                count=count,
-                replicas=len(right),
+                count=len(stories),
                 correct=right.sum(axis=1).tolist(),
-                story_variance=story_variance,
+                correct_last=right_last.sum(axis=1).tolist(),
+                story_variance=float(right.mean(axis=0).var()),
                 ceiling=float(truth.ceilings[stories].mean()),
-                accuracy_last=float(last.mean()),
-                stderr_last=_stderr(last),
             )
         )
-    return rows
+    return found
+
+
+def measure(runs: Sequence[Sequence[Counts]]) -> Measured:
+    """Accuracy over all replicas of all runs.
+
+    Replicas count equally, even if the tests of their runs differ in size. The stories of one run
+    are the same for its replicas, those of different runs are independent.
+
+    Args:
+      runs: for each run, the counts of its tests, which are taken as one test.
+    """
+    accuracy = np.concatenate([_pooled(run, "correct") for run in runs])
+    last = np.concatenate([_pooled(run, "correct_last") for run in runs])
+    counts = np.array([sum(test.count for test in run) for run in runs])
+    weights = np.array([len(run[0].correct) for run in runs]) / len(accuracy)
+    # Variance of the mean accuracy by the choice of stories, and the number of stories of one test
+    # whose accuracy would vary as much.
+    variance = float(weights**2 / counts @ [_story_variance(run) for run in runs])
+    independent = float(1 / (weights**2 / counts).sum())
+    ceilings_of_runs = [np.average([t.ceiling for t in run], weights=[t.count for t in run])
+                        for run in runs]  # fmt: skip
+    return Measured(
+        *interval(accuracy, variance * independent, independent),
+        count=round(counts.mean()),
+        replicas=len(accuracy),
+        ceiling=float(np.mean(ceilings_of_runs)),
+        accuracy_last=float(last.mean()),
+        stderr_last=_stderr(last),
+    )
+
+
+def _pooled(run: Sequence[Counts], what: str) -> np.ndarray:
+    """Accuracy [R] of the replicas of a run on all of its tests."""
+    correct = np.array([getattr(test, what) for test in run])  # [tests, R]
+    return correct.sum(axis=0) / sum(test.count for test in run)
+
+
+def _story_variance(run: Sequence[Counts]) -> float:
+    """`Counts.story_variance` of all tests of a run together."""
+    counts = np.array([test.count for test in run])
+    share, means = counts / counts.sum(), np.array([np.mean(t.correct) for t in run]) / counts
+    within = share @ [test.story_variance for test in run]
+    return float(within + share @ (means - share @ means) ** 2)

@@ -88,13 +88,14 @@ def split_name(file: str | Path) -> tuple[str, Path]:
 
 
 def _given(path: Path) -> str:
-    """What a model is given whose predictions are those of a run; empty for other files."""
-    model, config = path.parent.name, path.parent.parent / "config.json"
-    if model not in MODELS or not config.exists():
+    """Column "given" of a file of predictions in the folder of a run; else it is not known."""
+    config = path.parent / "config.json"
+    settings = read_json(config, {}) if config.exists() else {}
+    model = settings.get("model")
+    if model not in MODELS or not path.name.startswith("predictions"):
         return ""
     files = {prediction_file(variant): variant for variant in ("", *MODELS[model].variants)}
-    settings = unflatten_dict(read_json(config, {}), sep=".")
-    return given(settings.get(model, {}), files.get(path.name, ""))
+    return given(unflatten_dict(settings, sep=".").get(model, {}), files.get(path.name, ""))
 
 
 def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> None:

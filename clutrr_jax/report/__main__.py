@@ -1,15 +1,19 @@
-"""Rebuilds the report of a run without training.
+"""Rebuilds the report of an experiment without training.
 
-Reads the results, the data set and the outputs of each model in the run folder, and writes
-results.json, results.md, curve.png and report.html again.
+Reads the results, the data set and the outputs of each run in the folder, and writes results.json,
+results.md, curve.png and report.html again. Experiments with several data sets are rebuilt by their
+own command with --config.only=none.
 """
 
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+from ml_collections import ConfigDict
 
 from clutrr_jax.command import run
-from clutrr_jax.data.prepare import GENERATE, prepare_run
-from clutrr_jax.language_models.submissions import read_submissions
+from clutrr_jax.data.prepare import Prepared, prepare_run
+from clutrr_jax.experiment import SINGLE, Run
+from clutrr_jax.report.results import REPORT_FILES
 from clutrr_jax.report.write import write_report
 from generator.errors import InputError, Parser
 from generator.files import read_json
@@ -18,28 +22,36 @@ from generator.files import read_json
 def main(arguments: list[str]) -> None:
     """Runs the command with the given arguments."""
     parser = Parser(prog="python -m clutrr_jax.report", description=__doc__)
-    parser.add_argument("folder", type=Path, metavar="RUN", help="a folder written by launch.py")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a folder written by launch.py")
     parser.add_argument("--add", action="append", default=[], metavar="[NAME=]FILE",
                         help="also show predictions of another model on these test stories, in "
                         "any form that clutrr_jax.score reads; may be repeated")  # fmt: skip
     options = parser.parse_args(arguments)
     folder = options.folder
-    if not all((folder / name).exists() for name in ("config.json", "results.json")):
+    if not (folder / REPORT_FILES[0]).exists():
+        raise InputError(f"{folder}: no report in this folder, expected one that launch.py wrote")
+    results = read_json(folder / REPORT_FILES[0], {"name": str, "runs": [{"model": str}]})
+    if results.get("scale") or any(one["dataset"] for one in results["runs"]):
         raise InputError(
-            f"{folder}: no run in this folder, expected one that launch.py has finished; "
-            "--config.only=none of its command rebuilds the report of a grid"
+            f"{folder}: several data sets; --config.only=none of the command of "
+            f"{results['name']} rebuilds its report"
         )
-    results = read_json(folder / "results.json")
-    config = results["config"]
-    data = prepare_run(config["data"], config["generate"], folder / "data")
-    if data.fingerprint != results["data"]["fingerprint"]:
-        source = folder / "data" if config["data"] in ("", GENERATE) else config["data"]
-        raise InputError(f"{source}: not the data set of this run, expected the same files")
-    models, versions = list(results["models"]), results["versions"]
-    data = replace(data, name=results["data"]["name"])  # of stories that were not in a file
-    added = read_submissions(options.add, data.test)
-    write_report(models, config, data, folder, results["device"], versions, added)
-    print(folder / "report.html")
+    (training,) = SINGLE.trainings
+    config = read_json(folder / results["runs"][0]["model"] / "config.json")
+    settings = ConfigDict({"data": config["data"], "generate": generate_settings(config)})
+    runs = [Run("", one["model"], settings, training) for one in results["runs"]]
+
+    def prepare(config: ConfigDict, stories: Path) -> Prepared:
+        return prepare_run(config.data, config.generate.to_dict(), stories)
+
+    write_report({"name": results["name"]}, runs, folder, prepare, options.add)
+    print(folder / REPORT_FILES[3])
+
+
+def generate_settings(config: dict[str, Any]) -> dict[str, Any]:
+    """Returns the settings of the generator in the `config.json` of a run."""
+    names = [name for name in config if name.startswith("generate.")]
+    return {name.removeprefix("generate."): config[name] for name in names}
 
 
 if __name__ == "__main__":

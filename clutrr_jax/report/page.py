@@ -1,7 +1,6 @@
-"""Assembly of a report page: one HTML file that needs no other file and no network.
+"""Assembly of the report page: one HTML file that needs no other file and no network.
 
-`template/` holds the style, the body and the scripts of each kind of page. The scripts show one
-JSON object: see `clutrr_jax.report.run_page` and `experiments.grid.report`.
+`template/` holds the style, the body and the scripts of the page. The scripts show one JSON object.
 """
 
 import html
@@ -10,21 +9,17 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-# Scripts of each kind of page, in the order of their definitions. The body is KIND.html.
-SCRIPTS = {
-    "run": (
-        "common.js", "data.js", "chart.js", "curves.js", "tables.js", "graph.js", "stories.js",
-        "extraction.js", "run.js",
-    ),
-    "grid": ("common.js", "chart.js", "grid.js"),
-}  # fmt: skip
+# Scripts of the page, in the order of their definitions.
+SCRIPTS = (
+    "common.js", "chart.js", "accuracy.js", "set.js", "groups.js", "graph.js", "stories.js",
+    "extraction.js", "page.js",
+)  # fmt: skip
 
 
-def render(kind: str, content: dict[str, Any]) -> str:
-    """Returns the HTML of a page. No text in the content can become markup.
+def render(content: dict[str, Any]) -> str:
+    """Returns the HTML of the page. No text in the content can become markup.
 
     Args:
-      kind: "run" or "grid".
       content: JSON object for the scripts, with a "title".
     """
     template = files("clutrr_jax.report") / "template"
@@ -35,7 +30,6 @@ def render(kind: str, content: dict[str, Any]) -> str:
     return Template(read("page.html")).substitute(
         title=html.escape(content["title"]),
         style=read("page.css"),
-        body=read(f"{kind}.html"),
-        script="\n".join(map(read, SCRIPTS[kind])),
+        script="\n".join(map(read, SCRIPTS)),
         data=json.dumps(content, separators=(",", ":")).replace("<", "\\u003c"),
     )

@@ -1,12 +1,13 @@
 """Plots: accuracy against clause length, the main figure of CLUTRR."""
 
+from collections.abc import Sequence
 from io import BytesIO
 from typing import Any
 
 import matplotlib.figure
-import numpy as np
 
-from clutrr_jax.report.tables import column_names, count_replicas
+from clutrr_jax.evaluation.published import Accuracy, published_interval
+from clutrr_jax.report.tables import Results, Row, rows_by_key, title
 
 # The palette of Okabe and Ito, which is safe for color-blind readers.
 COLORS = (
@@ -34,32 +35,88 @@ class Figure(matplotlib.figure.Figure):
         return buffer.getvalue()
 
 
-def plot_curve(results: dict[str, Any]) -> Figure:
-    """Plots the accuracy of each model with a band of one standard error, the ceiling and the
-    majority label, from "rows", "models" and "data" of `clutrr_jax.report.results.collect`.
+def plot_results(results: Results) -> Figure:
+    """Plots accuracy against x, one panel for each first part of the keys.
+
+    Measured accuracies have bands or bars of 95 % intervals. Published ones of the same cells are
+    hollow, references dotted (those that are shown by default), baselines and ceilings thin.
+    Averages over panels have a panel of their own.
     """
-    rows = results["rows"]
-    columns = column_names(rows)
-    by_length = all(name.startswith("k=") for name in columns.values())
-    x = np.array([int(n[2:]) for n in columns.values()]) if by_length else np.arange(len(columns))
-    figure = Figure(figsize=(7.2, 4.4), dpi=130, layout="constrained")
-    axes = figure.subplots()
-    for i, model in enumerate([*results["models"], *results.get("added", ())]):
-        points = [row for row in rows if row["model"] == model]
-        accuracy = np.array([row["accuracy"] for row in points])
-        stderr = np.array([row["stderr"] or 0.0 for row in points])
-        label = f"{model} ({count_replicas(points[0]['replicas'])})"
-        style = line_style(i)
-        axes.plot(x, accuracy, label=label, **style)
-        axes.fill_between(
-            x, accuracy - stderr, accuracy + stderr, color=style["color"], alpha=0.2, lw=0
-        )
-    majority = [row for row in rows if row["model"] == "majority label"]
-    axes.plot(x, [r["ceiling"] for r in majority], "k--", lw=0.8, label="ceiling")
-    axes.plot(x, [r["accuracy"] for r in majority], "k:", lw=0.8, label="majority label")
-    axes.set(ylim=(0, 1.03), ylabel="accuracy", title=results["data"]["name"])
-    axes.set_xlabel("clause length k" if by_length else "test T.K: noise type T, clause length K")
-    axes.set_xticks(x, [n.removeprefix("k=") for n in columns.values()])
-    axes.grid(alpha=0.25)
-    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    rows = rows_by_key(results)
+    averaged = {tuple(row[name] for name in results["columns"][:2]) for row in results["averages"]}
+    keys = [key for key in rows if key[:2] not in averaged]
+    panels, xs, series = (list(dict.fromkeys(key[part] for key in keys)) for part in range(3))
+    panels += dict.fromkeys(panel for panel, x in averaged if x in xs)
+    is_curve = not any(isinstance(x, str) for x in xs)
+    figure = Figure(figsize=(3.2 + 4 * len(panels), 4.2), dpi=130, layout="constrained")
+    all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    baselines = [one["name"] for one in results["series"] if one["baseline"]]
+    for panel, axes in zip(panels, all_axes, strict=True):
+        for i, name in enumerate(series):
+            of_series = [rows.get((panel, x, name), {}) for x in xs]
+            if name in baselines:
+                style = {"color": "0.5", "ls": LINE_STYLES[baselines.index(name) + 1], "lw": 0.9}
+                _plot_line(axes, range(len(xs)), of_series, name, style)
+            else:
+                _plot_series(
+                    axes, (i + 0.5) / len(series) - 0.5, of_series, name, line_style(i), is_curve
+                )
+        _plot_references(axes, [r for r in results["references"] if r["panel"] == panel], xs)
+        ceilings = [[rows[panel, x, n]["ceiling"] for n in series
+                     if rows.get((panel, x, n), {}).get("ceiling")] for x in xs]  # fmt: skip
+        at = [i for i, found in enumerate(ceilings) if found]
+        axes.plot(at, [ceilings[i][0] for i in at], "k:", lw=0.9, label="ceiling")
+        axes.set_xticks(range(len(xs)), [str(x) for x in xs], rotation=0 if is_curve else 30)
+        axes.set(xlim=(-0.5, len(xs) - 0.5), ylim=(0, 1.03), xlabel=results["columns"][1])
+        axes.set_title(title(results) if len(panels) == 1 else f"{results['columns'][0]}: {panel}")
+        axes.grid(alpha=0.25)
+    hollow = any(row["published"] for row in results["rows"])
+    all_axes[0].set_ylabel("accuracy (hollow: paper)" if hollow else "accuracy")
+    labels = [axes.get_legend_handles_labels() for axes in all_axes]
+    handles = {name: handle for found in labels for handle, name in zip(*found, strict=True)}
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside right upper", frameon=False, fontsize=8
+    )
     return figure
+
+
+def _plot_line(
+    axes: Any, at: Sequence[float], rows: Sequence[Row], label: str, style: dict[str, Any]
+) -> list[tuple[float, Row]]:
+    """Plots the measured rows and returns them with their positions."""
+    points = [(x, row) for x, row in zip(at, rows, strict=True) if row.get("accuracy") is not None]
+    if points:
+        axes.plot(
+            [x for x, _ in points], [row["accuracy"] for _, row in points], label=label, **style
+        )
+    return points
+
+
+def _plot_series(
+    axes: Any, offset: float, rows: Sequence[Row], label: str, style: dict[str, Any], is_curve: bool
+) -> None:
+    """Plots one series: a curve, or markers that are placed side by side."""
+    at = [float(x) if is_curve else x + 0.7 * offset for x in range(len(rows))]
+    style = style | {"ms": 4, "lw": 1.2} | ({} if is_curve else {"ls": "none"})
+    points = _plot_line(axes, at, rows, label, style)
+    bounded = [(x, row) for x, row in points if row.get("low") is not None]
+    low, high = ([row[name] for _, row in bounded] for name in ("low", "high"))
+    where = [x for x, _ in bounded]
+    if is_curve:
+        axes.fill_between(where, low, high, color=style["color"], alpha=0.15, lw=0)
+    else:
+        axes.vlines(where, low, high, color=style["color"], lw=1.2)
+    for x, row in zip(at, rows, strict=True):
+        if row.get("published"):
+            published = Accuracy(**row["published"])
+            axes.vlines(x + 0.08, *published_interval(published), color=style["color"], lw=0.6)
+            axes.plot(x + 0.08, published.mean, mfc="white", **style)
+
+
+def _plot_references(axes: Any, references: Sequence[dict[str, Any]], xs: Sequence[Any]) -> None:
+    for reference in references:
+        if reference["shown"]:
+            values = [(i, reference["values"].get(str(x))) for i, x in enumerate(xs)]
+            points = [(i, value["mean"]) for i, value in values if value]
+            color = "black" if "people" in reference["name"] else "grey"
+            axes.plot(*zip(*points, strict=True), ":", lw=1, color=color, label=reference["name"])

@@ -1,99 +1,314 @@
-"""Outputs of the models of a run, and the results computed from them."""
+"""The results of an experiment, `results.json`, computed from the folders of its runs."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from importlib.metadata import version
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
 
 from clutrr_jax.data.prepare import Prepared
-from clutrr_jax.evaluation.attention import Attention, read_attention
 from clutrr_jax.evaluation.baselines import BASELINES
-from clutrr_jax.evaluation.extraction import Extraction, precision_recall, read_extracted
 from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.evaluation.metrics import score
-from clutrr_jax.evaluation.predictions import Predictions, prediction_file
-from clutrr_jax.evaluation.wordings import by_wording
-from clutrr_jax.language_models.submissions import Submission, check_names, read_predictions
+from clutrr_jax.evaluation.metrics import Counts, Measured, measure, score
+from clutrr_jax.evaluation.published import Accuracy, intervals_disjoint
+from clutrr_jax.experiment import (
+    MODEL,
+    SINGLE,
+    Average,
+    Claims,
+    Experiment,
+    Key,
+    Measurements,
+    Run,
+    Training,
+)
+from clutrr_jax.language_models.submissions import Submission, check_names
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.given import given
 from generator.files import read_json
 
-PACKAGES = ("jax", "flax", "optax", "jraph", "numpy", "orbax-checkpoint")
+REPORT_FILES = ("results.json", "results.md", "curve.png", "report.html")
+SUMMARY = "model.json"  # in the folder of a finished run
+DATA = "data.json"  # in the folder of a data set
+MEASURED = tuple(field.name for field in fields(Measured))
+ERROR = "error.txt"  # in the folder of a failed run: the reason and, of a fault, the traceback
 
 
-class Outputs(NamedTuple):
-    """Outputs of one model on the test stories."""
+def describe(data: Prepared, truth: GroundTruth) -> dict[str, Any]:
+    """Returns the content of `data.json`: sizes, fingerprint, and counts of the baselines."""
+    return {
+        "name": data.name,
+        "train_rows": len(data.train),
+        "test_rows": len(data.test),
+        "fingerprint": data.fingerprint,
+        "tests": [asdict(c) for c in score(truth.baselines, truth)],
+    }
 
-    summary: dict[str, Any]  # `model.json`
-    # By name in the results: MODEL, then "MODEL: VARIANT" for each of its variants.
-    predictions: dict[str, Predictions]
-    attention: Attention | None
-    extraction: Extraction | None
 
-
-def read_outputs(model: str, folder: Path, truth: GroundTruth) -> Outputs:
-    """Reads the outputs of one model from its folder in the run.
-
-    Raises:
-      InputError: a file is missing, damaged or for other stories.
-    """
-    variants = MODELS[model].variants if model in MODELS else ()
-    names = {model: ""} | {f"{model}: {variant}": variant for variant in variants}
-    return Outputs(
-        read_json(folder / "model.json"),
-        {
-            name: read_predictions(folder / prediction_file(variant), truth.test)
-            for name, variant in names.items()
-        },
-        read_attention(folder, truth.test),
-        read_extracted(folder, truth),
-    )
+def read_counts(content: Mapping[str, Any]) -> list[Counts]:
+    """Returns the counts in the content of `model.json` or `data.json`."""
+    return [Counts(**test) for test in content["tests"]]
 
 
 def collect(
-    outputs: dict[str, Outputs],
-    config: dict[str, Any],
-    data: Prepared,
-    truth: GroundTruth,
-    device: str,
-    versions: dict[str, str] | None = None,
-    added: Sequence[Submission] = (),
+    config: Mapping[str, Any],
+    all_runs: Sequence[Run],
+    workdir: Path,
+    added: Sequence[tuple[Submission, GroundTruth]] = (),
 ) -> dict[str, Any]:
-    """Returns the results of a run as a JSON object; the arguments are those of `write_report`."""
-    predictions = {name: p for output in outputs.values() for name, p in output.predictions.items()}
-    check_names(added, [*predictions, *BASELINES])
-    predictions |= {submission.name: submission.predictions for submission in added}
-    predictions |= truth.baselines
-    extractions = {model: o.extraction for model, o in outputs.items() if o.extraction}
-    knowledge = {
-        name: given(config.get(model, {}), name.removeprefix(f"{model}: "))
-        for model, output in outputs.items()
-        for name in output.predictions
-    }
-    knowledge |= {submission.name: submission.given for submission in added}
+    """Returns the results of an experiment as a JSON object.
+
+    Args:
+      config: settings of the experiment, of which name, scale and experiment are used.
+      all_runs, workdir: its runs and its folder.
+      added: predictions of models that were trained elsewhere, with the truth of the test stories.
+    """
+    experiment, scale = config.get("experiment", SINGLE), config.get("scale", "")
+    finished = {run.name: read_json(workdir / run.name / SUMMARY) for run in all_runs
+                if (workdir / run.name / SUMMARY).exists()}  # fmt: skip
+    training_of = {run.dataset: run.training for run in all_runs}
+    data = {name: read_json(workdir / name / DATA) for name in training_of
+            if (workdir / name / DATA).exists()}  # fmt: skip
+    tests = [(run.training, read_counts(finished[run.name])) for run in all_runs
+             if run.name in finished]  # fmt: skip
+    series = list(dict.fromkeys(s for run in all_runs for s in series_of(run.model)))
+    trained = set(series)
+    check_names([submission for submission, _ in added], [*series, *BASELINES])
+    for submission, truth in added:
+        tests.append((SINGLE.trainings[0], score({submission.name: submission.predictions}, truth)))
+        series.append(submission.name)
+    if not experiment.published and experiment.column_names[2] == "model":
+        tests += [(training_of[name], read_counts(content)) for name, content in data.items()]
+        series += dict.fromkeys(c.model for content in data.values() for c in read_counts(content))
+    rows = table_rows(experiment, tests, series, experiment.trainings)
+    comparable = compared(tests, trained & set(MODELS))
+    knowledge = {s: given({}, s) for s in BASELINES}
+    knowledge |= {submission.name: submission.given for submission, _ in added}
+    for run in all_runs:
+        settings = finished[run.name]["settings"] if run.name in finished else {}
+        knowledge |= {s: given(settings, s.removeprefix(f"{run.model}: "))
+                      for s in series_of(run.model) if settings or s not in knowledge}  # fmt: skip
     return {
-        "data": {
-            "name": data.name,
-            "train_rows": len(data.train),
-            "test_rows": len(data.test),
-            "fingerprint": data.fingerprint,
-        },
-        "device": device,
-        "versions": versions or {package: version(package) for package in PACKAGES},
-        "wall_seconds": round(sum(output.summary["seconds"] for output in outputs.values()), 2),
-        "models": {model: output.summary for model, output in outputs.items()},
-        "added": {s.name: {"replicas": len(s.predictions.relation)} for s in added},
-        "given": knowledge | {name: given({}, name) for name in BASELINES},
-        "rows": [asdict(row) for row in score(predictions, truth)],
-        "extraction": {
-            model: precision_recall(extraction, data.test)
-            for model, extraction in extractions.items()
-        },
-        "wordings": {
-            model: by_wording(extraction, data.train, data.test)
-            for model, extraction in extractions.items()
-            if not data.resample  # else the stories of later epochs have other wordings
-        },
-        "config": config,
+        "name": config["name"],
+        "scale": scale,
+        "columns": experiment.column_names,
+        "data": [{"dataset": n} | {k: v for k, v in content.items() if k != "tests"}
+                 for n, content in data.items()],
+        "models": models_summary(all_runs, finished),
+        "runs": [_state(workdir, run, finished.get(run.name)) for run in all_runs],
+        "series": [{"name": s, "baseline": s in BASELINES, "trained": s in trained}
+                   for s in series],
+        "given": knowledge,
+        "rows": rows,
+        "averages": averages(experiment, series, rows),
+        "references": [_reference(*reference) for reference in experiment.references],
+        "claims": {} if scale == "smoke" else verdicts(experiment.claims, comparable),
+        "note": experiment.note,
+        "versions": next((f["versions"] for f in finished.values()), {}),
+        "devices": sorted({f["device"] for f in finished.values()}),
+        "wall_seconds": round(sum(f["seconds"] for f in finished.values()), 2),
+    }  # fmt: skip
+
+
+def series_of(model: str) -> list[str]:
+    """Returns the series of a trained model: itself and its variants, "MODEL: VARIANT"."""
+    variants = MODELS[model].variants if model in MODELS else ()
+    return [model, *(f"{model}: {variant}" for variant in variants)]
+
+
+def cells(training: Training, tests: Sequence[Counts]) -> Iterator[tuple[Key, list[Counts]]]:
+    """Yields the cells of the table that the tests of a run fill, with their counts."""
+    by_name = {(test.model, test.task): test for test in tests}
+    of_key = training.cells(dict.fromkeys(test.task for test in tests))
+    for series in dict.fromkeys(test.model for test in tests):
+        for key, names in of_key.items():
+            if found := [by_name[series, t] for t in names if (series, t) in by_name]:
+                yield with_series(key, series), found
+
+
+def with_series(key: Key, series: str) -> Key:
+    """Returns the key of a training for a series."""
+    panel, x, last = (series if part == MODEL else part for part in key)
+    return panel, x, last
+
+
+def measured_cells(
+    tests: Iterable[tuple[Training, Sequence[Counts]]],
+) -> dict[Key, list[list[Counts]]]:
+    """Returns the counts of each run that fills a cell of the table."""
+    found: defaultdict[Key, list[list[Counts]]] = defaultdict(list)
+    for training, of_run in tests:
+        for key, counts in cells(training, of_run):
+            found[key].append(counts)
+    return found
+
+
+def table_rows(
+    experiment: Experiment,
+    tests: Sequence[tuple[Training, Sequence[Counts]]],
+    series: Sequence[str],
+    trainings: Sequence[Training],
+) -> list[dict[str, Any]]:
+    """Returns one row for each cell of the table, also for cells without a measured accuracy."""
+    found = measured_cells(tests)
+    keys: dict[Key, Sequence[str]] = {}
+    for training in trainings:
+        known = dict.fromkeys(c.task for t, of_run in tests if t is training for c in of_run)
+        of_training = training.cells(known)
+        keys |= {
+            with_series(key, name): names for name in series for key, names in of_training.items()
+        }
+    rows = []
+    for key, names in keys.items():
+        measured = measure(found[key]) if key in found else None
+        published = experiment.published.get(key)
+        if measured or published or key[2] not in BASELINES:
+            rows.append(table_row(experiment.column_names, key, names, measured, published))
+    return rows
+
+
+def table_row(
+    columns: Sequence[str],
+    key: Key,
+    tests: Sequence[str],
+    measured: Measured | None,
+    published: Accuracy | None = None,
+) -> dict[str, Any]:
+    """Returns a row of the results: its key, tests, accuracy, and comparison with the paper."""
+    row: dict[str, Any] = dict(zip(columns, key, strict=True)) | {"task": ",".join(tests)}
+    row |= asdict(measured) if measured else dict.fromkeys(MEASURED)
+    return row | {
+        "published": published._asdict() if published else None,
+        "difference": measured.accuracy - published.mean if measured and published else None,
+        "intervals_disjoint": bool(
+            measured and published and intervals_disjoint(measured, published)
+        ),
     }
+
+
+def compared(tests: Sequence[tuple[Training, Sequence[Counts]]], models: set[str]) -> Measurements:
+    """Returns the measured cells of models, for comparisons between cells.
+
+    If all cells have tests of some lengths k in common, only those are counted: released test files
+    have k = 2 on the diagonal of table 2 alone.
+    """
+    of_models = [(t, [c for c in of_run if c.model in models]) for t, of_run in tests]
+    found = measured_cells(of_models)
+    lengths = [{_length(c) for run in of_key for c in run} for of_key in found.values()]
+    common = set.intersection(*lengths) if lengths else set()
+    table = {}
+    for key, of_key in found.items():
+        shared = [[c for c in run if _length(c) in common] for run in of_key]
+        table[key] = measure(shared if all(shared) else of_key)
+    return table
+
+
+def _length(counts: Counts) -> str:
+    """The clause length k of a test T.K, as text."""
+    return counts.task.partition(".")[2]
+
+
+def averages(
+    experiment: Experiment, series: Sequence[str], rows: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Returns rows of means over cells, once all of them are measured.
+
+    They have no errors: the cells share replicas and are not independent.
+    """
+    accuracy = {tuple(row[name] for name in experiment.column_names): row["accuracy"]
+                for row in rows}  # fmt: skip
+    return [
+        _average(experiment, place, average, name, accuracy)
+        for place, average in experiment.averages.items()
+        for name in series
+    ]
+
+
+def _average(
+    experiment: Experiment,
+    place: tuple[Any, Any],
+    average: Average,
+    series: str,
+    accuracy: Mapping[Key, float | None],
+) -> dict[str, Any]:
+    place_of_row = (*place, series)
+    row = table_row(experiment.column_names, place_of_row, (), None)  # type: ignore[arg-type]
+    values = [accuracy.get((*cell, series)) for cell in average.cells]
+    if None not in values:
+        row["accuracy"] = float(np.mean(np.array(values)))
+    if series in average.published:
+        row["published"] = {"mean": average.published[series], "error": None}
+        if row["accuracy"] is not None:
+            row["difference"] = row["accuracy"] - average.published[series]
+    return row
+
+
+def models_summary(
+    all_runs: Sequence[Run], finished: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Returns for each model with a finished run: size, length and speed of its training, and the
+    settings of its first run."""
+    found: dict[str, dict[str, Any]] = {}
+    for model in dict.fromkeys(run.model for run in all_runs):
+        of_model = {run.name: finished[run.name] for run in all_runs
+                    if run.model == model and run.name in finished}  # fmt: skip
+        if not of_model:
+            continue
+        first, *_ = summaries = list(of_model.values())
+        found[model] = {
+            "parameters": first["parameters"],
+            "replicas": sum(s["replicas"] for s in summaries),
+            "epochs": max(s["epochs"] for s in summaries),
+            "dev_accuracy": float(np.mean([x for s in summaries for x in s["dev_accuracy"]])),
+            "seconds": round(sum(s["seconds"] for s in summaries), 2),
+            "stories_per_second": round(float(np.median([s["stories_per_second"]
+                                                         for s in summaries]))),
+            "diverged": [
+                f"Replica {replica} of {name} diverged in epoch {epoch} (non-finite loss); the "
+                "state before that epoch is evaluated."
+                for name, s in of_model.items()
+                for replica, epoch in enumerate(s["diverged_epochs"])
+                if epoch
+            ],
+            "settings": first["settings"],
+        }  # fmt: skip
+    return found
+
+
+def _state(workdir: Path, run: Run, summary: Mapping[str, Any] | None) -> dict[str, Any]:
+    state = {"name": run.name, "dataset": run.dataset, "model": run.model}
+    if summary:
+        return state | {"state": "finished"}
+    if reason := failure(workdir / run.name):
+        return state | {"state": "failed", "error": reason}
+    return state | {"state": "not run"}
+
+
+def failure(folder: Path) -> str:
+    """Returns why the run in this folder failed, one line; empty if it did not."""
+    error = folder / ERROR
+    return error.read_text(errors="replace").partition("\n")[0] if error.exists() else ""
+
+
+def _reference(panel: Any, row: Any, shown: bool) -> dict[str, Any]:
+    return {
+        "panel": panel, "name": row.label, "series": row.model, "shown": shown,
+        "source": str(row.source), "given": row.given,
+        "values": {str(x): accuracy._asdict() for x, accuracy in row.by_k.items()},
+    }  # fmt: skip
+
+
+def verdicts(claims: Claims, table: Measurements) -> dict[str, dict[str, list[str]]]:
+    """Returns question -> "supported", "not supported" or "not measured" -> statements."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for question, of_question in claims.items():
+        found[question] = {"supported": [], "not supported": [], "not measured": []}
+        for statement, holds in of_question.items():
+            try:
+                verdict = "supported" if holds(table) else "not supported"
+            except KeyError:
+                verdict = "not measured"
+            found[question][verdict].append(statement)
+    return found

@@ -1,7 +1,6 @@
 """Scores of submitted predictions next to the baselines, and paired tests between submissions."""
 
 import json
-from dataclasses import asdict
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,12 @@ from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.significance import holm, paired_p
+from clutrr_jax.experiment import SINGLE
 from clutrr_jax.language_models.submissions import UNMAPPED, Submission, check_names
 from clutrr_jax.models.given import given
-from clutrr_jax.report.plots import plot_curve
-from clutrr_jax.report.tables import column_names, count_replicas, format_fraction
+from clutrr_jax.report.plots import plot_results
+from clutrr_jax.report.results import table_rows
+from clutrr_jax.report.tables import accuracy_table, format_fraction
 from generator.cells import plain_text
 from generator.files import atomic_write, write_text
 
@@ -34,14 +35,20 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
     check_names(submissions, BASELINES)
     test = data.records("test")
     truth = GroundTruth(test, data.train)
+    (training,) = SINGLE.trainings
     submitted, stories = {s.name: s.predictions for s in submissions}, dict(tasks(test))
-    rows = [asdict(row) for row in score(submitted, truth)]
+    tests = [(training, score(found, truth)) for found in (submitted, truth.baselines)]
+    series = [*submitted, *BASELINES]
+    rows = table_rows(SINGLE, tests, series, SINGLE.trainings)
     for row in rows:
-        predicted = submitted[row["model"]].relation[:, stories[row["task"]]]
-        row["unmapped"] = int((predicted == UNMAPPED).sum())
-    rows += [asdict(row) for row in score(truth.baselines, truth)]
+        if row["model"] in submitted:
+            predicted = submitted[row["model"]].relation[:, stories[row["task"]]]
+            row["unmapped"] = int((predicted == UNMAPPED).sum())
     return {
-        "data": {"name": data.name, "test_rows": len(test)},
+        "name": "scores",
+        "scale": "",
+        "columns": SINGLE.column_names,
+        "data": [{"name": data.name, "test_rows": len(test)}],
         "models": {
             name: {
                 "replicas": len(predictions.relation),
@@ -49,8 +56,10 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
             }
             for name, predictions in submitted.items()
         },
+        "series": [{"name": name, "baseline": name in BASELINES} for name in series],
         "given": {s.name: s.given for s in submissions} | {n: given({}, n) for n in BASELINES},
         "rows": rows,
+        **{part: [] for part in ("averages", "references")},
         "compared": [compare(a, b, data) for a, b in combinations(submissions, 2)],
     }
 
@@ -80,43 +89,14 @@ def compare(a: Submission, b: Submission, data: Dataset) -> dict[str, Any]:
     return {"models": [a.name, b.name], "tasks": points}
 
 
-def table(results: dict[str, Any]) -> list[list[str]]:
-    """What each model is given, accuracy with its 95 % interval, unmapped predictions, baselines,
-    ceiling; header first."""
-    rows = results["rows"]
-    columns = column_names(rows)
-    of: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        of.setdefault(row["model"], []).append(row)
-    lines = [["model", "given", *columns.values()]]
-    for name, points in of.items():
-        knowledge = results["given"][name]
-        if name in results["models"]:
-            replicas = results["models"][name]["replicas"]
-            label = f"{name} ({count_replicas(replicas)})"
-            lines += [
-                [label, knowledge, *(format_fraction(p["accuracy"]) for p in points)],
-                [
-                    "  95 % interval",
-                    "",
-                    *(f"{format_fraction(p['low'])}-{format_fraction(p['high'])}" for p in points),
-                ],
-                ["  not mapped", "", *(str(p["unmapped"]) for p in points)],
-            ]
-        else:
-            lines.append([name, knowledge, *(format_fraction(p["accuracy"]) for p in points)])
-    lines.append(["ceiling", "", *(format_fraction(p["ceiling"]) for p in points)])
-    lines.append(["stories", "", *(str(p["count"]) for p in points)])
-    return lines
-
-
-def comparison(results: dict[str, Any], pair: dict[str, Any]) -> list[list[str]]:
+def comparison(pair: dict[str, Any]) -> list[list[str]]:
     """The paired test of two submissions; header first."""
-    columns = column_names(results["rows"])
     a, b = pair["models"]
     points = pair["tasks"]
+    one_type = len({point["task"].partition(".")[0] for point in points}) == 1
+    names = [f"k={p['task'].partition('.')[2]}" if one_type else p["task"] for p in points]
     return [
-        [f"{a} against {b}", *columns.values()],
+        [f"{a} against {b}", *names],
         ["difference in accuracy", *(format_fraction(p["difference"], "+") for p in points)],
         [f"stories where {a} is better", *(str(p["better"]) for p in points)],
         [f"stories where {b} is better", *(str(p["worse"]) for p in points)],
@@ -131,12 +111,15 @@ def _p(value: float) -> str:
 
 def tables(results: dict[str, Any]) -> list[list[list[str]]]:
     """The table of accuracies and one of each paired test."""
-    return [table(results), *(comparison(results, pair) for pair in results["compared"])]
+    return [
+        accuracy_table(results, intervals=True),
+        *(comparison(pair) for pair in results["compared"]),
+    ]
 
 
 def text(results: dict[str, Any]) -> str:
     """All tables as aligned text, and how many answers of each submission were not mapped."""
-    stories = results["data"]["test_rows"]
+    stories = results["data"][0]["test_rows"]
     lost = [
         f"{name}: {model['unmapped']:,} of {model['replicas'] * stories:,} answers were not mapped "
         "to a relation (score --unmapped FILE writes them)"
@@ -170,6 +153,6 @@ def write(results: dict[str, Any], folder: Path) -> None:
       InputError: the folder cannot be written.
     """
     with atomic_write(folder / "scores.png") as part:
-        plot_curve(results).savefig(part)
+        plot_results(results).savefig(part)
     write_text(folder / "scores.json", json.dumps(results, indent=1) + "\n")
     write_text(folder / "scores.txt", text(results) + "\n")

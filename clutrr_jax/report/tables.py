@@ -1,17 +1,19 @@
 """Tables of accuracies as rows of text cells, header first, and their plain-text and Markdown
 forms."""
 
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-import numpy as np
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
-from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.models import MODELS
 from clutrr_jax.settings import TRAIN
 
+MARK = "*"  # marks a difference whose two intervals do not overlap
+SMOKE = "Smoke scale: the figures only show that everything runs, and no claims are judged."
 # Explains the columns of `extraction_table`.
 EXTRACTION_LEGEND = (
     "A fact counts as extracted if the model gives it a probability above .5. Right: stated in the "
@@ -20,6 +22,9 @@ EXTRACTION_LEGEND = (
     "Precision is (right + follow) / extracted; recall is right / stated. Facts about the "
     "query pair are excluded, because the reasoner does not see them."
 )
+
+Results = Mapping[str, Any]  # see `clutrr_jax.report.results`
+Row = Mapping[str, Any]
 
 
 def format_fraction(value: float, sign: str = "") -> str:
@@ -35,44 +40,110 @@ def count_replicas(count: int) -> str:
     return f"{count} replica{'s' if count > 1 else ''}"
 
 
-def column_names(rows: list[dict[str, Any]]) -> dict[str, str]:
-    """Returns the column name of each test: "k=K", or "T.K" if the noise types T differ."""
-    tests = list(dict.fromkeys(row["task"] for row in rows))
-    noise_types = {test.split(".")[0] for test in tests}
-    return {test: f"k={test.split('.')[1]}" if len(noise_types) == 1 else test for test in tests}
+def rows_by_key(results: Results) -> dict[tuple[Any, Any, Any], Row]:
+    """Returns the rows and averages of the results by (panel, x, series)."""
+    rows = [*results["rows"], *results["averages"]]
+    return {tuple(row[name] for name in results["columns"]): row for row in rows}  # type: ignore[misc]
 
 
-def results_table(results: dict[str, Any]) -> list[list[str]]:
-    """What each model and baseline is given, and its accuracy on each test, with standard errors
-    and ceilings. The last epoch of a model has a row if its accuracies are others than those of the
-    selected epoch."""
-    rows = results["rows"]
-    columns = column_names(rows)
-    row_of = {(row["model"], row["task"]): row for row in rows}
-    table = [["model", "given", *columns.values()]]
+def accuracy_table(results: Results, intervals: bool = False) -> list[list[str]]:
+    """Accuracies as a table.
 
-    def line(label: str, name: str, value: str = "accuracy", stderr: str = "stderr") -> list[str]:
-        cells = []
-        for test in columns:
-            row = row_of[name, test]
-            error = "" if row[stderr] is None else f" ±{format_fraction(row[stderr])}"
-            cells.append(format_fraction(row[value]) + error)
-        return [label, results["given"][name], *cells]
+    With published accuracies of the same cells: one row per panel and x, and three columns per
+    series (measured, published, difference). Without: one row per panel and series, and one column
+    per x.
 
-    for model, summary in results["models"].items():
-        selected = line(f"{model} ({count_replicas(summary['replicas'])})", model)
-        last = line("  last epoch", model, "accuracy_last", "stderr_last")
-        table += [selected] + ([last] if last[1:] != selected[1:] else [])
-        for name in dict.fromkeys(row["model"] for row in rows):
-            if name.startswith(f"{model}: "):
-                table.append(line(f"  {name.removeprefix(f'{model}: ')}", name))
-    for name, summary in results["added"].items():
-        table.append(line(f"{name} ({count_replicas(summary['replicas'])})", name))
-    table += [line(name, name) for name in BASELINES]
-    baseline = [row_of[BASELINES[0], test] for test in columns]
-    table.append(["ceiling", "", *(format_fraction(row["ceiling"]) for row in baseline)])
-    table.append(["stories", "", *(str(row["count"]) for row in baseline)])
-    return table
+    Args:
+      results: see `clutrr_jax.report.results`.
+      intervals: whether to add 95 % intervals and the number of answers that were not mapped.
+    """
+    rows = rows_by_key(results)
+    if not any(row["published"] for row in results["rows"]):
+        return _figure(results, rows, intervals)
+    series = list(dict.fromkeys(key[2] for key in rows))
+    columns = [column for name in series for column in (name, "paper", "difference")]
+    lines = [[*results["columns"][:2], *columns, "ceiling", "stories"]]
+    for panel, x in dict.fromkeys(key[:2] for key in rows):
+        line = [str(panel), str(x)]
+        of_series = [rows.get((panel, x, name), {}) for name in series]
+        for row in of_series:
+            line += [_accuracy(row), _published(row.get("published")), _difference(row)]
+        lines.append([*line, *_ceiling_and_stories(of_series)])
+    return lines
+
+
+def _figure(
+    results: Results, rows: Mapping[tuple[Any, Any, Any], Row], intervals: bool
+) -> list[list[str]]:
+    panel_name, x_name, series_name = results["columns"]
+    panels, xs, series = (list(dict.fromkeys(key[part] for key in rows)) for part in range(3))
+    references, given = results["references"], results["given"]
+    baselines = {one["name"] for one in results["series"] if one["baseline"]}
+    lines = [[panel_name, series_name, "given", *(f"{x_name}={x}" for x in xs)]]
+    for panel in panels:
+        published = [r for r in references if r["panel"] == panel]
+        for name in (*series, ""):  # "": published rows of models that are no series
+            of_series = [rows.get((panel, x, name), {}) for x in xs]
+            if any(of_series):
+                knowledge = given.get(name, given.get(panel, ""))
+                for label, *texts in _series(name, of_series, name in baselines, intervals):
+                    about = "" if label.startswith("  ") else knowledge
+                    lines.append([str(panel), label, about, *texts])
+            for row in published:
+                if name == (row["series"] if row["series"] in series else ""):
+                    texts = [_published(row["values"].get(str(x))) for x in xs]
+                    lines.append([str(panel), row["name"], row["given"], *texts])
+        tests = [_ceiling_and_stories([rows.get((panel, x, n), {}) for n in series]) for x in xs]
+        for i, label in enumerate(("ceiling", "stories")):
+            lines.append([str(panel), label, "", *(texts[i] for texts in tests)])
+    return [line[1:] for line in lines] if len(panels) == 1 else lines
+
+
+def _series(name: str, rows: Sequence[Row], baseline: bool, intervals: bool) -> Iterator[list[str]]:
+    """The lines of one series: its accuracies and, where they say more, the last epoch, or the
+    intervals and the number of answers that were not mapped."""
+    measured = [row for row in rows if row.get("accuracy") is not None]
+    replicas = {row["replicas"] for row in measured}
+    label = name if baseline or len(replicas) != 1 else f"{name} ({count_replicas(*replicas)})"
+    yield [label, *map(_accuracy, rows)]
+    last = [_accuracy(row, "_last") for row in rows]
+    if last != [_accuracy(row) for row in rows]:
+        yield ["  last epoch", *last]
+    if intervals and not baseline:
+        yield ["  95 % interval", *(
+            f"{format_fraction(r['low'])}-{format_fraction(r['high'])}" if r in measured else ""
+            for r in rows
+        )]  # fmt: skip
+        yield ["  not mapped", *(str(row.get("unmapped", "")) for row in rows)]
+
+
+def _accuracy(row: Row, epoch: str = "") -> str:
+    if row.get("accuracy") is None:
+        return ""
+    stderr = row[f"stderr{epoch}"]
+    error = "" if stderr is None else f" ±{format_fraction(stderr)}"
+    return format_fraction(row[f"accuracy{epoch}"]) + error
+
+
+def _published(accuracy: Mapping[str, Any] | None) -> str:
+    if accuracy is None:
+        return ""
+    error = "" if accuracy["error"] is None else f" ±{format_fraction(accuracy['error'])}"
+    return format_fraction(accuracy["mean"]) + error
+
+
+def _difference(row: Row) -> str:
+    if row.get("difference") is None:
+        return ""
+    return format_fraction(row["difference"], "+") + (MARK if row["intervals_disjoint"] else "")
+
+
+def _ceiling_and_stories(rows: Sequence[Row]) -> tuple[str, str]:
+    """Ceiling and number of stories, which all series share."""
+    for row in rows:
+        if row.get("ceiling") is not None:
+            return format_fraction(row["ceiling"]), str(row["count"])
+    return "", ""
 
 
 def extraction_table(rows: list[dict[str, Any]]) -> list[list[str]]:
@@ -89,9 +160,21 @@ def extraction_table(rows: list[dict[str, Any]]) -> list[list[str]]:
     return [list(rows[0]), *([cell(value) for value in row.values()] for row in shown)]
 
 
-def settings_table(results: dict[str, Any]) -> list[list[str]]:
-    """Settings that each model of a run used: the main ones, and others that are not the default of
-    the model or, of train settings, the usual value."""
+def training_table(results: Results) -> list[list[str]]:
+    """Size, length and speed of the training of each model, over all of its runs."""
+    table = [["model", "parameters", "replicas", "epochs", "dev accuracy", "seconds",
+              "train stories/s"]]  # fmt: skip
+    for model, m in results["models"].items():
+        table.append([
+            model, f"{m['parameters']:,}", str(m["replicas"]), str(m["epochs"]),
+            f"{m['dev_accuracy']:.3f}", f"{m['seconds']:.0f}", f"{m['stories_per_second']:,}",
+        ])  # fmt: skip
+    return table
+
+
+def settings_table(results: Results) -> list[list[str]]:
+    """Settings that each model used: the main ones, and others that are not the default of the
+    model or, of train settings, the usual value."""
     main = ("epochs", "steps", "patience", "batch", "learning_rate")
     table = [["model", *(name.replace("_", " ") for name in main), "other settings"]]
     for model, summary in results["models"].items():
@@ -107,8 +190,8 @@ def settings_table(results: dict[str, Any]) -> list[list[str]]:
             for name, value in flatten_dict(settings, sep=".").items()
             if name not in shown and (name not in usual or value != usual[name])
         ]
-        cells = [f"{train[name]}" if train[name] is not None else "" for name in main]
-        table.append([model, *cells, ", ".join(others)])
+        values = [f"{train[name]}" if train[name] is not None else "" for name in main]
+        table.append([model, *values, ", ".join(others)])
     return table
 
 
@@ -121,67 +204,104 @@ def markdown_table(table: list[list[str]]) -> list[str]:
 def html_table(table: list[list[str]]) -> str:
     """Formats a table as HTML, for notebooks."""
     lines = []
-    for name, *cells in table:
+    for name, *texts in table:
         first = escape(name).replace("  ", "&emsp;")  # indented
-        others = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        others = "".join(f"<td>{escape(text)}</td>" for text in texts)
         lines.append(f"<tr><th style='text-align: left'>{first}</th>{others}</tr>")
     return f"<table style='white-space: nowrap'>{''.join(lines)}</table>"
 
 
-def run_summary(results: dict[str, Any]) -> str:
-    """Number of stories, hardware, training time and diverged replicas of a run."""
-    data = results["data"]
-    about = (
-        f"{data['train_rows']:,} train and {data['test_rows']:,} test stories; "
-        f"{results['device']}; training took {results['wall_seconds']:.0f} s."
-    )
-    return " ".join([about, *diverged(results)])
+def title(results: Results) -> str:
+    """Returns the name of an experiment with its data set, if it has one, or its scale."""
+    if results["scale"]:
+        return f"{results['name']}, scale {results['scale']}"
+    return " on ".join([results["name"], *(data["name"] for data in results["data"][:1])])
 
 
-def diverged(results: dict[str, Any]) -> list[str]:
-    """A sentence on each replica of a run that diverged."""
-    return [
-        f"Replica {replica} of {model} diverged in epoch {epoch} (non-finite loss); the state "
-        "before that epoch is evaluated."
-        for model, summary in results["models"].items()
-        for replica, epoch in enumerate(summary["diverged_epochs"])
-        if epoch
-    ]
+def summary(results: Results) -> str:
+    """Returns sentences on stories, hardware, training time, and unfinished and diverged runs."""
+    states = [run["state"] for run in results["runs"]]
+    parts = [SMOKE] if results["scale"] == "smoke" else []
+    if len(results["data"]) == 1:
+        (data,) = results["data"]
+        parts.append(f"{data['train_rows']:,} train and {data['test_rows']:,} test stories.")
+    elif results["data"]:
+        names = ", ".join(dict.fromkeys(data["name"] for data in results["data"]))
+        parts.append(f"{len(results['data'])} data sets: {names}.")
+    if results["devices"]:
+        parts.append(
+            f"{', '.join(results['devices'])}; training took {results['wall_seconds']:.0f} s."
+        )
+    if set(states) != {"finished"}:
+        parts.append(
+            f"{states.count('finished')} of {len(states)} runs are finished, "
+            f"{states.count('failed')} failed."
+        )
+    return " ".join(parts + diverged(results))
 
 
-def results_markdown(results: dict[str, Any]) -> str:
-    """Returns the text of `results.md`."""
-    training = [["model", "parameters", "replicas", "epochs", "dev accuracy", "seconds",
-                 "train stories/s"]]  # fmt: skip
-    for model, m in results["models"].items():
-        training.append([
-            model, f"{m['parameters']:,}", str(m["replicas"]), str(m["epochs"]),
-            f"{np.mean(m['dev_accuracy']):.3f}", f"{m['seconds']:.0f}",
-            f"{m['stories_per_second']:,}",
-        ])  # fmt: skip
-    extraction: list[str] = []
-    for model, rows in results["extraction"].items():
-        title = f"Facts that {model} extracts from the text of the test stories (first replica)."
-        extraction += [
-            f"{title} {EXTRACTION_LEGEND}", "", *markdown_table(extraction_table(rows)), "",
-        ]  # fmt: skip
-    return "\n".join([
-        f"# {results['config']['name']} on {results['data']['name']}",
-        "",
-        run_summary(results),
-        "",
-        "Accuracy on the test stories, with its standard error over replicas. The last epoch of a "
-        "model has a row if another epoch is tested and its accuracies differ. Given: what a model "
+def diverged(results: Results) -> list[str]:
+    """A sentence on each replica that diverged."""
+    return [line for model in results["models"].values() for line in model["diverged"]]
+
+
+def legend(results: Results) -> str:
+    """Returns an explanation of the table of accuracies."""
+    text = (
+        "Accuracy on the test stories with its standard error over replicas. Given: what a model "
         "has besides the training stories and their answers. The ceiling is the best achievable "
-        "accuracy.",
-        "",
-        *markdown_table(results_table(results)),
-        "",
-        *extraction,
-        "![accuracy against clause length](curve.png)",
-        "",
-        *markdown_table(training),
-        "",
-        *markdown_table(settings_table(results)),
-        "",
-    ])  # fmt: skip
+        "accuracy. The last epoch of a model has a row if another epoch is tested and its "
+        "accuracies differ."
+    )
+    if any(row["published"] for row in results["rows"]):
+        text += (
+            f" {MARK}: the 95 % intervals (over test stories and replicas) of the measured and "
+            "published accuracy do not overlap."
+        )
+    if results["averages"]:
+        text += " Averages are shown once all of their cells are measured, without intervals."
+    return f"{text} {results['note']}".rstrip()
+
+
+def sources(results: Results) -> list[str]:
+    """Returns one line per source of the references: their names, and the source."""
+    names: defaultdict[str, dict[str, None]] = defaultdict(dict)  # dictionaries as ordered sets
+    for reference in results["references"]:
+        names[reference["source"]][reference["name"]] = None
+    return [f"{'; '.join(found)}: {source}" for source, found in names.items()]
+
+
+def claims_text(results: Results) -> str:
+    """Returns one paragraph per question of the paper."""
+    paragraphs = []
+    for question, verdict in results["claims"].items():
+        parts = [f"*{word}*: {'; '.join(claims)}" for word, claims in verdict.items() if claims]
+        paragraphs.append(f"**{question}.** Claims of the paper: " + ". ".join(parts) + ".")
+    return "\n\n".join(paragraphs)
+
+
+def results_markdown(results: Results) -> str:
+    """Returns the text of `results.md`."""
+    failed = [f"- {r['name']}: {r['error']}" for r in results["runs"] if r["state"] == "failed"]
+    found = [f"- {source}" for source in sources(results)]
+    paragraphs = [
+        f"# {title(results)}",
+        summary(results),
+        *(["Failed:", "\n".join(failed)] if failed else []),
+        legend(results),
+        "\n".join(markdown_table(accuracy_table(results))),
+        *(["Sources:", "\n".join(found)] if found else []),
+        claims_text(results),
+    ]
+    for model, rows in results["extraction"].items():
+        about = f"Facts that {model} extracts from the text of the test stories (first replica)."
+        paragraphs += [
+            f"{about} {EXTRACTION_LEGEND}",
+            "\n".join(markdown_table(extraction_table(rows))),
+        ]
+    paragraphs += [
+        "![accuracies](curve.png)",
+        "\n".join(markdown_table(training_table(results))),
+        "\n".join(markdown_table(settings_table(results))),
+    ]
+    return "\n\n".join(filter(None, paragraphs)) + "\n"

@@ -1,49 +1,69 @@
-"""Writes the report of a run: `results.json`, `results.md`, `curve.png` and `report.html`."""
+"""Writes the report of an experiment: `results.json`, `results.md`, `curve.png`, `report.html`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from clutrr_jax.data.prepare import Prepared
-from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.language_models.submissions import Submission
+from clutrr_jax.evaluation.extraction import precision_recall
+from clutrr_jax.evaluation.wordings import by_wording
+from clutrr_jax.experiment import Run
+from clutrr_jax.language_models.submissions import read_submissions
+from clutrr_jax.report.outputs import Prepare, shown_sets
 from clutrr_jax.report.page import render
-from clutrr_jax.report.plots import plot_curve
-from clutrr_jax.report.results import collect, read_outputs
-from clutrr_jax.report.run_page import content
+from clutrr_jax.report.page_content import content
+from clutrr_jax.report.plots import plot_results
+from clutrr_jax.report.results import REPORT_FILES, collect
 from clutrr_jax.report.tables import results_markdown
+from generator.errors import InputError
 from generator.files import atomic_write, write_text
 
 
 def write_report(
-    models: list[str],
-    config: dict[str, Any],
-    data: Prepared,
-    folder: Path,
-    device: str,
-    versions: dict[str, str] | None = None,
-    added: Sequence[Submission] = (),
+    config: Mapping[str, Any],
+    all_runs: Sequence[Run],
+    workdir: Path,
+    prepare: Prepare,
+    add: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Writes all files of the report and returns the results, see `collect`.
+    """Writes all files of the report and returns the results, see `clutrr_jax.report.results`.
 
     Args:
-      models: names of the trained models; each has its own folder below `folder`.
-      config: settings of the run as a plain dictionary.
-      data: the data set of the run.
-      folder: folder of the run.
-      device: description of the hardware used for training.
-      versions: package versions used for training; the installed ones by default.
-      added: predictions of models that were trained elsewhere.
+      config: settings of the experiment, of which name, scale, experiment and data are used.
+      all_runs: its runs, also those that are not finished.
+      workdir: its folder.
+      prepare: reads the data set of a run.
+      add: files with predictions of models that were trained elsewhere, [NAME=]FILE.
     Raises:
-      InputError: an output of a model is missing, damaged or for other stories.
+      InputError: an output of a run cannot be read or is for other stories.
     """
-    truth = GroundTruth(data.test, data.train)
-    outputs = {model: read_outputs(model, folder / model, truth) for model in models}
-    results = collect(outputs, config, data, truth, device, versions, added)
-    write_text(folder / "results.json", json.dumps(results, indent=1) + "\n")
-    write_text(folder / "results.md", results_markdown(results))
-    with atomic_write(folder / "curve.png") as part:
-        plot_curve(results).savefig(part)
-    write_text(folder / "report.html", render("run", content(results, outputs, truth)))
+    shown = shown_sets(all_runs, workdir, prepare)
+    if add and len(shown) != 1:
+        raise InputError(f"{workdir}: {len(shown)} data sets, expected one for predictions to add")
+    added = [
+        (submission, one.truth)
+        for one in shown
+        for submission in (read_submissions(add, one.data.test) if add else ())
+    ]
+    results = collect(config, all_runs, workdir, added)
+    found = {
+        (f"{one.dataset}/{model}" if one.dataset else model): (output.extraction, one.data)
+        for one in shown
+        for model, output in one.outputs.items()
+        if output.extraction
+    }
+    results["extraction"] = {
+        run: precision_recall(e, data.test) for run, (e, data) in found.items()
+    }
+    results["wordings"] = {
+        run: by_wording(extraction, data.train, data.test)
+        for run, (extraction, data) in found.items()
+        if not data.resample  # else the stories of later epochs have other wordings
+    }
+    as_json, as_markdown, as_png, as_html = (workdir / name for name in REPORT_FILES)
+    write_text(as_json, json.dumps(results, indent=1) + "\n")
+    write_text(as_markdown, results_markdown(results))
+    with atomic_write(as_png) as part:
+        plot_results(results).savefig(part)
+    write_text(as_html, render(content(results, shown)))
     return results

@@ -12,7 +12,9 @@ import math
 import sys
 import time
 from contextlib import closing
+from dataclasses import asdict
 from functools import cache, partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,8 @@ from clutrr_jax.devices import device_name
 from clutrr_jax.evaluation.attention import write_attention
 from clutrr_jax.evaluation.extraction import write_extracted
 from clutrr_jax.evaluation.frozen_states import with_states
+from clutrr_jax.evaluation.ground_truth import GroundTruth
+from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predict import Output, classify, test_batches
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, write_predictions
 from clutrr_jax.models import MODELS, Spec
@@ -51,12 +55,13 @@ from clutrr_jax.training.tensorboard import Scalars
 from generator.errors import InputError
 from generator.files import write_text
 
+PACKAGES = ("jax", "flax", "optax", "jraph", "numpy", "orbax-checkpoint")
 _BATCHES = PartitionSpec("data")  # [C, B]: all replicas have the same, a group shares them
 _DEV_BATCHES = PartitionSpec("replica", "data")  # [R, C, B]
 _MICROBATCHES = PartitionSpec("replica", None, "data")  # [R, steps, M, b]
 
 
-def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
+def run_model(name: str, config: Any, data: Prepared, truth: GroundTruth, folder: Path) -> None:
     """Trains and tests a model of the registry, unless its folder says that it is finished.
 
     Every host calls this; the first one alone reads and writes the folder.
@@ -65,6 +70,7 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
       name: of the model.
       config: settings of the run: `seed`, `tensorboard`, `train` and those of the model.
       data: train and test stories.
+      truth: of the test stories.
       folder: of the model.
     """
     finished = folder / "model.json"
@@ -92,7 +98,7 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     with closing(trainer):
         state, history = train_model(name, trainer, state, folder, config.tensorboard)
-    predict_tests(trainer, state, data, folder)
+    tested = predict_tests(name, trainer, state, data, folder)
     selected = trainer.selected_epochs(state)
     diverged = trainer.replicas.gather(state.diverged_epoch).tolist()
     if distributed.is_primary():
@@ -106,6 +112,8 @@ def run_model(name: str, config: Any, data: Prepared, folder: Path) -> None:
             # The median epoch, since the first one is mostly compilation.
             "stories_per_second": round(trainer.stories_per_epoch / float(np.median(seconds))),
             "device": device_name(),
+            "versions": {package: version(package) for package in PACKAGES},
+            "tests": [asdict(counts) for counts in score(tested, truth)],
             "settings": config[name].to_dict() | {"train": train.to_dict()},
             "selected_epochs": selected,
             "diverged_epochs": diverged,
@@ -209,21 +217,30 @@ def truncate_metrics(path: Path, last: int) -> list[dict[str, Any]]:
     return lines
 
 
-def predict_tests(trainer: "Trainer", state: TrainState, data: Prepared, folder: Path) -> None:
-    """Writes predictions, attention and extracted graphs of the test stories."""
+def predict_tests(
+    name: str, trainer: "Trainer", state: TrainState, data: Prepared, folder: Path
+) -> dict[str, Predictions]:
+    """Writes predictions, attention and extracted graphs of the test stories.
+
+    Returns:
+      Predictions of the model, NAME, and of its variants, "NAME: VARIANT".
+    """
     spec, stories = trainer.model.spec, data.test_stories
-    for name, variant in {"": None, **spec.variants}.items():
+    tested = {}
+    for suffix, variant in {"": None, **spec.variants}.items():
         relation, chance = trainer.predict(state.tested_params, state.buffers, stories, variant)
         last = relation
         if state.best_params is not None:
             last, _ = trainer.predict(state.ema_params, state.buffers, stories, variant)
+        predictions = Predictions(relation, last, chance)
+        tested[f"{name}: {suffix}" if suffix else name] = predictions
         if distributed.is_primary():
-            predictions = Predictions(relation, last, chance)
-            write_predictions(folder / prediction_file(name), predictions, data.test)
+            write_predictions(folder / prediction_file(suffix), predictions, data.test)
     if distributed.is_primary():
         first = first_replica(trainer.model, state)
         write_attention(folder, first, spec.kind, stories)
         write_extracted(folder, first, spec.kind, data)
+    return tested
 
 
 def first_replica(model: ModelDef, state: TrainState) -> Any:

@@ -6,18 +6,11 @@ without numbers and therefore missing. Table 1 of the 2019 paper is
 `generator.paraphrases.statistics.PAPER`.
 """
 
-from typing import NamedTuple
+from clutrr_jax.evaluation.published import Accuracy
 
 NOISE = ("clean", "supporting", "irrelevant", "disconnected")
 MODELS_2019 = ("bilstm_attention", "bilstm_mean", "rn", "mac", "bert", "bert_lstm", "gat")
 MODELS_2018 = ("bilstm_2018", "gnn_2018_mean", "gnn_2018_attention")
-
-
-class Accuracy(NamedTuple):
-    """A published accuracy, as a fraction."""
-
-    mean: float
-    error: float | None  # standard error over runs; None if not published
 
 
 # (noise in train, noise in test, model) -> accuracy

@@ -5,28 +5,10 @@ if it is the same architecture. The Transformer belongs to none: `edge_attention
 LSTM. The fine-tuned BERT does not belong to `bert`, which is frozen.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
-
-from experiments.published.clutrr import HUMANS, Accuracy
+from clutrr_jax.evaluation.published import Accuracy, PublishedRow, Source
+from experiments.published.clutrr import HUMANS
 
 K23, K234 = "data_089907f8", "data_db9b8f04"  # trained on k = 2, 3 and on k = 2, 3, 4
-
-
-class Source(NamedTuple):
-    """Publication of an accuracy."""
-
-    short: str  # name in tables
-    authors: str
-    year: int
-    title: str  # of the paper; empty if there is none
-    place: str = ""  # table or row, with k of the train stories, and remarks
-
-    def __str__(self) -> str:
-        title = self.title and f"“{self.title}”"
-        return ", ".join(filter(None, (f"{self.authors} {self.year}", title, self.place)))
-
 
 NCRL_TITLE = "Neural Compositional Rule Learning for Knowledge Graph Reasoning"
 CTP_TITLE = "Learning Reasoning Strategies in End-to-End Differentiable Proving"
@@ -61,35 +43,6 @@ SATLM = Source(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Row:
-    """Published accuracies of one model.
-
-    Attributes:
-      name: of the model.
-      source: where the accuracies were published.
-      data: released data set that it was trained and tested on (language models that were not
-        trained: tested on); empty if it was another one, or if the source does not say.
-      by_k: accuracy on the tests of length k.
-      overall: accuracy on all test stories.
-      model: the same model in `clutrr_jax.models.MODELS`; empty if there is none.
-      given: as in `clutrr_jax.models.given`; empty for people.
-    """
-
-    name: str
-    source: Source
-    data: str = ""
-    by_k: Mapping[int, Accuracy] = field(default_factory=dict)
-    overall: Accuracy | None = None
-    model: str = ""
-    given: str = "nothing"
-
-    @property
-    def label(self) -> str:
-        """Name in tables and plots."""
-        return f"{self.model}, published ({self.source.short})" if self.model else self.name
-
-
 def _by_k(first: int, means: str) -> dict[int, Accuracy]:
     """Accuracies of consecutive k from a printed row."""
     return {k: Accuracy(float(mean), None) for k, mean in enumerate(means.split(), start=first)}
@@ -113,52 +66,54 @@ RNN             edge_rnn      .93 .87 .79 .73 .65 .64
 """
 
 
-def _ncrl_table_3() -> list[Row]:
+def _ncrl_table_3() -> list[PublishedRow]:
     rows = []
     for line in _NCRL_TABLE_3.strip().splitlines():
         name, (model, means) = line[:16].rstrip(), line[16:].split(maxsplit=1)
-        rows.append(Row(name, NCRL, K234, _by_k(5, means), model=model.strip("-")))
+        rows.append(PublishedRow(name, NCRL, K234, _by_k(5, means), model=model.strip("-")))
     return rows
 
 
 ENCODER, LANGUAGE_MODEL = "pretrained encoder", "pretrained language model"
-PEOPLE = Row("people, limited time", CLUTRR, by_k=HUMANS, given="")
+PEOPLE = PublishedRow("people, limited time", CLUTRR, by_k=HUMANS, given="")
 CTP = (
-    Row(
+    PublishedRow(
         "CTP attentive", CTP_PAPER, K23, _by_k(4, ".99 .99 .99 .96 .94 .89 .90"),
         model="ctp_attentive",
     ),
-    Row(
+    PublishedRow(
         "CTP linear", CTP_CODE, K234, _by_k(2, "1.00 .72 .74 .98 .96 .98 .98 .94 .89"),
         model="ctp_linear",
     ),
 )  # fmt: skip
 GRAPH_ROWS = (
     *CTP,
-    Row("R5", NCRL_QUOTES, K23, _by_k(4, ".98 .99 .98 .96 .97 .98 .97")),
-    Row("GAT", NCRL_QUOTES, K23, _by_k(4, ".91 .76 .54 .56 .54 .55 .45"), model="gat"),
+    PublishedRow("R5", NCRL_QUOTES, K23, _by_k(4, ".98 .99 .98 .96 .97 .98 .97")),
+    PublishedRow("GAT", NCRL_QUOTES, K23, _by_k(4, ".91 .76 .54 .56 .54 .55 .45"), model="gat"),
     *_ncrl_table_3(),
-    Row("EpiGNN", EPIGNN, K234, _by_k(5, ".99 .99 .99 .99 .96 .98"), model="epignn"),
+    PublishedRow("EpiGNN", EPIGNN, K234, _by_k(5, ".99 .99 .99 .99 .96 .98"), model="epignn"),
 )
 TEXT_ROWS = (
-    Row("fine-tuned BERT", LOG, K23, overall=Accuracy(0.287, None), given=ENCODER),
-    Row("fine-tuned RoBERTa", LOG, K23, overall=Accuracy(0.325, None), given=ENCODER),
-    Row("fine-tuned DeBERTa-v3", LOG, K23, overall=Accuracy(0.361, None), given=ENCODER),
-    Row(
+    PublishedRow("fine-tuned BERT", LOG, K23, overall=Accuracy(0.287, None), given=ENCODER),
+    PublishedRow("fine-tuned RoBERTa", LOG, K23, overall=Accuracy(0.325, None), given=ENCODER),
+    PublishedRow("fine-tuned DeBERTa-v3", LOG, K23, overall=Accuracy(0.361, None), given=ENCODER),
+    PublishedRow(
         "DeBERTa-v3 with trace supervision", LOG, K23, overall=Accuracy(0.679, None),
         given=f"{ENCODER}, facts as labels",
     ),
-    Row(
+    PublishedRow(
         "GPT-5.2 (text)", LOG, K23, _by_k(10, ".513"), Accuracy(0.698, None),
         given=LANGUAGE_MODEL,
     ),
-    Row(
+    PublishedRow(
         "Gemini 3.1 Pro (text)", LOG, K23,
         _by_k(2, "1.0 .571 .905 .839 .860 .833 .733 .756 .740"), Accuracy(0.801, None),
         given=LANGUAGE_MODEL,
     ),
-    Row("DSR-LM (RoBERTa and a prover)", DSR_LM, overall=Accuracy(0.61, None), given=ENCODER),
-    Row(
+    PublishedRow(
+        "DSR-LM (RoBERTa and a prover)", DSR_LM, overall=Accuracy(0.61, None), given=ENCODER
+    ),
+    PublishedRow(
         "SatLM (with a language model)", SATLM, overall=Accuracy(0.801, None),
         given=f"{LANGUAGE_MODEL}, rules",
     ),

@@ -17,12 +17,12 @@ from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.resample import EpochSampler, Layout, bank_words
 from clutrr_jax.data.streaming import ResampledStories
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, PAD, Vocabulary
+from clutrr_jax.experiment import runs
 from clutrr_jax.models import MODELS
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
 from experiments import workshop_table1
-from experiments.grid import definition
 from generator.config import Config, parse_tasks
 from generator.errors import InputError
 from generator.paraphrases.load import load_bank
@@ -232,18 +232,18 @@ def test_impossible_settings_are_one_line(data) -> None:
         stories_of(1)
 
 
-def test_a_grid_resamples_for_each_replica() -> None:
+def test_a_figure_resamples_for_each_replica() -> None:
     from experiments import figure5
 
     config = figure5.get_config()
     config.data, config.scale = "generate", "smoke"
-    found = definition.cells(config)
-    assert {cell.config.data for cell in found} == {"generate"}
-    assert {cell.config.train.replicas for cell in found} == {1}
+    found = runs(config)
+    assert {run.config.data for run in found} == {"generate"}
+    assert {run.config.gat.train.replicas for run in found} == {1}
     config = workshop_table1.get_config()
     config.data = "generate"
     with pytest.raises(InputError, match="workshop_table1 has its own generator"):
-        definition.cells(config)
+        runs(config)
 
 
 def test_the_vocabulary_is_that_of_the_bank(data) -> None:

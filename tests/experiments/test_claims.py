@@ -1,21 +1,25 @@
 """Claims of the papers: the published numbers support them, and other numbers do not."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
-from experiments.grid import claims
-from experiments.grid.measured import Measured, Table, published_interval
-from experiments.published.clutrr import TABLE_2, TABLE_3, TABLE_4, WORKSHOP_TABLE_1, Accuracy
+from clutrr_jax.evaluation.metrics import Measured
+from clutrr_jax.evaluation.published import Accuracy, published_interval
+from clutrr_jax.experiment import Measurements
+from clutrr_jax.report.results import verdicts
+from experiments import claims
+from experiments.published.clutrr import TABLE_2, TABLE_3, TABLE_4, WORKSHOP_TABLE_1
 
 
 def cell(mean: float, error: float | None = 0.0) -> Measured:
     low, high = published_interval(Accuracy(mean, error))
-    return Measured(mean, error, low, high, 200, 10, 1.0)
+    return Measured(mean, error, low, high, 200, 10, 1.0, mean, error)
 
 
-def table_of(published: dict) -> Table:
+def table_of(published: dict) -> Measurements:
     return {key: cell(accuracy.mean, accuracy.error or 0) for key, accuracy in published.items()}
 
 
@@ -32,11 +36,11 @@ def opposite(published: dict) -> dict:
     ],
 )
 def test_published_numbers_support_the_claims(published: dict, contrary: dict, stated) -> None:
-    for verdict in claims.verdicts(stated, table_of(published)).values():
+    for verdict in verdicts(stated, table_of(published)).values():
         assert not verdict["not supported"] and not verdict["not measured"]
-    for verdict in claims.verdicts(stated, table_of(contrary)).values():
+    for verdict in verdicts(stated, table_of(contrary)).values():
         assert len(verdict["not supported"]) > 2 * len(verdict["supported"])
-    for verdict in claims.verdicts(stated, {}).values():
+    for verdict in verdicts(stated, {}).values():
         assert not verdict["supported"] and not verdict["not supported"]
 
 
@@ -51,7 +55,7 @@ def curve(level: float, slope: float, long: float | None = None) -> Callable[[st
     return accuracy
 
 
-def figure5(**models: Callable[[str, int], float]) -> Table:
+def figure5(**models: Callable[[str, int], float]) -> Measurements:
     return {
         (train, k, model): cell(accuracy(train, k))
         for model, accuracy in models.items()
@@ -60,7 +64,7 @@ def figure5(**models: Callable[[str, int], float]) -> Table:
     }
 
 
-def claim(stated, start: str) -> Callable[[Table], bool]:
+def claim(stated, start: str) -> Callable[[Measurements], bool]:
     """The only claim whose statement starts with these words."""
     (holds,) = [
         holds
@@ -113,7 +117,7 @@ def test_claims_of_figure_7_hold_and_can_fail() -> None:
             for (model, policy), mean in of_policy.items()
             for k in claims.LENGTHS
         }
-        (verdict,) = claims.verdicts(claims.FIGURE_7, table).values()
+        (verdict,) = verdicts(claims.FIGURE_7, table).values()
         assert len(verdict[expected]) == 2
 
 
@@ -132,14 +136,14 @@ def test_near_perfect_is_within_05_of_the_ceiling(ceiling, train, below, expecte
     """At k = 3, for both training sets; the other one is at the ceiling."""
     table = figure5(gat=level(0.1, k3=ceiling))
     table[train, 3, "gat"] = cell(ceiling - below)
-    table = {key: measured._replace(ceiling=ceiling) for key, measured in table.items()}
+    table = {key: replace(measured, ceiling=ceiling) for key, measured in table.items()}
     assert claim(claims.FIGURE_5, "the GAT is near-perfect")(table) == expected
 
 
 def test_a_significant_difference_needs_disjoint_intervals() -> None:
-    a, b = cell(0.5)._replace(low=0.4, high=0.6), cell(0.5)._replace(low=0.6, high=0.8)
+    a, b = replace(cell(0.5), low=0.4, high=0.6), replace(cell(0.5), low=0.6, high=0.8)
     assert not claims.above(b, a) and not claims.above(a, b)  # they touch
-    assert claims.above(b._replace(low=0.601), a) and not claims.above(a, b._replace(low=0.601))
+    assert claims.above(replace(b, low=0.601), a) and not claims.above(a, replace(b, low=0.601))
 
 
 @pytest.mark.parametrize(
@@ -194,7 +198,7 @@ def test_competitive_text_models_are_at_most_10_below_the_gat(below, lengths, ex
     assert claim(claims.FIGURE_6, "with the same paraphrases")(table) == expected
 
 
-def figure7(model: str, **of_policy: float) -> Table:
+def figure7(model: str, **of_policy: float) -> Measurements:
     return {
         (model, k, policy): cell(mean) for policy, mean in of_policy.items() for k in claims.LENGTHS
     }
@@ -220,7 +224,7 @@ def test_practically_no_difference_is_within_05(policy: str, mean: float, expect
     assert holds(figure7("gat", **means)) == expected
 
 
-def noise_table(won: Iterable[tuple[str, str]], **gains: float) -> Table:
+def noise_table(won: Iterable[tuple[str, str]], **gains: float) -> Measurements:
     """The GAT is at .5, each text model above it by its gain in the rows `won`, else below."""
     rows = list(won)
     table = {}
@@ -295,6 +299,6 @@ def test_improvement_is_a_fraction_of_the_ceiling() -> None:
     """.6 of a ceiling of .8 is more than .7 of a ceiling of 1."""
     table = noise_table([], rn=0.1)
     for row in DIAGONAL:
-        table[*row, "gat"] = cell(0.6)._replace(ceiling=0.8)
+        table[*row, "gat"] = replace(cell(0.6), ceiling=0.8)
         table["clean", row[1], "gat"] = cell(0.7)
     assert claim(claims.TABLE_2, "only the GAT consistently improves")(table)

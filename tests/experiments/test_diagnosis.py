@@ -11,15 +11,19 @@ import pytest
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import tasks
+from clutrr_jax.evaluation.metrics import Counts
+from clutrr_jax.experiment import runs
 from clutrr_jax.models import MODELS
+from clutrr_jax.report.results import collect
+from clutrr_jax.report.tables import accuracy_table
 from experiments import diagnosis
-from experiments.grid import definition, report
 from generator.config import Config
 from generator.errors import InputError
 from generator.kinship import RELATIONS
 from generator.paraphrases.load import load_bank
 from generator.stories.hold_out import split_bank
 from generator.stories.text import Bank
+from tests.experiments.finished import finish
 from tests.generator.test_write import read
 
 ROWS = 30
@@ -28,16 +32,16 @@ KEYS = list(product(diagnosis.KINDS, diagnosis.TESTS))  # ((clauses, words), k)
 
 
 @pytest.fixture(scope="module")
-def cells():
+def experiment():
     config = diagnosis.get_config()
     config.update({"scale": "smoke", "models": "reader_prover,mac"})
-    return config, definition.cells(config)
+    return config, runs(config)
 
 
 @pytest.fixture(scope="module")
-def folder(cells, tmp_path_factory) -> Path:
+def folder(experiment, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("diagnosis")
-    settings = cells[1][0].config.generate.to_dict() | {"train_rows": 300, "test_rows": ROWS}
+    settings = experiment[1][0].config.generate.to_dict() | {"train_rows": 300, "test_rows": ROWS}
     diagnosis.write_stories(settings, folder)
     return folder
 
@@ -102,50 +106,52 @@ def test_writing_resumes(folder: Path) -> None:
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_table_holds_the_accuracy_of_every_cell(cells, tmp_path: Path) -> None:
+def test_table_holds_the_accuracy_of_every_cell(experiment, tmp_path: Path) -> None:
     """Each model is right on another number of stories in each cell; each story is in one cell."""
-    config, runs = cells
+    config, all_runs = experiment
     offsets = {}
-    for run in runs:
-        rows = []
+    for run in all_runs:
+        tests = []
         for offset, variant in enumerate(["", *MODELS[run.model].variants]):
             name = f"{run.model}: {variant}" if variant else run.model
             offsets[name] = offset
-            rows += [
-                {"model": name, "task": test, "count": ROWS, "ceiling": 1.0,
-                 "story_variance": 0.2, "correct": [(i + offset) % (ROWS + 1)]}
-                for i, key in enumerate(KEYS) for test in diagnosis.tests(*key)
-            ]  # fmt: skip
-        results = {"rows": rows, "device": "a device", "wall_seconds": 1.0}
-        (tmp_path / run.name).mkdir(parents=True)
-        (tmp_path / run.name / "results.json").write_text(json.dumps(results))
-        (tmp_path / run.name / "report.html").write_text("")
-    results, table = report.write(config, runs, tmp_path)
-    columns = config.grid.column_names
-    measured = {tuple(row[name] for name in columns): row["measured"] for row in results["rows"]}
+            for i, key in enumerate(KEYS):
+                right = [(i + offset) % (ROWS + 1)]
+                tests += [
+                    Counts(name, test, ROWS, right, right, 0.2, 1.0)
+                    for test in diagnosis.tests(*key)
+                ]
+        finish(tmp_path, run, tests)
+    results = collect(config, all_runs, tmp_path)
+    table = accuracy_table(results)
+    columns = config.experiment.column_names
+    measured = {tuple(row[name] for name in columns): row for row in results["rows"]}
     assert len(offsets) == 5 and len(measured) == len(KEYS) * 5
     for name, offset in offsets.items():
         stories = 0
         for i, (kind, k) in enumerate(KEYS):
-            cell = measured[diagnosis.panel(kind), k, name]
-            assert bool(cell) == bool(diagnosis.tests(kind, k))
-            if cell:
-                stories += cell["stories"]
-                assert cell["mean"] * ROWS == pytest.approx((i + offset) % (ROWS + 1))
+            row = measured[diagnosis.panel(kind), k, name]
+            assert (row["accuracy"] is not None) == bool(diagnosis.tests(kind, k))
+            if row["accuracy"] is not None:
+                stories += row["count"]
+                assert row["accuracy"] * ROWS == pytest.approx((i + offset) % (ROWS + 1))
         assert stories == ROWS * sum(len(lengths) for _, lengths in diagnosis.KINDS.values())
-    assert table[0] == ["tests", "model", "given", *(f"k = {k}" for k in range(2, 11))]
+    assert table[0] == ["tests", "model", "given", *(f"k={k}" for k in range(2, 11))]
     lines = {(line[0], line[1]): line[3:] for line in table[1:]}
     given = {line[1]: line[2] for line in table[1:]}
     reader = "predicates and genders, words for relations"
-    assert given["mac"] == "nothing" and given["ceiling"] == ""
-    assert given["reader_prover: stated facts, given rules"] == f"{reader}, stated facts, rules"
-    assert lines["seen clauses, new words", "mac"][2:] == [""] * 7
-    assert "" not in lines["new clauses, new words", "reader_prover: stated facts"][1:]
+    assert given["mac (1 replica)"] == "nothing" and given["ceiling"] == ""
+    assert (
+        given["reader_prover: stated facts, given rules (1 replica)"]
+        == f"{reader}, stated facts, rules"
+    )
+    assert lines["seen clauses, new words", "mac (1 replica)"][2:] == [""] * 7
+    assert "" not in lines["new clauses, new words", "reader_prover: stated facts (1 replica)"][1:]
     assert lines["new clauses, seen words", "stories"] == ["", *[str(ROWS)] * 8]
 
 
-def test_dev_stories_would_be_tests(cells, tmp_path) -> None:
-    settings = cells[1][0].config.generate.to_dict() | {"dev_rows": 4}
+def test_dev_stories_would_be_tests(experiment, tmp_path) -> None:
+    settings = experiment[1][0].config.generate.to_dict() | {"dev_rows": 4}
     with pytest.raises(InputError, match="dev_rows: expected 0, because the tests have"):
         diagnosis.write_stories(settings, tmp_path)
     assert not list(tmp_path.iterdir())

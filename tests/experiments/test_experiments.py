@@ -8,10 +8,20 @@ from pathlib import Path
 import pytest
 from ml_collections import ConfigDict
 
+from clutrr_jax.evaluation.published import Reference
+from clutrr_jax.experiment import (
+    MODEL,
+    SCALES,
+    Average,
+    Experiment,
+    Training,
+    replicas,
+    runs,
+    select,
+)
 from clutrr_jax.models import MODELS
+from clutrr_jax.report.results import with_series
 from clutrr_jax.settings import check, model_names, train_settings, with_models
-from experiments.grid import definition, report
-from experiments.grid.definition import MODEL, Average, Grid, Reference, Training
 from experiments.published.systematic import PEOPLE
 from generator.benchmark.release import CONFIGS as RELEASE
 from generator.config import Config, parse_tasks
@@ -20,82 +30,80 @@ from generator.paraphrases.bank import bank
 from tests.command_line import ROOT, launch
 
 FILES = [path.stem for path in sorted((ROOT / "experiments").glob("*.py"))]
-NO_EXPERIMENTS = {"__init__", "loader"}
+NO_EXPERIMENTS = {"__init__", "claims", "counts", "loader"}
 CONFIGS = {
     name: import_module(f"experiments.{name}").get_config()
     for name in FILES
     if name not in NO_EXPERIMENTS
 }
-GRIDS = [name for name in CONFIGS if "grid" in CONFIGS[name]]
+WITH_SCALES = [name for name in CONFIGS if "experiment" in CONFIGS[name]]
 WITH_PUBLISHED_TABLE = {"table2", "table4", "workshop_table1"}  # the others are figures, or new
 
 
 def with_scale(name: str, scale: str, /, **changes: object) -> ConfigDict:
     config = CONFIGS[name].copy_and_resolve_references()
     config.update({"scale": scale} | changes)
-    return with_models(config, definition.replicas(config))
+    return with_models(config, replicas(config))
 
 
 def test_every_table_and_figure_has_a_file() -> None:
-    assert set(GRIDS) == {
+    assert set(WITH_SCALES) == {
         "figure5", "figure6", "figure7", "scaling", "table2", "table4", "workshop_table1",
         "diagnosis", "robustness",
     }  # fmt: skip
-    assert set(CONFIGS) - set(GRIDS) == {
+    assert set(CONFIGS) - set(WITH_SCALES) == {
         "table1", "workshop_table2", "single", "demo", "leaderboard",
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("scale", definition.SCALES)
-@pytest.mark.parametrize("name", sorted(GRIDS))
-def test_cells_are_runs_that_fill_the_table(name: str, scale: str) -> None:
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", WITH_SCALES)
+def test_runs_fill_the_table(name: str, scale: str) -> None:
     config = with_scale(name, scale)
-    cells = definition.cells(config)
-    grid = config.grid
-    assert len({cell.name for cell in cells}) == len(cells)
-    for cell in cells:
-        assert cell.model in MODELS and cell.config.models == cell.model
-        assert not {"grid", "scale", "only"} & set(cell.config)
-        train = train_settings(cell.config, cell.model)
+    found, definition = runs(config), config.experiment
+    assert len({run.name for run in found}) == len(found)
+    for run in found:
+        assert run.model in MODELS and run.config.models == run.model
+        assert not {"experiment", "scale", "only"} & set(run.config)
+        train = train_settings(run.config, run.model)
         assert train.replicas == 1 and (train.epochs or train.steps) >= 1
         assert train.selection == ("dev_accuracy" if scale == "paper" else "last")
-        tests = {test for tests in cell.tests_by_cell.values() for _, test in tests}
+        tests = {test for tests in run.training.tests_by_cell.values() for test in tests}
         if name == "workshop_table1":
-            assert tests == {f"1.{k}" for k in cell.config.generate.test.split(",")}
+            assert tests == {f"1.{k}" for k in run.config.generate.test.split(",")}
         elif name != "diagnosis":  # see test_diagnosis.py
-            assert tests == set(map(str, parse_tasks(cell.config.generate.test)))
+            assert tests == set(map(str, parse_tasks(run.config.generate.test)))
         if scale == "paper":
-            sets_steps = "steps" in MODELS[cell.model].train
+            sets_steps = "steps" in MODELS[run.model].train
             assert train.epochs == (None if sets_steps else 100)
         else:
             assert train.epochs == (1 if scale == "smoke" else None)
-    seeds = {(cell.name.rpartition("/")[0], cell.config.generate.seed) for cell in cells}
-    assert len(seeds) == len(cells)
-    keys = {key for cell in cells for key in cell.tests_by_cell}
-    assert bool(grid.published) == (name in WITH_PUBLISHED_TABLE)
+        assert run.dataset == f"{run.training.name}/{run.config.generate.seed}"
+    keys = {with_series(key, run.model) for run in found for key in run.training.tests_by_cell}
+    assert bool(definition.published) == (name in WITH_PUBLISHED_TABLE)
     if name in WITH_PUBLISHED_TABLE:
-        assert keys <= set(grid.published)
+        assert keys <= set(definition.published)
     if scale == "paper":
-        assert len(cells) == 10 * len(grid.trainings) * len(grid.models)
-        assert set(grid.published) in (keys, set())
+        assert len(found) == 10 * len(definition.trainings) * len(definition.models)
+        assert set(definition.published) in (keys, set())
 
 
 def test_released_data_are_one_run_of_all_replicas(tmp_path: Path) -> None:
     paths = [tmp_path / "data_089907f8.zip", tmp_path / "data_db9b8f04"]
     with pytest.raises(InputError, match=r"no data_089907f8\.zip in it"):
-        definition.cells(with_scale("figure5", "laptop", data=str(paths[0])))
+        runs(with_scale("figure5", "laptop", data=str(paths[0])))
     for path in paths:
         path.touch()
-    cells = definition.cells(with_scale("figure5", "laptop", data=str(tmp_path), models="gat"))
-    assert [cell.name for cell in cells] == ["k23/gat", "k234/gat"]
-    assert [cell.config.data for cell in cells] == list(map(str, paths))
-    assert [train_settings(cell.config, "gat").replicas for cell in cells] == [10, 10]
+    found = runs(with_scale("figure5", "laptop", data=str(tmp_path), models="gat"))
+    assert [run.name for run in found] == ["k23/gat", "k234/gat"]
+    assert [run.config.data for run in found] == list(map(str, paths))
+    assert [train_settings(run.config, "gat").replicas for run in found] == [10, 10]
     # A single data set selects the training that uses it.
     for path, name in zip(paths, ("k23/gat", "k234/gat"), strict=True):
-        (cell,) = definition.cells(with_scale("figure5", "laptop", data=str(path), models="gat"))
-        assert (cell.name, cell.config.data) == (name, str(path))
+        (run,) = runs(with_scale("figure5", "laptop", data=str(path), models="gat"))
+        assert (run.name, run.config.data) == (name, str(path))
     with pytest.raises(InputError, match="no released data for supporting"):
-        definition.cells(with_scale("table4", "smoke", data=str(tmp_path)))
+        runs(with_scale("table4", "smoke", data=str(tmp_path)))
 
 
 def test_given_settings_override_the_scale() -> None:
@@ -103,16 +111,16 @@ def test_given_settings_override_the_scale() -> None:
     config.train.replicas, config.gat.train.replicas, config.train.epochs = 2, 3, 7
     config.prover.train.epochs = own = 5
     config.generate.ambiguous = "keep"
-    cells = definition.cells(config)
-    assert len(cells) == 2 * (3 + 2)
-    assert {(c.model, train_settings(c.config, c.model).epochs) for c in cells} == {
+    found = runs(config)
+    assert len(found) == 2 * (3 + 2)
+    assert {(run.model, train_settings(run.config, run.model).epochs) for run in found} == {
         ("gat", 7), ("prover", own),
     }  # fmt: skip
-    assert all(cell.config.generate.train_rows == 60 for cell in cells)
-    assert all(cell.config.generate.ambiguous == "keep" for cell in cells)
+    assert all(run.config.generate.train_rows == 60 for run in found)
+    assert all(run.config.generate.ambiguous == "keep" for run in found)
     config = with_scale("scaling", "laptop", models="gat,prover")
     config.gat.train.epochs = config.prover.train.epochs = own
-    assert {train_settings(c.config, c.model).epochs for c in definition.cells(config)} == {own}
+    assert {train_settings(run.config, run.model).epochs for run in runs(config)} == {own}
 
 
 @pytest.mark.parametrize(
@@ -133,16 +141,16 @@ def test_epochs_steps_and_patience_of_a_run(
 ) -> None:
     config = with_scale("figure5", scale, models="gat,bilstm_mean")
     config.update_from_flattened_dict({setting: value})
-    for cell in definition.cells(config):
-        train = train_settings(cell.config, cell.model)
-        expected = gat if cell.model == "gat" else bilstm
+    for run in runs(config):
+        train = train_settings(run.config, run.model)
+        expected = gat if run.model == "gat" else bilstm
         assert (train.epochs, train.steps, train.patience) == expected
 
 
 def test_explicit_selection_replaces_that_of_the_scale() -> None:
     config = with_scale("figure5", "paper", models="gat,bilstm_mean")
     config.train.selection, config.bilstm_mean.train.selection = "dev_loss", "last"
-    found = {c.model: train_settings(c.config, c.model) for c in definition.cells(config)}
+    found = {run.model: train_settings(run.config, run.model) for run in runs(config)}
     assert (found["gat"].selection, found["gat"].epochs) == ("dev_loss", 100)
     assert found["bilstm_mean"].selection == "last"
 
@@ -154,7 +162,7 @@ def test_explicit_selection_replaces_that_of_the_scale() -> None:
         ("table2", {"models": "gta"}, 'no model "gta"'),
         ("table2", {"only": "nothing*"}, 'only "nothing*": no such run'),
         ("table2", {"data": "nowhere"}, "nowhere: no data_7c5b0e70.zip in it"),
-        # The grid decides these for each run.
+        # The experiment decides these for each run.
         ("table2", {"generate.seed": 77}, 'generate.seed "77": expected not to be set; table2'),
         ("scaling", {"generate.train_rows": 50}, 'train_rows "50": expected not to be set'),
         ("figure5", {"scale": "smoke", "generate.train_rows": 50}, '"50": expected not to be set'),
@@ -172,7 +180,7 @@ def test_wrong_setting_is_an_error(name: str, changes: dict, expected: str) -> N
     config = with_scale(name, "laptop")
     config.update_from_flattened_dict(changes)
     with pytest.raises(InputError, match=re.escape(expected)):
-        definition.select(config, definition.cells(config))
+        select(config.only, runs(config))
 
 
 @pytest.mark.parametrize(
@@ -189,22 +197,14 @@ def test_wrong_setting_is_an_error(name: str, changes: dict, expected: str) -> N
         ({"trainings": [Training("a", {"generate.tset": "1.2"}, {})]}, "setting: generate.tset"),
     ],
 )
-def test_grid_that_names_something_unknown_is_an_error(change: dict, expected: str) -> None:
+def test_experiment_that_names_something_unknown_is_an_error(change: dict, expected: str) -> None:
     values = {
         "column_names": ("panel", "k", "model"), "models": ("gat",), "laptop": {"gat": 1},
         "trainings": [Training("a", {}, {("a", 2, MODEL): ("1.2",)})],
     }  # fmt: skip
-    Grid(**values)
+    Experiment(**values)
     with pytest.raises(InputError, match=re.escape(expected)):
-        Grid(**(values | change))
-
-
-def test_the_length_of_training_is_reported_for_each_model() -> None:
-    config = with_scale("scaling", "laptop", models="gat,epignn")
-    config.gat.train.epochs = 12
-    models = report.collect(config, definition.cells(config), Path("nowhere"))["models"]
-    assert models["gat"] == {"replicas": 1, "length": "12 epochs"}
-    assert models["epignn"] == {"replicas": 1, "length": "at most 2000 steps"}
+        Experiment(**(values | change))
 
 
 @pytest.mark.parametrize("name", ["table1", "workshop_table2"])
@@ -218,7 +218,7 @@ def test_counts_are_reported_with_the_papers(name: str, tmp_path: Path) -> None:
 
 def test_figure6_has_the_same_paraphrases_in_training_and_tests(tmp_path: Path) -> None:
     """A fifth of all paraphrases. Clauses of k = 3 are still held out."""
-    write_stories = CONFIGS["figure6"].grid.write_stories
+    write_stories = CONFIGS["figure6"].experiment.write_stories
     settings = Config(train_rows=20, test_rows=20).to_json()
     write_stories(settings, tmp_path)
     written = json.loads((tmp_path / "config.json").read_text())
@@ -230,8 +230,8 @@ def test_figure6_has_the_same_paraphrases_in_training_and_tests(tmp_path: Path) 
 
 
 def test_workshop_training_has_stories_of_one_length(tmp_path: Path) -> None:
-    cell = definition.cells(with_scale("workshop_table1", "smoke"))[0]
-    CONFIGS["workshop_table1"].grid.write_stories(cell.config.generate.to_dict(), tmp_path)
+    run = runs(with_scale("workshop_table1", "smoke"))[0]
+    CONFIGS["workshop_table1"].experiment.write_stories(run.config.generate.to_dict(), tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"config.json", "M3_train.csv", *(f"M{k}_test.csv" for k in range(3, 7))}
 

@@ -5,6 +5,7 @@ from itertools import product
 import pytest
 
 from clutrr_jax.data.batching import GRAPHS
+from clutrr_jax.evaluation.published import PublishedRow
 from clutrr_jax.models import MODELS
 from experiments.figure5 import RELEASES
 from experiments.published.clutrr import (
@@ -18,7 +19,7 @@ from experiments.published.clutrr import (
     WORKSHOP_TABLE_1,
     WORKSHOP_TABLE_2,
 )
-from experiments.published.systematic import CTP, GRAPH_ROWS, PEOPLE, TEXT_ROWS, Row
+from experiments.published.systematic import CTP, GRAPH_ROWS, PEOPLE, TEXT_ROWS
 
 
 def test_every_cell_exists_and_is_a_fraction() -> None:
@@ -51,7 +52,7 @@ ROWS = (PEOPLE, *GRAPH_ROWS, *TEXT_ROWS)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name}, {row.data}")
-def test_row_has_a_source_and_accuracies(row: Row) -> None:
+def test_row_has_a_source_and_accuracies(row: PublishedRow) -> None:
     source = row.source
     assert source.short and source.authors and 2018 <= source.year <= 2026
     assert source.title or source.short == "2026 log"

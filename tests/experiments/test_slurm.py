@@ -1,4 +1,4 @@
-"""Runs of a grid as Slurm jobs, on a simulated cluster."""
+"""Runs of an experiment as Slurm jobs, on a simulated cluster."""
 
 import os
 import sys
@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 
 from clutrr_jax.devices import available_cores
-from experiments.grid import slurm
-from experiments.grid.report import ERROR
-from experiments.grid.slurm_job import Job
+from clutrr_jax.report.results import ERROR, SUMMARY
+from experiments.slurm import launcher
+from experiments.slurm.job import Job
 from generator.errors import InputError
 
 NAMES = ["clean/gat", "supporting/gat"]
 SUCCESS = ["PENDING", "RUNNING", "finishes"]
 
 
-class Simulated(slurm.Slurm):
+class Simulated(launcher.Slurm):
     """A cluster whose jobs take one step at each poll.
 
     A step is a Slurm state, "finishes" or "fails" (the run leaves its result), or "no answer".
 
     Args:
-      workdir: the folder of the grid.
+      workdir: the folder of the experiment.
       steps: for each run, by the first word of its name, the steps of its jobs; then SUCCESS.
     """
 
@@ -51,8 +51,7 @@ class Simulated(slurm.Slurm):
         step = steps.pop(0) if len(steps) > 1 else steps[0]
         folder = self.workdir / name
         if step == "finishes":
-            for file in ("results.json", "report.html"):
-                (folder / file).touch()
+            (folder / SUMMARY).touch()
             return "COMPLETED"
         if step == "fails":
             (folder / ERROR).write_text("ValueError: no\n")
@@ -62,11 +61,11 @@ class Simulated(slurm.Slurm):
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch) -> None:
-    monkeypatch.setattr(slurm, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(launcher, "POLL_SECONDS", 0.0)
 
 
 def run(cluster: Simulated) -> dict[str, str]:
-    return slurm.Jobs(cluster.workdir, ["python"], cluster).run(NAMES)
+    return launcher.Jobs(cluster.workdir, ["python"], cluster).run(NAMES)
 
 
 def test_all_runs_are_one_array(tmp_path: Path, capsys) -> None:
@@ -89,7 +88,7 @@ def test_lost_job_is_resubmitted_three_times(tmp_path: Path, capsys) -> None:
 
     cluster = Simulated(tmp_path / "other", clean=[["FAILED"]] * 10)
     (reason,) = run(cluster).values()
-    assert cluster.submitted == [NAMES] + slurm.RESUBMISSIONS * [NAMES[:1]]
+    assert cluster.submitted == [NAMES] + launcher.RESUBMISSIONS * [NAMES[:1]]
     assert "4 jobs ended without a result (FAILED)" in reason and "slurm/4_0_0_log.err" in reason
     assert (cluster.workdir / "clean/gat" / ERROR).read_text() == reason + "\n"
 
@@ -116,7 +115,7 @@ def test_preempted_job_is_not_resubmitted(tmp_path: Path, capsys) -> None:
 
 
 def test_result_may_appear_late(tmp_path: Path) -> None:
-    late = ["RUNNING", *["COMPLETED"] * (slurm.POLLS - 1), "finishes"]
+    late = ["RUNNING", *["COMPLETED"] * (launcher.POLLS - 1), "finishes"]
     cluster = Simulated(tmp_path, clean=[late])
     assert run(cluster) == {} and cluster.submitted == [NAMES]
 
@@ -127,7 +126,7 @@ def test_interrupted_command_waits_for_the_same_jobs(tmp_path: Path, capsys, mon
 
     cluster = Simulated(tmp_path, supporting=[["RUNNING"] * 2 + ["GONE"]])
     with monkeypatch.context() as patch, pytest.raises(SystemExit, match="130"):
-        patch.setattr(slurm.time, "sleep", interrupt)
+        patch.setattr(launcher.time, "sleep", interrupt)
         run(cluster)
     assert "2 jobs continue (scancel 1 cancels them)" in capsys.readouterr().out
     assert run(cluster) == {}
@@ -184,9 +183,9 @@ def commands(tmp_path: Path, monkeypatch) -> Path:
 
 
 def test_options_reach_sbatch(commands: Path, tmp_path: Path) -> None:
-    options = slurm.settings()
+    options = launcher.settings()
     options.update({"partition": "gpu", "cpus_per_task": 3, "array_parallelism": 1})
-    cluster = slurm.Slurm("table2", tmp_path / "slurm", options)
+    cluster = launcher.Slurm("table2", tmp_path / "slurm", options)
     assert cluster.submit([Job(["true"]), Job(["true"])]) == ["7_0", "7_1"]
     assert cluster.states() == {"7_0": "RUNNING", "7_1": "PENDING"}
     lines = (tmp_path / "slurm" / "7_submission.sh").read_text().splitlines()
@@ -197,7 +196,7 @@ def test_options_reach_sbatch(commands: Path, tmp_path: Path) -> None:
 
 
 def test_errors_of_slurm_are_one_line(commands: Path, tmp_path: Path, monkeypatch, capsys) -> None:
-    cluster = slurm.Slurm("table2", tmp_path / "slurm", slurm.settings())
+    cluster = launcher.Slurm("table2", tmp_path / "slurm", launcher.settings())
     script(commands / "sbatch", "echo sbatch: error: Invalid partition >&2; exit 1")
     script(commands / "squeue", "echo squeue: error: no controller >&2; exit 1")
     with pytest.raises(InputError, match=r"^--launcher=slurm: sbatch: error: Invalid partition$"):
@@ -207,7 +206,7 @@ def test_errors_of_slurm_are_one_line(commands: Path, tmp_path: Path, monkeypatc
     assert capsys.readouterr().err == ""
     (commands / "squeue").unlink()
     with pytest.raises(InputError, match="no squeue here, expected a Slurm cluster"):
-        slurm.Slurm("table2", tmp_path, slurm.settings())
+        launcher.Slurm("table2", tmp_path, launcher.settings())
     monkeypatch.setitem(sys.modules, "submitit", None)
     with pytest.raises(InputError, match=r"pip install submitit==1\.5\.4$"):
-        slurm.Slurm("table2", tmp_path, slurm.settings())
+        launcher.Slurm("table2", tmp_path, launcher.settings())

@@ -1,4 +1,4 @@
-"""A grid on a real Slurm cluster of one node."""
+"""An experiment on a real Slurm cluster of one node."""
 
 import json
 import os
@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.grid.slurm import JOB_ID
+from experiments.slurm.launcher import JOB_ID
 from tests.command_line import start
 
 EPOCHS = 60
 SEEDS = (0, 1)
-NAMES = [f"{policy}/gat/{seed}" for policy in ("fixed", "redrawn", "learned") for seed in SEEDS]
+NAMES = [f"{policy}/{seed}/gat" for policy in ("fixed", "redrawn", "learned") for seed in SEEDS]
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -53,7 +53,7 @@ def start_grid(workdir: Path) -> subprocess.Popen:
 
 
 def metrics(workdir: Path, name: str) -> list[dict]:
-    path = workdir / name / "gat" / "metrics.jsonl"
+    path = workdir / name / "metrics.jsonl"
     text = path.read_text() if path.exists() else ""
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
@@ -117,8 +117,8 @@ def test_grid_completes_although_jobs_are_killed_and_preempted(cluster, tmp_path
         same_job = (tmp_path / name / JOB_ID).read_text().strip() == jobs[name]
         assert same_job == (name != killed)
         assert lines.count(f"{name}: finished") == 1
-    cells = json.loads((tmp_path / "results.json").read_text())["cells"]
-    assert {cell["name"]: cell["state"] for cell in cells} == dict.fromkeys(NAMES, "finished")
+    runs = json.loads((tmp_path / "results.json").read_text())["runs"]
+    assert {run["name"]: run["state"] for run in runs} == dict.fromkeys(NAMES, "finished")
     # The runs resumed: their first epoch is that of their first job.
     for name, before in ((killed, before_kill), (warned, before_warning)):
         after = metrics(tmp_path, name)

@@ -1,10 +1,11 @@
-"""A finished run without training, and pages in a browser."""
+"""A finished experiment without training, and pages in a browser."""
 
 import json
 import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +14,20 @@ from selenium.webdriver.remote.webdriver import WebDriver
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
 
-from clutrr_jax.data.prepare import prepare_run
+from clutrr_jax.data.prepare import Prepared, prepare_run
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.data.vocabulary import spans
-from clutrr_jax.evaluation.ground_truth import FOLLOWS, WRONG
+from clutrr_jax.evaluation.ground_truth import FOLLOWS, WRONG, GroundTruth
+from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predictions import Predictions, write_predictions
+from clutrr_jax.experiment import runs
+from clutrr_jax.report.results import DATA, describe
 from clutrr_jax.report.write import write_report
+from clutrr_jax.run import identity
+from clutrr_jax.settings import default_settings
+from generator.files import write_text
 from tests.evaluation.test_extraction import perfect
+from tests.experiments.finished import finish
 
 EVIL = "</script><script>document.title = 1</script><img src=x onerror=fail()>"
 MODELS = {"gat": 3, "bilstm_mean": 1}  # name -> number of replicas
@@ -59,7 +67,7 @@ def write_graphs(folder: Path, test: Records) -> None:
 
 @pytest.fixture(scope="session")
 def run_folder(small_folder, tmp_path_factory) -> Path:
-    """A run with random predictions, two thirds of which are correct.
+    """An experiment with random predictions, two thirds of which are correct.
 
     The GAT has attention over facts and a diverged replica; the BiLSTM has attention over words and
     extracted graphs. In each test file the name of the first person is markup.
@@ -70,26 +78,31 @@ def run_folder(small_folder, tmp_path_factory) -> Path:
         text = path.read_text()
         name = re.search(r"\[(\w+)\]", text)[1]
         path.write_text(re.sub(rf"\b{name}\b", EVIL, text))
-    data = prepare_run("", {}, folder / "data")
+    config = default_settings("<b>test</b>", ",".join(MODELS))
+    config.train.update({"learning_rate": 0.5, "ema_decay": 0.9})
+    data = prepare(config, folder / "data")
     test, rng = data.test, np.random.default_rng(0)
+    truth = GroundTruth(test, data.train)
     words = sum(len(spans(story)) for story in test.stories)
-    for model, replicas in MODELS.items():
+    for run in runs(config):
+        replicas = MODELS[run.model]
         shape = (replicas, len(test))
         best = np.where(rng.random(shape) < 0.7, test.target, rng.integers(22, size=shape))
         predictions = Predictions(best, best, np.ones(shape))
-        write_predictions(folder / model / "predictions.csv", predictions, test)
-        summary = {"replicas": replicas, "seconds": 1.0, "parameters": 9, "epochs": 1,
-                   "diverged_epochs": [0, 0, 7][:replicas], "dev_accuracy": [1],
-                   "stories_per_second": 9,
-                   "settings": {"train": {"learning_rate": 0.5, "ema_decay": 0.9}}}  # fmt: skip
-        (folder / model / "model.json").write_text(json.dumps(summary))
-        over, size = ("facts", len(test.relations)) if model == "gat" else ("words", words)
-        np.savez(folder / model / "attention.npz", over=over, weights=rng.random(size))
+        finish(folder, run, score({run.model: predictions}, truth), replicas=replicas,
+               diverged_epochs=[0, 0, 7][:replicas])  # fmt: skip
+        write_predictions(folder / run.model / "predictions.csv", predictions, test)
+        write_text(folder / run.model / "config.json", json.dumps(identity(run)))
+        over, size = ("facts", len(test.relations)) if run.model == "gat" else ("words", words)
+        np.savez(folder / run.model / "attention.npz", over=over, weights=rng.random(size))
     write_graphs(folder / "bilstm_mean", test)
-    config = {"name": "<b>test</b>", "data": "", "generate": {}}
-    write_report(list(MODELS), config, data, folder, "2 cores", {"jax": "0.1"})
-    (folder / "config.json").write_text("{}")
+    write_text(folder / DATA, json.dumps(describe(data, truth)))
+    write_report(config, runs(config), folder, prepare)
     return folder
+
+
+def prepare(config: Any, folder: Path) -> Prepared:
+    return prepare_run(config.data, {}, folder)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.predictions import prediction_file
 from clutrr_jax.language_models.submissions import read_predictions
 from clutrr_jax.settings import default_settings
@@ -24,7 +25,7 @@ def test_each_file_holds_the_predictions_of_its_parameters(name: str, few, tmp_p
     best = jax.tree.map(lambda x: x * 1.5 + 0.1, state.params)
     averaged = jax.tree.map(lambda x: x * -2.0, state.params)
     state = state._replace(best_params=best, ema_params=averaged)
-    predict_tests(trainer, state, few, tmp_path)
+    predict_tests("m", trainer, state, few, tmp_path)
     model, found = trainer.model, []
     for name, variant in {"": None, **model.spec.variants}.items():
         file = read_predictions(tmp_path / prediction_file(name), few.test)
@@ -46,7 +47,7 @@ def test_summary_of_a_training_that_stops_early(small, tmp_path) -> None:
     config = default_settings("tests", "prover")
     config.train.replicas = 3
     config.prover.train.update({"steps": 400, "patience": 2, "learning_rate": 3.0})
-    run_model("prover", config, small, tmp_path)
+    run_model("prover", config, small, GroundTruth(small.test), tmp_path)
     summary = json.loads((tmp_path / "model.json").read_text())
     history = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     trained = [sum(line["loss"][r] is not None for line in history) for r in range(3)]
@@ -60,7 +61,7 @@ def test_training_without_dev_stories_is_refused(small, tmp_path) -> None:
     config = default_settings("tests", "prover")
     config.train.dev_fraction = 0.0
     with pytest.raises(InputError, match=r"^prover: train\.dev_fraction 0\.0: none of 120 train"):
-        run_model("prover", config, small, tmp_path / "run")
+        run_model("prover", config, small, GroundTruth(small.test), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -72,7 +73,7 @@ def test_summary_of_a_training(selection: str, small, tmp_path) -> None:
     config.seed = 2
     config.prover.share_genders = True
     config.prover.train.learning_rate = 1000.0  # so high that the best epoch is not the last
-    run_model("prover", config, small, tmp_path)
+    run_model("prover", config, small, GroundTruth(small.test), tmp_path)
     summary = json.loads((tmp_path / "model.json").read_text())
     history = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert (summary["parameters"], summary["epochs"], summary["replicas"]) == (1452, 5, 2)

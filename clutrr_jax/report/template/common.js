@@ -1,5 +1,4 @@
-// Helpers shared by all pages. HTML is never built from text: names and stories only become text
-// nodes.
+// Helpers of all scripts. HTML is never built from text: names and stories only become text nodes.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 
@@ -25,13 +24,21 @@ const plural = (count, one, many = `${one}s`) =>
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 const range = (count) => Array.from({ length: count }, (_, i) => i);
 const unique = (values) => [...new Set(values)];
+const note = (...content) => el("p", { class: "note" }, ...content);
 
-function fillSelect(select, options) {
-  select.replaceChildren(...options.map(([value, text]) => el("option", { value }, text)));
+// Fills a select element with options: texts, or pairs of a value and a text.
+function fillSelect(id, options, onchange) {
+  $(id).replaceChildren(...options.map((option) => {
+    const [value, text = value] = [option].flat();
+    return el("option", { value }, text);
+  }));
+  if (onchange) $(id).addEventListener("change", onchange);
 }
 
-const rowHeader = (...content) => el("th", { scope: "row" }, ...content);
-const note = (...content) => el("p", { class: "note" }, ...content);
+// A row of a table. A cell is a text, a node, or a td element.
+const tableRow = (header, cells, attributes) => el("tr", attributes,
+  header.tagName === "TH" ? header : el("th", { scope: "row" }, header),
+  ...cells.map((cell) => (cell.tagName === "TD" ? cell : el("td", {}, cell))));
 
 // A table with a header row. A column is a text, a node, or a th element.
 function makeTable(columns, rows, attributes) {
@@ -44,21 +51,19 @@ function makeTable(columns, rows, attributes) {
 // Fills an element with a table. The header of a column sorts by it, the other way around when
 // selected again, and then restores the order.
 //   groups: lists of lines that stay together; a line is a list of texts
-//   row(line, before, isSorted): row of a line that follows the line `before`
+//   row(line, before): row of a line that follows the line `before`
 //   last: groups that stay last
 //   most: number of rows until "Show all" is selected
-function sortableTable(place, columns, groups, row, { last = [], most = Infinity } = {}) {
+function sortableTable(id, columns, groups, row, { last = [], most = Infinity } = {}) {
   let [sortBy, sign] = [null, -1];
 
   function header(column, i) {
     if (groups.every(([line]) => !line[i])) return column;
     const sorted = sortBy === i;
     const onclick = () => {
-      if (!sorted) [sortBy, sign] = [i, -1];
-      else if (sign < 0) sign = 1;
-      else sortBy = null;
+      [sortBy, sign] = !sorted ? [i, -1] : sign < 0 ? [i, 1] : [null, -1];
       draw();
-      place.querySelectorAll("th")[i].querySelector("button").focus();
+      $(id).querySelectorAll("th")[i].querySelector("button").focus();
     };
     const [order, arrow] = !sorted ? [null, ""] : sign < 0 ? ["descending", " ↓"] : ["ascending", " ↑"];
     return el("th", { scope: "col", "aria-sort": order },
@@ -72,31 +77,16 @@ function sortableTable(place, columns, groups, row, { last = [], most = Infinity
       return sign * (difference || a[sortBy].localeCompare(b[sortBy], "en", { numeric: true }));
     };
     const shown = [...(sortBy === null ? groups : [...groups].sort(order)), ...last].flat();
-    const rows = shown.slice(0, most).map((line, i) => row(line, shown[i - 1], sortBy !== null));
+    const rows = shown.slice(0, most).map((line, i) => row(line, shown[i - 1]));
     const onclick = () => {
       most = Infinity;
       draw();
     };
     const more = shown.length > most
       ? el("button", { type: "button", onclick }, `Show all ${shown.length}`) : "";
-    place.replaceChildren(makeTable(columns.map(header), rows), more);
+    $(id).replaceChildren(makeTable(columns.map(header), rows), more);
   }
   draw();
-}
-
-// The table of accuracies. Rows with an indented name are secondary and stay below the row that they
-// belong to; the first row of each group of rows with the same name has a line above.
-function showTable() {
-  const [columns, ...lines] = DATA.table;
-  const [groups, last] = [[], []];
-  for (const line of lines) {
-    if (line[0].startsWith(" ")) groups.at(-1).push(line);
-    else (["ceiling", "stories"].includes(line[0]) ? last : groups).push([line]);
-  }
-  sortableTable($("table-body"), columns, groups, ([name, ...cells], before) => {
-    const style = name.startsWith(" ") ? "secondary" : name === before?.[0] ? null : "first";
-    return el("tr", { class: style }, rowHeader(name), ...cells.map((cell) => el("td", {}, cell)));
-  }, { last });
 }
 
 // A table cell shaded by its value between 0 and 1.

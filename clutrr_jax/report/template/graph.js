@@ -1,6 +1,6 @@
 // The graph of one story. A row is a generation; men are squares, women are circles.
 
-// Positions of the people: x in columns, y in generations with the oldest at the top.
+// Positions of the people: x in columns, y in generations, which grow downward.
 function layout(story, facts) {
   const count = peopleCount(story);
   const generation = new Array(count).fill(null);
@@ -27,66 +27,33 @@ function layout(story, facts) {
   }
   const rows = unique(generation).map((level) => order.filter((p) => generation[p] === level));
 
-  // Columns for the given order of the rows: near the neighbors, at least 1 from others in the row.
-  function columns() {
-    const column = new Array(count).fill(0);
-    for (const row of rows) row.forEach((p, i) => { column[p] = i; });
-    for (let round = 0; round < 40; round++) {
-      const pulled = column.map((x, p) => {
-        const near = neighbors[p].map(([next]) => column[next]);
-        return near.length ? x + 0.4 * (sum(near) / near.length - x) : x;
-      });
-      for (const row of rows) {
-        for (let i = 1; i < row.length; i++) {
-          const overlap = 1 - (pulled[row[i]] - pulled[row[i - 1]]);
-          if (overlap > 0) row.forEach((p, j) => { pulled[p] += (j < i ? -1 : 1) * overlap / 2; });
-        }
-      }
-      pulled.forEach((x, p) => { column[p] = x; });
-    }
-    return column;
-  }
-
-  // Total length of the arrows, plus a penalty for people between the ends of an arrow in a row.
-  function cost(column) {
-    return sum(facts.map(({ x, y }) => {
-      const [low, high] = [Math.min(column[x], column[y]), Math.max(column[x], column[y])];
-      const between = generation[x] !== generation[y] ? 0 : range(count).filter((p) =>
-        generation[p] === generation[x] && column[p] > low && column[p] < high).length;
-      return high - low + 2 * between;
-    }));
-  }
-
-  // Swaps neighbors in a row as long as this reduces the cost.
-  let best = columns();
-  for (let pass = 0, better = true; better && pass < 6; pass++) {
-    better = false;
+  // Columns: each person is pulled to its neighbors, and pushed at least 1 away from others in the row.
+  let column = new Array(count).fill(0);
+  for (const row of rows) row.forEach((p, i) => { column[p] = i; });
+  for (let round = 0; round < 80; round++) {
+    column = column.map((x, p) => {
+      const near = neighbors[p].map(([next]) => column[next]);
+      const pulled = near.length ? x + 0.65 * (sum(near) / near.length - x) : x;
+      return 0.9 * pulled; // keeps people who are not connected near the others
+    });
     for (const row of rows) {
+      row.sort((p, q) => column[p] - column[q]);
       for (let i = 1; i < row.length; i++) {
-        [row[i - 1], row[i]] = [row[i], row[i - 1]];
-        const other = columns();
-        if (cost(other) < cost(best) - 1e-6) [best, better] = [other, true];
-        else [row[i - 1], row[i]] = [row[i], row[i - 1]];
+        const overlap = 1 - (column[row[i]] - column[row[i - 1]]);
+        if (overlap > 0) row.forEach((p, j) => { column[p] += (j < i ? -1 : 1) * overlap / 2; });
       }
     }
   }
-  const left = Math.min(...best);
-  const top = Math.min(...generation);
-  return range(count).map((p) => ({ x: best[p] - left, y: generation[p] - top }));
+  return range(count).map((p) => ({ x: column[p], y: generation[p] }));
 }
 
 // Draws facts of a story.
 //   weights: attention weight of each fact between 0 and 1, or null
 //   placed: the facts that determine the positions of the people
 function graph(story, facts, weights, placed = facts) {
-  const [ROW, COLUMN, SIZE, EDGE] = [112, 132, 15, 62];
-  const positions = layout(story, placed).map(({ x, y }) => ({ x: EDGE + x * COLUMN, y: 34 + y * ROW }));
-  const width = Math.max(...positions.map((p) => p.x)) + EDGE;
-  const height = Math.max(...positions.map((p) => p.y)) + 56;
-  const root = svg("svg", {
-    viewBox: `0 0 ${width} ${height}`, width, role: "img",
-    "aria-label": "Graph of the facts, which are listed below",
-  });
+  const [ROW, COLUMN, SIZE] = [112, 132, 15];
+  const positions = layout(story, placed).map(({ x, y }) => ({ x: x * COLUMN, y: y * ROW }));
+  const root = svg("svg", { role: "img", "aria-label": "Graph of the facts, which are listed below" });
   const labels = [];
   const pairs = new Map();
 
@@ -136,17 +103,15 @@ function graph(story, facts, weights, placed = facts) {
   const query = STORIES.query[story];
   arrow(query[0], query[1], "query", "?");
   positions.forEach(({ x, y }, person) => {
-    const style = `node ${query.includes(person) ? "query" : ""}`;
-    root.append(STORIES.genders[story][person] === "1"
-      ? svg("circle", { class: `${style} c${person % 8}`, cx: x, cy: y, r: SIZE })
-      : svg("rect", {
-        class: `${style} c${person % 8}`,
-        x: x - SIZE, y: y - SIZE, width: 2 * SIZE, height: 2 * SIZE,
-      }));
+    root.append(svg("rect", {
+      class: `node c${person % 8} ${query.includes(person) ? "query" : ""}`,
+      x: x - SIZE, y: y - SIZE, width: 2 * SIZE, height: 2 * SIZE,
+      rx: STORIES.genders[story][person] === "1" ? SIZE : 0,
+    }));
     labels.push(svg("text", { class: "name", x, y: y + SIZE + 16 }, STORIES.names[story][person]));
   });
   root.append(...labels);
-  // Arrows may extend beyond the people, so the size is known after layout.
+  // The extent of the arrows and names is known after layout.
   requestAnimationFrame(() => {
     const box = root.getBBox();
     root.setAttribute("viewBox", `${box.x - 6} ${box.y - 6} ${box.width + 12} ${box.height + 12}`);

@@ -18,7 +18,7 @@ const factText = (story, fact) =>
 // Weights between 0 and 1, relative to the largest in the story, if the selected model has attention
 // over "facts" or "words".
 function attentionOf(story, over) {
-  const model = DATA.models[$("attention").value];
+  const model = SET.models[$("attention").value];
   return model?.attentionOver === over ? [...model.attention[story]].map((digit) => digit / 9) : null;
 }
 
@@ -87,14 +87,13 @@ const verdictClass = (isCorrect) => (isCorrect ? "right mark-right" : "wrong mar
 
 function predictionTable(story) {
   const rows = MODELS.map((model) => {
-    const { prediction, votes, replicas, ranked, isCorrect } = summaries(model)[story];
+    const { prediction, votes, replicas, ranked, isCorrect } = SUMMARIES[model][story];
     const others = ranked.slice(1).map(([relation, count]) => `${relationName(relation)} ${count}`);
-    return el("tr", {}, rowHeader(model),
-      el("td", { class: verdictClass(isCorrect) }, relationName(prediction)),
-      el("td", {}, `${votes} of ${replicas}`), el("td", { class: "note" }, others.join(", ")));
+    return tableRow(model, [el("td", { class: verdictClass(isCorrect) }, relationName(prediction)),
+      `${votes} of ${replicas}`, el("td", { class: "note" }, others.join(", "))]);
   });
   const columns = ["model", "predicted", "replicas", "other predictions"];
-  return el("div", { class: "scroll" }, makeTable(columns, rows, { class: "predictions" }));
+  return el("div", { class: "scroll" }, makeTable(columns, rows, { class: "predictions texts" }));
 }
 
 function storyDetails(story) {
@@ -104,7 +103,7 @@ function storyDetails(story) {
   const test = testOf(story);
   const answers = STORIES.possibleAnswers[story];
   return [
-    note(`Noise type: ${DATA.noiseTypes[test.noise]}. Clause of length ${test.k}: ${STORIES.clause[story]}.`),
+    note(`Noise type: ${SET.noiseTypes[test.noise]}. Clause of length ${test.k}: ${STORIES.clause[story]}.`),
     storyText(story, attentionOf(story, "words")),
     attending ? note(`Attention of ${attending}, first replica, relative to the largest weight in the `
       + "story: shading of a word, or width of an arrow.") : "",
@@ -124,49 +123,51 @@ function storyDetails(story) {
   ];
 }
 
+const OUTCOMES = {
+  "correct or wrong": () => true,
+  correct: ({ isCorrect }) => isCorrect,
+  wrong: ({ isCorrect }) => !isCorrect,
+  "different between replicas": ({ ranked }) => ranked.length > 1,
+};
+
 // Returns a function that lists the stories of a filter, { model, test, ... } by id of the field.
 function showStories() {
   const PAGE = 50;
-  const FIELDS = ["model", "outcome", "test", "target", "prediction", "search"];
   let [found, first, current] = [[], 0, null];
-  fillSelect($("model"), MODELS.map((name) => [name, name]));
-  fillSelect($("test"), TEST_OPTIONS);
+  fillSelect("model", MODELS);
+  fillSelect("outcome", Object.keys(OUTCOMES));
+  fillSelect("test", TEST_OPTIONS);
   const relations = DATA.relationOrder.map((r) => [String(r), relationName(r)]);
-  for (const id of ["target", "prediction"]) fillSelect($(id), [["", "any"], ...relations]);
-  const attending = MODELS.filter((name) => DATA.models[name].attentionOver);
+  for (const id of ["target", "prediction"]) fillSelect(id, [["", "any"], ...relations]);
+  const attending = MODELS.filter((name) => SET.models[name].attentionOver);
   $("attention-label").hidden = !attending.length;
-  fillSelect($("attention"), [["", "none"],
-    ...attending.map((name) => [name, `${name}, over ${DATA.models[name].attentionOver}`])]);
+  fillSelect("attention", [["", "none"],
+    ...attending.map((name) => [name, `${name}, over ${SET.models[name].attentionOver}`])]);
 
-  function matches() {
-    const [model, outcome, test, label, predicted, search] = FIELDS.map((id) => $(id).value);
-    const all = summaries(model);
+  function filter() {
+    const [model, outcome, test, label, predicted, search] =
+      ["model", "outcome", "test", "target", "prediction", "search"].map((id) => $(id).value);
     const text = search.trim().toLowerCase();
-    const OUTCOMES = {
-      any: () => true,
-      correct: (s) => all[s].isCorrect,
-      wrong: (s) => !all[s].isCorrect,
-      differ: (s) => all[s].ranked.length > 1,
-    };
-    return storiesIn(test).filter((s) => OUTCOMES[outcome](s)
+    first = 0;
+    found = storiesIn(test).filter((s) => OUTCOMES[outcome](SUMMARIES[model][s])
       && (label === "" || target(s) === Number(label))
       && (predicted === "" || predictions(model, s).includes(Number(predicted)))
       && (text === "" || STORIES.text[s].replace(/[[\]]/g, "").toLowerCase().includes(text)
         || STORIES.clause[s].toLowerCase() === text || STORY_IDS[s] === text));
+    list();
   }
 
   function list() {
-    const all = summaries($("model").value);
     const rows = found.slice(first, first + PAGE).map((s) => {
       const [x, y] = STORIES.query[s].map((p) => STORIES.names[s][p]);
+      const { isCorrect, prediction } = SUMMARIES[$("model").value][s];
       return el("tr", { "aria-current": s === current ? "true" : null, onclick: () => show(s, true) },
         el("td", {}, el("button", { type: "button", class: "link" }, STORY_IDS[s])),
         el("td", {}, `${y} to ${x}`),
         el("td", {}, relationName(target(s))),
-        el("td", { class: verdictClass(all[s].isCorrect) }, relationName(all[s].prediction)));
+        el("td", { class: verdictClass(isCorrect) }, relationName(prediction)));
     });
-    $("list").replaceChildren(
-      ...makeTable(["id", "query", "label", "predicted"], rows).childNodes);
+    $("list").replaceChildren(makeTable(["id", "query", "label", "predicted"], rows, { class: "texts" }));
     const last = Math.min(first + PAGE, found.length);
     $("count").textContent = found.length
       ? `${first + 1} to ${last} of ${plural(found.length, "story", "stories")}` : "No matching story";
@@ -197,11 +198,6 @@ function showStories() {
     if (matchMedia("(max-width: 60rem)").matches) $("story").scrollIntoView();
   }
 
-  function filter() {
-    [found, first] = [matches(), 0];
-    list();
-  }
-
   function turn(pages) {
     first += pages * PAGE;
     list();
@@ -215,15 +211,11 @@ function showStories() {
     $("list").querySelector("button")?.focus({ preventScroll: true });
   }
 
-  let waiting;
   $("filters").addEventListener("change", (event) => {
     if (event.target === $("attention")) show(current, false);
     else if (event.target !== $("search")) filter();
   });
-  $("search").addEventListener("input", () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(filter, 120);
-  });
+  $("search").addEventListener("input", filter);
   $("filters").addEventListener("submit", (event) => event.preventDefault());
   $("before").addEventListener("click", () => turn(-1));
   $("next").addEventListener("click", () => turn(1));

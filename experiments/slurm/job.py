@@ -1,4 +1,4 @@
-"""The function that a Slurm job executes: one run of a grid, see `experiments.grid.slurm`."""
+"""The function that a Slurm job executes: one run of an experiment."""
 
 import signal
 import subprocess

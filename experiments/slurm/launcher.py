@@ -1,4 +1,4 @@
-"""The runs of a grid as jobs of a Slurm cluster: `--launcher=slurm`.
+"""The runs of an experiment as jobs of a Slurm cluster: `--launcher=slurm`.
 
 The jobs are one array, submitted through submitit. Slurm or submitit requeues a job that is
 preempted or runs out of time. A job that is lost (killed, or its node failed) is resubmitted by
@@ -19,12 +19,23 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ml_collections import ConfigDict, config_dict
 
-from experiments.grid.measured import is_finished
-from experiments.grid.report import ERROR, failure
-from experiments.grid.slurm_job import Job
+from clutrr_jax import experiment
+from clutrr_jax.report.results import ERROR, SUMMARY, failure
+from clutrr_jax.report.write import write_report
+from clutrr_jax.run import (
+    check_folder,
+    check_run_folder,
+    identity,
+    prepare_with,
+    record_failure,
+    run_all,
+)
+from clutrr_jax.training import preemption
+from experiments.slurm.job import Job
 from generator.errors import InputError
 from generator.files import write_text
 
@@ -58,6 +69,48 @@ def settings() -> ConfigDict:
         "gres": placeholder(str),  # such as gpu:a100:1
         "array_parallelism": 256,  # jobs that run at the same time
     })  # fmt: skip
+
+
+def run_on_cluster(
+    config: ConfigDict, workdir: Path, options: ConfigDict, command: list[str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Runs the unfinished runs of an experiment as jobs, and writes the report.
+
+    Args:
+      config: settings of the experiment.
+      workdir: its folder.
+      options: see `settings`.
+      command: the command line of this process, which the jobs repeat.
+    Returns:
+      The results, and {name of a failed run: reason}.
+    Raises:
+      InputError: a wrong setting, or a folder that holds something else.
+    """
+    all_runs = experiment.runs(config)
+    check_folder(workdir, config.name)
+    unfinished = []
+    for run in experiment.select(config.only, all_runs):
+        check_run_folder(workdir / run.name, identity(run))
+        if not (workdir / run.name / SUMMARY).exists():
+            unfinished.append(run.name)
+    failed: dict[str, str] = {}
+    if unfinished:
+        cluster = Slurm(config.name, workdir / "slurm", options)
+        command = [*command, "--launcher=job", "--config.only"]
+        failed = Jobs(workdir, command, cluster).run(unfinished)
+    return write_report(config, all_runs, workdir, prepare_with(config)), failed
+
+
+def run_job(config: ConfigDict, workdir: Path) -> None:
+    """Trains and tests the run of a job. If it fails, its folder says why."""
+    selected = experiment.select(config.only, experiment.runs(config))
+    preemption.install_handler()
+    try:
+        run_all(selected, workdir, prepare_with(config))
+    except Exception as error:
+        for run in selected:
+            record_failure(workdir / run.name, error)
+        raise
 
 
 class Slurm:
@@ -128,10 +181,10 @@ class _Waiting:
 
 
 class Jobs:
-    """The jobs of the runs of a grid.
+    """The jobs of the runs of an experiment.
 
     Args:
-      workdir: the folder of the grid.
+      workdir: the folder of the experiment.
       command: the command line of a job, without the name of its run at the end.
       cluster: where to submit.
     """
@@ -202,7 +255,7 @@ class Jobs:
     def _is_lost(self, name: str, job: _Waiting, state: str) -> bool:
         """Handles an ended job. Returns whether it left no result and has to be resubmitted."""
         job.polls += 1
-        if is_finished(self.workdir / name):
+        if (self.workdir / name / SUMMARY).exists():
             del self.waiting[name]
             _print(name, "finished")
         elif reason := failure(self.workdir / name):

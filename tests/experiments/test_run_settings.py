@@ -1,11 +1,11 @@
-"""The settings that reach the runs of each grid, and the tests that fill its table, by hand."""
+"""The settings that reach the runs of an experiment, and the tests of its table, by hand."""
 
 from pathlib import Path
 
 import pytest
 
+from clutrr_jax.experiment import MODEL, Run, runs
 from clutrr_jax.settings import train_settings
-from experiments.grid import definition
 from tests.experiments.test_experiments import with_scale
 
 LENGTHS = (2, 3, 4, 5, 6, 7, 8, 9, 10)
@@ -50,25 +50,25 @@ RUNS = [
 ]
 
 
-def the_cell(experiment: str, training: str) -> definition.Cell:
+def the_run(experiment: str, training: str) -> Run:
     """The only run of a GAT on this training."""
     config = with_scale(experiment, "laptop", models="gat")
     config.train.replicas = 1
-    (cell,) = (c for c in definition.cells(config) if c.name == f"{training}/gat/0")
-    return cell
+    (run,) = (run for run in runs(config) if run.name == f"{training}/0/gat")
+    return run
 
 
 @pytest.mark.parametrize(("experiment", "training", "_", "changed"), RUNS)
 def test_settings_of_a_run(experiment: str, training: str, _, changed: dict) -> None:
-    config = the_cell(experiment, training).config
+    config = the_run(experiment, training).config
     found = config.generate.to_dict() | {"entities": train_settings(config, "gat").entities}
     assert {name: found[name] for name in USUAL} == USUAL | changed
 
 
 def test_the_runs_above_are_all() -> None:
     for experiment in {run[0] for run in RUNS}:
-        grid = with_scale(experiment, "laptop").grid
-        names = [training.name for training in grid.trainings]
+        trainings = with_scale(experiment, "laptop").experiment.trainings
+        names = [training.name for training in trainings]
         assert names == [name for found, name, *_ in RUNS if found == experiment]
 
 
@@ -78,34 +78,34 @@ def test_released_data_set_of_a_run(
 ) -> None:
     for run in RUNS:
         (tmp_path / f"{run[2]}.zip").touch()
-    cells = definition.cells(with_scale(experiment, "laptop", models="gat", data=str(tmp_path)))
-    data = {cell.name: cell.config.data for cell in cells}
+    found = runs(with_scale(experiment, "laptop", models="gat", data=str(tmp_path)))
+    data = {run.name: run.config.data for run in found}
     assert data[f"{training}/gat"] == str(tmp_path / f"{release}.zip")
 
 
 def test_other_trainings_have_no_released_data() -> None:
     for experiment in ("figure6", "table4", "scaling", "robustness"):
-        trainings = with_scale(experiment, "laptop").grid.trainings
+        trainings = with_scale(experiment, "laptop").experiment.trainings
         assert {training.release for training in trainings} == {""}
 
 
 def of_lengths(panel: str) -> dict:
-    return {(panel, k, "gat"): (f"1.{k}",) for k in LENGTHS}
+    return {(panel, k, MODEL): (f"1.{k}",) for k in LENGTHS}
 
 
 def of_noises(train: str) -> dict:
     return {
-        (train, "clean", "gat"): ("1.2", "1.3"),
-        (train, "supporting", "gat"): ("2.2", "2.3"),
-        (train, "irrelevant", "gat"): ("3.2", "3.3"),
-        (train, "disconnected", "gat"): ("4.2", "4.3"),
+        (train, "clean", MODEL): ("1.2", "1.3"),
+        (train, "supporting", MODEL): ("2.2", "2.3"),
+        (train, "irrelevant", MODEL): ("3.2", "3.3"),
+        (train, "disconnected", MODEL): ("4.2", "4.3"),
     }
 
 
 def of_rows(rows: str) -> dict:
     noises = {"clean": 1, "supporting": 2, "irrelevant": 3, "disconnected": 4, "all three": 5}
     return {
-        (f"{rows}, {noise}", k, "gat"): (f"{t}.{k}",)
+        (f"{rows}, {noise}", k, MODEL): (f"{t}.{k}",)
         for noise, t in noises.items()
         for k in LENGTHS
     }
@@ -118,16 +118,15 @@ def of_rows(rows: str) -> dict:
         ("figure5", "k234", of_lengths("2,3,4")),
         ("figure6", "k23", of_lengths("2,3")),
         ("figure6", "k234", of_lengths("2,3,4")),
-        ("figure7", "learned", {("gat", k, "learned"): (f"1.{k}",) for k in LENGTHS}),
+        ("figure7", "learned", {(MODEL, k, "learned"): (f"1.{k}",) for k in LENGTHS}),
         ("table2", "clean", of_noises("clean")),
         ("table2", "irrelevant", of_noises("irrelevant")),
         ("table4", "supporting", of_noises("supporting")),
-        ("scaling", "1000", {(k, 1_000, "gat"): (f"1.{k}",) for k in (4, 7, 10)}),
-        ("scaling", "1000000", {(k, 1_000_000, "gat"): (f"1.{k}",) for k in (4, 7, 10)}),
+        ("scaling", "1000", {(k, 1_000, MODEL): (f"1.{k}",) for k in (4, 7, 10)}),
+        ("scaling", "1000000", {(k, 1_000_000, MODEL): (f"1.{k}",) for k in (4, 7, 10)}),
         ("robustness", "500", of_rows("1,000")),
         ("robustness", "10000", of_rows("20,000")),
     ],
 )
 def test_tests_that_fill_the_table(experiment: str, training: str, expected: dict) -> None:
-    found = the_cell(experiment, training).tests_by_cell
-    assert found == {key: tuple(("gat", t) for t in tests) for key, tests in expected.items()}
+    assert the_run(experiment, training).training.tests_by_cell == expected

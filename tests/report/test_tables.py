@@ -1,20 +1,17 @@
-"""The tables and the curve plot of a run, from results by hand."""
+"""The tables of an experiment, from results by hand."""
 
 from typing import Any
 
-import numpy as np
 import pytest
-from matplotlib.colors import to_rgba
 
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.models.given import given
-from clutrr_jax.report.plots import COLORS, plot_curve
-from clutrr_jax.report.tables import results_markdown, results_table, settings_table
+from clutrr_jax.report.tables import accuracy_table, results_markdown, settings_table
 from clutrr_jax.settings import default_settings, train_settings
 
-TESTS = ("1.2", "1.3")
-CEILINGS = {"1.2": 1.0, "1.3": 0.95}
-# Model -> accuracies and standard errors of the selected and of the last epoch, by test.
+KS = (2, 3)
+CEILINGS = {2: 1.0, 3: 0.95}
+# Model -> accuracies and standard errors of the selected and of the last epoch, by k.
 ACCURACIES = {
     "gat": ([(0.9, 0.02), (0.7, 0.1)], [(0.8, 0.03), (0.6, 0.2)]),
     "mac": ([(0.5, None), (0.4, None)], [(0.5, None), (0.3, None)]),
@@ -26,21 +23,22 @@ ACCURACIES = {
 REPLICAS = {"gat": 3, "ncrl": 2}
 
 
-def row(model: str, task: str, selected: tuple, last: tuple) -> dict[str, Any]:
+def row(model: str, k: int, selected: tuple, last: tuple) -> dict[str, Any]:
     names = ("accuracy", "stderr", "accuracy_last", "stderr_last")
     return dict(zip(names, (*selected, *last), strict=True)) | {
-        "model": model, "task": task, "count": 20 if task == "1.2" else 30,
-        "replicas": REPLICAS.get(model, 1), "ceiling": CEILINGS[task],
+        "noise": "clean", "k": k, "model": model, "count": 20 if k == 2 else 30,
+        "low": 0.1, "high": 1.0, "replicas": REPLICAS.get(model, 1), "ceiling": CEILINGS[k],
+        "published": None,
     }  # fmt: skip
 
 
-def summary(model: str, dev_accuracy: list[float]) -> dict[str, Any]:
+def summary(model: str, dev_accuracy: float) -> dict[str, Any]:
     """With the settings that `experiments/single.py` gives the model."""
     config = default_settings("test", model)
     settings = config[model].to_dict() | {"train": train_settings(config, model).to_dict()}
     return {
-        "parameters": 12_345, "epochs": 7, "replicas": len(dev_accuracy), "seconds": 61.4,
-        "diverged_epochs": [0] * len(dev_accuracy), "dev_accuracy": dev_accuracy,
+        "parameters": 12_345, "epochs": 7, "replicas": REPLICAS.get(model, 1), "seconds": 61.4,
+        "diverged": [], "dev_accuracy": dev_accuracy,
         "stories_per_second": 9_000, "settings": settings,
     }  # fmt: skip
 
@@ -48,34 +46,41 @@ def summary(model: str, dev_accuracy: list[float]) -> dict[str, Any]:
 @pytest.fixture
 def results() -> dict[str, Any]:
     return {
-        "config": {"name": "test"},
-        "data": {"name": "stories", "train_rows": 100, "test_rows": 50},
-        "device": "2 cores",
+        "name": "test",
+        "scale": "",
+        "columns": ("noise", "k", "model"),
+        "data": [{"name": "stories", "train_rows": 100, "test_rows": 50}],
+        "devices": ["2 cores"],
         "wall_seconds": 1.0,
         "models": {
-            "gat": summary("gat", [0.25, 0.5, 0.9]),
-            "mac": summary("mac", [0.125]),
-            "ncrl": summary("ncrl", [0.3, 0.4]),
+            "gat": summary("gat", 0.55),
+            "mac": summary("mac", 0.125),
+            "ncrl": summary("ncrl", 0.35),
         },
-        "added": {},
+        "runs": [{"name": "gat", "state": "finished"}],
+        "series": [{"name": name, "baseline": name in BASELINES} for name in ACCURACIES],
+        "averages": [],
+        "references": [],
+        "claims": {},
+        "note": "",
         "given": {"gat": "nothing", "mac": "words for relations, rules", "ncrl": "nothing"}
         | {name: given({}, name) for name in BASELINES},
         "extraction": {},
         "rows": [
             row(model, *of_test)
             for model, epochs in ACCURACIES.items()
-            for of_test in zip(TESTS, *epochs, strict=True)
+            for of_test in zip(KS, *epochs, strict=True)
         ],
     }
 
 
 def test_the_last_epoch_has_a_line_if_it_differs(results) -> None:
-    assert results_table(results) == [
+    assert accuracy_table(results) == [
         ["model", "given", "k=2", "k=3"],
         ["gat (3 replicas)", "nothing", ".90 ±.02", ".70 ±.10"],
-        ["  last epoch", "nothing", ".80 ±.03", ".60 ±.20"],
+        ["  last epoch", "", ".80 ±.03", ".60 ±.20"],
         ["mac (1 replica)", "words for relations, rules", ".50", ".40"],
-        ["  last epoch", "words for relations, rules", ".50", ".30"],
+        ["  last epoch", "", ".50", ".30"],
         ["ncrl (2 replicas)", "nothing", ".60 ±.01", ".20 ±.02"],
         ["given rules", "rules", "1.00", ".92"],
         ["induced rules", "nothing", ".97", ".91"],
@@ -116,47 +121,21 @@ def test_settings_that_are_not_the_usual_ones_are_listed(results) -> None:
     assert line in results_markdown(results)
 
 
-def lines_of(axes) -> dict[str, list]:
-    return {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
-
-
-def test_a_curve_has_the_accuracies_the_ceiling_and_the_majority_label(results) -> None:
-    (axes,) = plot_curve(results).axes
-    assert lines_of(axes) == {
-        "gat (3 replicas)": [[2, 0.9], [3, 0.7]],
-        "mac (1 replica)": [[2, 0.5], [3, 0.4]],
-        "ncrl (2 replicas)": [[2, 0.6], [3, 0.2]],
-        "ceiling": [[2, 1.0], [3, 0.95]],
-        "majority label": [[2, 0.15], [3, 0.1]],
-    }
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["2", "3"]
-
-
-def test_the_band_of_a_curve_is_one_standard_error(results) -> None:
-    """On both sides, in the color of the line; of a single replica it has no height."""
-    (axes,) = plot_curve(results).axes
-    bounds = []
-    for band in axes.collections:
-        (path,) = band.get_paths()
-        corners = path.vertices
-        bounds.append([
-            [float(pick(corners[corners[:, 0] == k, 1])) for pick in (np.min, np.max)]
-            for k in (2, 3)
-        ])  # fmt: skip
-    expected = [
-        [[0.88, 0.92], [0.6, 0.8]],
-        [[0.5, 0.5], [0.4, 0.4]],
-        [[0.59, 0.61], [0.18, 0.22]],
-    ]
-    np.testing.assert_allclose(bounds, expected)
-    colors = [band.get_facecolor()[0][:3].tolist() for band in axes.collections]
-    assert colors == [list(to_rgba(color)[:3]) for color in COLORS[:3]]
-
-
-def test_different_noise_types_are_columns_of_their_own(results) -> None:
+def test_different_noise_types_are_rows_of_their_own(results) -> None:
     for found in results["rows"]:
-        found["task"] = {"1.2": "1.2", "1.3": "4.3"}[found["task"]]
-    assert results_table(results)[0] == ["model", "given", "1.2", "4.3"]
-    (axes,) = plot_curve(results).axes
-    assert lines_of(axes)["gat (3 replicas)"] == [[0, 0.9], [1, 0.7]]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["1.2", "4.3"]
+        found["noise"] = {2: "clean", 3: "disconnected"}[found["k"]]
+    table = accuracy_table(results)
+    assert table[0] == ["noise", "model", "given", "k=2", "k=3"]
+    assert table[1] == ["clean", "gat (3 replicas)", "nothing", ".90 ±.02", ""]
+    assert ["disconnected", "gat (3 replicas)", "nothing", "", ".70 ±.10"] in table
+
+
+def test_intervals_and_answers_that_are_not_mapped_have_lines(results) -> None:
+    for found in results["rows"]:
+        if found["model"] == "gat":
+            found["unmapped"] = 7
+    lines = accuracy_table(results, intervals=True)
+    assert lines[3:5] == [
+        ["  95 % interval", "", ".10-1.00", ".10-1.00"], ["  not mapped", "", "7", "7"],
+    ]  # fmt: skip
+    assert sum(line[0] == "  95 % interval" for line in lines) == 3  # not of the baselines

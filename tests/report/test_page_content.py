@@ -2,24 +2,25 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from clutrr_jax.data.prepare import prepare_run
 from clutrr_jax.data.records import positional_ids, tasks
 from clutrr_jax.evaluation.attention import Attention
-from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predictions import Predictions
 from clutrr_jax.language_models.submissions import read_predictions
-from clutrr_jax.report import run_page
+from clutrr_jax.report import page_content
 from clutrr_jax.report.__main__ import main
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs
-from clutrr_jax.report.results import Outputs, collect
-from clutrr_jax.report.run_page import GENERATIONS
+from clutrr_jax.report.outputs import Outputs, Shown
+from clutrr_jax.report.page_content import GENERATIONS
+from clutrr_jax.report.results import SUMMARY
 from generator.config import Config
 from generator.errors import InputError
 from generator.kinship import (
@@ -46,7 +47,9 @@ def test_generations_add_up_along_every_rule() -> None:
 def content(run_folder) -> dict:
     """The JSON object in the page."""
     text = (run_folder / "report.html").read_text()
-    return json.loads(text.split('id="data">')[1].split("</script>")[0])
+    found = json.loads(text.split('id="data">')[1].split("</script>")[0])
+    (only,) = found["sets"]
+    return found | only
 
 
 def test_the_page_holds_all_stories_and_predictions(run_folder, content, test_records) -> None:
@@ -76,19 +79,11 @@ def by_hand() -> dict:
     The weights of the last story over facts are .2, .05 and 0, those of the others are equal.
     """
     test = records_of(WITH_NOISE, AMBIGUOUS, {})
-    truth = GroundTruth(test, test)
     predictions = Predictions(test.target[None], test.target[None], np.ones((1, 3)))
     weights = [np.array(w) for w in ([0.2, 0.05, 0.0], [0.3, 0.3, 0.3], [0.5, 0.5])]
-    output = Outputs({}, {"gat": predictions}, Attention("facts", weights), None)
-    rows = [row.__dict__ for row in score({"gat": predictions} | truth.baselines, truth)]
-    results = {
-        "config": {"name": "a"}, "data": {"name": "b", "train_rows": 3, "test_rows": 3},
-        "device": "2 cores", "wall_seconds": 1.0, "added": {}, "extraction": {}, "wordings": {},
-        "models": {"gat": {"replicas": 1, "diverged_epochs": [0], "settings": {"train": {}}}},
-        "rows": rows,
-        "given": dict.fromkeys(("gat", *BASELINES), "nothing"),
-    }  # fmt: skip
-    return run_page.content(results, {"gat": output}, truth)
+    output = Outputs(predictions, Attention("facts", weights), None)
+    shown = Shown("", SimpleNamespace(test=test, name="a"), GroundTruth(test), {"gat": output})
+    return page_content.set_content({"extraction": {}, "wordings": {}}, shown)
 
 
 def test_clauses_have_the_predicates_of_the_path_without_noise(by_hand) -> None:
@@ -101,7 +96,7 @@ def test_clauses_have_the_predicates_of_the_path_without_noise(by_hand) -> None:
 def test_a_clause_ends_with_the_facts_of_its_story() -> None:
     """Also in a row whose task has more facts than the row."""
     test = records_of({"task_name": "task_1.5"}, {})
-    assert run_page._stories(test, over_words=False)["clause"] == ["child, sibling"] * 2
+    assert page_content._stories(test, over_words=False)["clause"] == ["child, sibling"] * 2
 
 
 def test_targets_are_one_letter_each(by_hand) -> None:
@@ -186,15 +181,18 @@ def test_results_count_extracted_facts_and_name_diverged_replicas(run_folder, te
     ) in (run_folder / "results.md").read_text()
 
 
-@pytest.mark.parametrize("resample", [None, Config()])
-def test_new_stories_in_every_epoch_leave_no_table_by_wording(resample) -> None:
-    test = records_of({})
-    predictions = {"reader": Predictions(test.target[None], test.target[None], np.ones((1, 1)))}
-    outputs = {"reader": Outputs({"seconds": 1.0}, predictions, None, perfect(test))}
-    data = SimpleNamespace(train=test, test=test, name="a", fingerprint="f", resample=resample)
-    results = collect(outputs, {}, data, GroundTruth(data.test, data.train), "2 cores")
-    assert list(results["extraction"]) == ["reader"]
-    assert list(results["wordings"]) == ([] if resample else ["reader"])
+def test_new_stories_in_every_epoch_leave_no_table_by_wording(run_folder, monkeypatch) -> None:
+    """The report of the run, as if its stories were generated again for every epoch."""
+    copied = run_folder.with_name("resampled")
+    shutil.copytree(run_folder, copied)
+
+    def resampled(*arguments):
+        return replace(prepare_run(*arguments), resample=Config())
+
+    monkeypatch.setattr("clutrr_jax.report.__main__.prepare_run", resampled)
+    main([str(copied)])
+    results = json.loads((copied / "results.json").read_text())
+    assert list(results["extraction"]) == ["bilstm_mean"] and not results["wordings"]
 
 
 def test_a_rebuilt_report_is_the_same(run_folder, tmp_path, capsys) -> None:
@@ -216,10 +214,10 @@ def reword(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
-        (lambda run: (run / "results.json").unlink(), "no run in this folder"),
+        (lambda run: (run / "results.json").unlink(), "no report in this folder"),
         (lambda run: (run / "results.json").write_text("{"), "results.json: damaged"),
         (lambda run: (run / "results.json").write_text("[]"), "results.json: damaged"),
-        (lambda run: (run / "gat" / "model.json").write_text("x"), "model.json: damaged"),
+        (lambda run: (run / "gat" / SUMMARY).write_text("{"), "model.json: damaged"),
         (lambda run: (run / "gat" / "predictions.csv").unlink(), "csv: cannot be read"),
         (lambda run: (run / "gat" / "predictions.csv").write_text("x"), "expected one column"),
         (lambda run: (run / "gat" / "attention.npz").write_bytes(b"x"), "npz: damaged"),
@@ -253,7 +251,7 @@ def test_added_predictions_stand_in_the_table_and_figure(
     added = [row["accuracy"] for row in results["rows"] if row["model"] == "oracle"]
     assert added == [1.0] * 4
     assert (
-        "| oracle (1 replica) |  | 1.00 | 1.00 | 1.00 | 1.00 |"
+        "| clean | oracle (1 replica) |  | 1.00 | 1.00 | 1.00 |  |"
         in (folder / "results.md").read_text()
     )
     assert (folder / "curve.png").read_bytes() != (run_folder / "curve.png").read_bytes()

@@ -6,28 +6,30 @@ A function raises KeyError if a cell that it needs was not measured; "all text m
 that were measured.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from itertools import pairwise, permutations, product
 from typing import Any
 
 import numpy as np
 
 from clutrr_jax.data.batching import GRAPHS
+from clutrr_jax.evaluation.metrics import Measured
+from clutrr_jax.experiment import Claims, Measurements
 from clutrr_jax.models import MODELS
-from experiments.grid.measured import Measured, Table
 from experiments.published.clutrr import MODELS_2018, NOISE
 
-Claims = Mapping[str, Mapping[str, Callable[[Table], bool]]]  # question -> statement -> claim
 NOISY = NOISE[1:]
 TRAINS = {"2,3": 3, "2,3,4": 4}  # k in training -> the longest
 LENGTHS, LENGTHS_2018 = range(2, 11), range(3, 7)
 LONG = range(5, 11)  # longer than all clauses in training
 
 
-def mean(table: Table, *parts: Any) -> float:
+def mean(table: Measurements, *parts: Any) -> float:
     """Mean accuracy over all combinations of the parts of a key, each one value or several."""
     choices = (part if isinstance(part, tuple | range) else (part,) for part in parts)
-    return float(np.mean([table[panel, x, series].mean for panel, x, series in product(*choices)]))
+    return float(
+        np.mean([table[panel, x, series].accuracy for panel, x, series in product(*choices)])
+    )
 
 
 def above(a: Measured, b: Measured) -> bool:
@@ -35,18 +37,18 @@ def above(a: Measured, b: Measured) -> bool:
     return a.low > b.high
 
 
-def measured_models(table: Table, part: int = 2) -> list[str]:
+def measured_models(table: Measurements, part: int = 2) -> list[str]:
     """Returns the measured models, at least one; `part` is their position in the keys."""
     return _at_least_one(dict.fromkeys(key[part] for key in table))
 
 
-def text_models(table: Table, part: int = 2) -> list[str]:
+def text_models(table: Measurements, part: int = 2) -> list[str]:
     """Returns the measured text models, at least one."""
     models = measured_models(table, part)
     return _at_least_one(m for m in models if MODELS[m].kind not in GRAPHS)
 
 
-def with_bert(table: Table, is_bert: bool) -> list[str]:
+def with_bert(table: Measurements, is_bert: bool) -> list[str]:
     """Returns the measured text models with or without BERT, at least one."""
     return _at_least_one(m for m in text_models(table) if ("bert" in m) == is_bert)
 
@@ -61,14 +63,14 @@ def _at_least_one(models: Iterable[str]) -> list[str]:
 # Figure 5: keys (train k, k, model)
 
 
-def falls(table: Table, train: str, model: str) -> bool:
+def falls(table: Measurements, train: str, model: str) -> bool:
     """From the longest k in training onwards: no accuracy lies above that of the previous k with
     disjoint intervals, and the last one lies below the first."""
     cells = [table[train, k, model] for k in LENGTHS if k >= TRAINS[train]]
     return above(cells[0], cells[-1]) and not any(above(b, a) for a, b in pairwise(cells))
 
 
-def gain(table: Table, model: str) -> float:
+def gain(table: Measurements, model: str) -> float:
     """Gain in mean accuracy at k = 5 to 10 by training on k = 2, 3, 4 instead of 2, 3."""
     return mean(table, "2,3,4", LONG, model) - mean(table, "2,3", LONG, model)
 
@@ -77,7 +79,7 @@ FIGURE_5: Claims = {
     "Q1, systematic generalisation": {
         # Within .05 of the ceiling, for both training sets.
         "the GAT is near-perfect on held-out clauses of k = 3": lambda t: all(
-            t[train, 3, "gat"].mean >= t[train, 3, "gat"].ceiling - 0.05 for train in TRAINS
+            t[train, 3, "gat"].accuracy >= t[train, 3, "gat"].ceiling - 0.05 for train in TRAINS
         ),
         # The intervals do not overlap, for both training sets and every text model.
         "the best text model is significantly below the GAT on k = 3": lambda t: all(
@@ -141,16 +143,16 @@ FIGURE_7: Claims = {
 # Tables 2, 3 and 4: keys (train, test, model)
 
 
-def gat_wins(table: Table, pairs: Iterable[tuple[str, str]]) -> bool:
+def gat_wins(table: Measurements, pairs: Iterable[tuple[str, str]]) -> bool:
     """Returns whether the GAT beats each text model on more than half of the rows."""
     rows = list(pairs)
     return all(
-        np.mean([table[*row, "gat"].mean > table[*row, model].mean for row in rows]) > 0.5
+        np.mean([table[*row, "gat"].accuracy > table[*row, model].accuracy for row in rows]) > 0.5
         for model in text_models(table)
     )
 
 
-def improves(table: Table, model: str) -> bool:
+def improves(table: Measurements, model: str) -> bool:
     """Returns whether training on the noise of the test helps for all three kinds of noise.
 
     Accuracies are compared as fractions of the ceilings of their tests, which differ.
@@ -158,16 +160,16 @@ def improves(table: Table, model: str) -> bool:
 
     def fraction(train: str, test: str) -> float:
         cell = table[train, test, model]
-        return cell.mean / cell.ceiling
+        return cell.accuracy / cell.ceiling
 
     return all(fraction(n, n) > fraction("clean", n) for n in NOISY)
 
 
-def gains(table: Table, models: Iterable[str]) -> list[bool]:
+def gains(table: Measurements, models: Iterable[str]) -> list[bool]:
     """Returns for each model, trained on clean stories, and for supporting and for irrelevant facts
     whether it is better with them than without."""
     return [
-        table["clean", noise, model].mean > table["clean", "clean", model].mean
+        table["clean", noise, model].accuracy > table["clean", "clean", model].accuracy
         for model in models
         for noise in ("supporting", "irrelevant")
     ]
@@ -203,7 +205,7 @@ TABLE_2: Claims = {
             max(NOISY, key=lambda train: mean(t, train, NOISE, "gat")) == "irrelevant"
         ),
         "trained on supporting facts, the GAT is worst on tests with irrelevant facts": lambda t: (
-            min(NOISE, key=lambda test: t["supporting", test, "gat"].mean) == "irrelevant"
+            min(NOISE, key=lambda test: t["supporting", test, "gat"].accuracy) == "irrelevant"
         ),
     },
 }
@@ -218,7 +220,7 @@ TABLE_4: Claims = {
         # Some text model is above the GAT in at least two rows.
         "without paraphrases text models outperform the GAT in several settings": lambda t: (
             sum(
-                any(t[*row, m].mean > t[*row, "gat"].mean for m in text_models(t))
+                any(t[*row, m].accuracy > t[*row, "gat"].accuracy for m in text_models(t))
                 for row in product(NOISY, NOISE)
             )
             >= 2
@@ -227,20 +229,20 @@ TABLE_4: Claims = {
 }
 
 
-# Table 1 of 2018: keys (train k, k, model)
+# Measurements 1 of 2018: keys (train k, k, model)
 
 
-def gnns_win(table: Table, pairs: Iterable[tuple[int, int]]) -> bool:
+def gnns_win(table: Measurements, pairs: Iterable[tuple[int, int]]) -> bool:
     """Returns whether the mean over pairs of lengths is higher for each GNN than for the LSTM."""
     rows = list(pairs)
-    lstm, *gnns = (np.mean([table[*row, m].mean for row in rows]) for m in MODELS_2018)
+    lstm, *gnns = (np.mean([table[*row, m].accuracy for row in rows]) for m in MODELS_2018)
     return bool(min(gnns) > lstm)
 
 
 WORKSHOP_TABLE_1: Claims = {
     "Combinatorial generalisation": {
         "no graph network is above the LSTM on the length that both were trained on": lambda t: all(
-            t[k, k, "bilstm_2018"].mean >= t[k, k, m].mean
+            t[k, k, "bilstm_2018"].accuracy >= t[k, k, m].accuracy
             for k in LENGTHS_2018
             for m in MODELS_2018
         ),
@@ -253,17 +255,3 @@ WORKSHOP_TABLE_1: Claims = {
         ),
     },
 }
-
-
-def verdicts(claims: Claims, table: Table) -> dict[str, dict[str, list[str]]]:
-    """Returns question -> "supported", "not supported" or "not measured" -> statements."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for question, of_question in claims.items():
-        found[question] = {"supported": [], "not supported": [], "not measured": []}
-        for statement, holds in of_question.items():
-            try:
-                verdict = "supported" if holds(table) else "not supported"
-            except KeyError:
-                verdict = "not measured"
-            found[question][verdict].append(statement)
-    return found

@@ -1,9 +1,11 @@
-"""Content of the page of a run, `report.html`, as a JSON object.
+"""Content of the page `report.html` as a JSON object.
 
-It holds the results, the test stories column by column, and all predictions. A list of relations is
+It holds the results and, for each data set that is shown, the test stories column by column and all
+predictions. A list of relations is
 written as a string with one letter per relation: "a" is relation 0.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,16 +13,18 @@ import numpy as np
 
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.data.vocabulary import sentences
-from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs, label_proof, word_facts
-from clutrr_jax.report.results import Outputs
+from clutrr_jax.report.outputs import Outputs, Shown
 from clutrr_jax.report.tables import (
     EXTRACTION_LEGEND,
-    column_names,
+    MARK,
+    accuracy_table,
     extraction_table,
-    results_table,
-    run_summary,
+    legend,
     settings_table,
+    sources,
+    summary,
+    title,
 )
 from generator.config import TASKS
 from generator.kinship import PREDICATE_OF, PREDICATES, RELATION_OF, RELATIONS
@@ -32,52 +36,78 @@ GENERATIONS = {
 }  # fmt: skip
 
 
-def content(
-    results: dict[str, Any], outputs: dict[str, Outputs], truth: GroundTruth
-) -> dict[str, Any]:
-    """Returns everything that the scripts of the page show, given the `results` of `collect`."""
-    test = truth.test
-    order = np.concatenate([rows for _, rows in tasks(test)])
+def content(results: dict[str, Any], shown: Sequence[Shown]) -> dict[str, Any]:
+    """Returns everything that the scripts of the page show.
+
+    Args:
+      results: see `clutrr_jax.report.results`.
+      shown: data sets with the outputs of their runs.
+    """
+    # Baselines that use rules are often close to 1.00, so they are hidden at first.
+    hidden = ("given rules", "induced rules")
+    return {
+        **{name: results[name] for name in ("columns", "rows", "averages", "references", "claims",
+                                            "runs")},
+        "series": [s | {"shown": s["name"] not in hidden} for s in results["series"]],
+        "title": title(results),
+        "summary": summary(results),
+        "legend": legend(results),
+        "mark": MARK,
+        "sources": sources(results),
+        "table": accuracy_table(results),
+        "settings": settings_table(results),
+        "relations": RELATIONS,
+        "relationOrder": RELATION_OF.ravel().tolist(),  # similar relations next to each other
+        "generations": [GENERATIONS[PREDICATES[p]] for p in PREDICATE_OF],
+        "factKinds": FACT_KINDS,
+        "extractionLegend": EXTRACTION_LEGEND,
+        "sets": [set_content(results, one) for one in shown],
+    }  # fmt: skip
+
+
+def set_content(results: dict[str, Any], shown: Shown) -> dict[str, Any]:
+    """Returns the test stories of a data set and the outputs of its models.
+
+    The stories are in the order of the tests.
+    """
+    dataset, data, truth, outputs = shown
+    order = np.concatenate([rows for _, rows in tasks(data.test)])
     over_words = any(
         (o.attention and o.attention.over == "words") or (o.extraction and o.extraction.word_fact)
         for o in outputs.values()
     )
-    columns = column_names(results["rows"])
-    noise_types = {int(name.split(".")[0]) for name in columns}
+    tests = [(name, int(t), int(k)) for name, _ in tasks(data.test) for t, k in [name.split(".")]]
+    noise_types = {t for _, t, _ in tests}
+    prefix = f"{dataset}/" if dataset else ""
     return {
-        "title": f"{results['config']['name']} on {results['data']['name']}",
-        "summary": run_summary(results),
-        "relations": RELATIONS,
-        "relationOrder": RELATION_OF.ravel().tolist(),  # similar relations next to each other
-        "generations": [GENERATIONS[PREDICATES[p]] for p in PREDICATE_OF],
+        "name": dataset,
+        "title": data.name,
         "noiseTypes": {str(t): TASKS.get(t, f"task {t}") for t in noise_types},
         "tests": [
-            {"name": name, "label": label, "noise": t, "k": k}
-            for name, label in columns.items()
-            for t, k in [map(int, name.split("."))]
+            {"name": name, "label": f"k={k}" if len(noise_types) == 1 else name, "noise": t, "k": k}
+            for name, t, k in tests
         ],
-        "rows": results["rows"],
-        "table": results_table(results),
-        "settings": settings_table(results),
-        "models": {model: _model(model, output, test, order) for model, output in outputs.items()},
-        "factKinds": FACT_KINDS,
-        "extraction": {
-            model: extraction_table(rows) for model, rows in results["extraction"].items()
-        },
-        "wordings": {model: extraction_table(rows) for model, rows in results["wordings"].items()},
-        "extractionLegend": EXTRACTION_LEGEND,
-        "stories": _stories(test.select(order), over_words)
+        "models": {model: _model(output, data.test, order) for model, output in outputs.items()},
+        "stories": _stories(data.test.select(order), over_words)
         | {"possibleAnswers": truth.possible_answers[order].tolist()},
+        **{
+            what: {
+                model: extraction_table(results[what][prefix + model])
+                for model in outputs
+                if prefix + model in results[what]
+            }
+            for what in ("extraction", "wordings")
+        },
     }
 
 
-def _model(model: str, output: Outputs, test: Records, order: np.ndarray) -> dict[str, Any]:
+def _model(output: Outputs, test: Records, order: np.ndarray) -> dict[str, Any]:
     """Predictions, attention and extracted graphs of a model.
 
     Attention is written as one digit for each fact or word, where 9 is the largest weight in the
     story. `order` holds the indices of the stories in the order of the page, [S].
     """
-    predicted = output.predictions[model].relation
+    predicted = output.predictions.relation
     content: dict[str, Any] = {"predictions": [_letters(replica[order]) for replica in predicted]}
     if output.attention:
         content["attentionOver"] = output.attention.over

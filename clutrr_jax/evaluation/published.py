@@ -1,0 +1,89 @@
+"""Published accuracies that a report shows next to the measured ones."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from clutrr_jax.evaluation.metrics import Measured, t_quantile
+
+RUNS = 10  # behind each published error (Sinha et al. 2019, section 4.2)
+ROUNDING = 0.005  # published accuracies have two decimals
+
+
+class Accuracy(NamedTuple):
+    """A published accuracy, as a fraction."""
+
+    mean: float
+    error: float | None  # standard error over runs; None if not published
+
+
+class Source(NamedTuple):
+    """Publication of an accuracy."""
+
+    short: str  # name in tables
+    authors: str
+    year: int
+    title: str  # of the paper; empty if there is none
+    place: str = ""  # table or row, with k of the train stories, and remarks
+
+    def __str__(self) -> str:
+        title = self.title and f"“{self.title}”"
+        return ", ".join(filter(None, (f"{self.authors} {self.year}", title, self.place)))
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """Published accuracies of one model.
+
+    Attributes:
+      name: of the model.
+      source: where the accuracies were published.
+      data: released data set that it was trained and tested on (language models that were not
+        trained: tested on); empty if it was another one, or if the source does not say.
+      by_k: accuracy on the tests of length k.
+      overall: accuracy on all test stories.
+      model: the same model in `clutrr_jax.models.MODELS`; empty if there is none.
+      given: as in `clutrr_jax.models.given`; empty for people.
+    """
+
+    name: str
+    source: Source
+    data: str = ""
+    by_k: Mapping[int, Accuracy] = field(default_factory=dict)
+    overall: Accuracy | None = None
+    model: str = ""
+    given: str = "nothing"
+
+    @property
+    def label(self) -> str:
+        """Name in tables and plots."""
+        return f"{self.model}, published ({self.source.short})" if self.model else self.name
+
+
+class Reference(NamedTuple):
+    """Published accuracies of other work, shown with the measured ones.
+
+    Attributes:
+      panel: the panel that it belongs to.
+      row: the accuracies by x. The table shows it below the series of the same model.
+      shown: whether plots show it. On the page, the reader can change this.
+    """
+
+    panel: Any
+    row: PublishedRow
+    shown: bool = False
+
+
+def published_interval(published: Accuracy) -> tuple[float, float]:
+    """Returns the 95 % interval: Student's t over the paper's runs plus the rounding error.
+
+    Without a published error, the rounding error alone.
+    """
+    half = ROUNDING + t_quantile(RUNS) * (published.error or 0)
+    return max(0.0, published.mean - half), min(1.0, published.mean + half)
+
+
+def intervals_disjoint(measured: Measured, published: Accuracy) -> bool:
+    """Returns whether the measured and the published interval do not overlap."""
+    low, high = published_interval(published)
+    return measured.low > high or measured.high < low

@@ -1,0 +1,78 @@
+"""Outputs of the runs on one data set, for the page."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from ml_collections import ConfigDict
+
+from clutrr_jax.data.prepare import Prepared
+from clutrr_jax.evaluation.attention import Attention, read_attention
+from clutrr_jax.evaluation.extraction import Extraction, read_extracted
+from clutrr_jax.evaluation.ground_truth import GroundTruth
+from clutrr_jax.evaluation.predictions import Predictions, prediction_file
+from clutrr_jax.experiment import Run
+from clutrr_jax.language_models.submissions import read_predictions
+from clutrr_jax.report.results import DATA, SUMMARY
+from generator.errors import InputError
+from generator.files import read_json
+
+# Reads or writes the stories of a run, given its settings and the folder for generated stories.
+Prepare = Callable[[ConfigDict, Path], Prepared]
+
+
+class Outputs(NamedTuple):
+    """Outputs of one model on the test stories."""
+
+    predictions: Predictions
+    attention: Attention | None
+    extraction: Extraction | None
+
+
+class Shown(NamedTuple):
+    """A data set whose stories the page shows."""
+
+    dataset: str  # its name in the experiment
+    data: Prepared
+    truth: GroundTruth
+    outputs: dict[str, Outputs]  # by model
+
+
+def read_outputs(folder: Path, truth: GroundTruth) -> Outputs:
+    """Reads the outputs of a run from its folder.
+
+    Raises:
+      InputError: a file cannot be read, or belongs to other stories.
+    """
+    return Outputs(
+        read_predictions(folder / prediction_file(), truth.test),
+        read_attention(folder, truth.test),
+        read_extracted(folder, truth),
+    )
+
+
+def shown_sets(all_runs: Sequence[Run], workdir: Path, prepare: Prepare) -> list[Shown]:
+    """Returns the first data set of each training on which a run is finished.
+
+    Raises:
+      InputError: a file cannot be read, or the data set is another one than in training.
+    """
+    finished = [run for run in all_runs if (workdir / run.name / SUMMARY).exists()]
+    first = {run.training.name: run for run in reversed(finished)}
+    found = []
+    for run in reversed(first.values()):
+        folder = workdir / run.dataset
+        data, description = prepare(run.config, folder / "data"), read_json(folder / DATA)
+        if data.fingerprint != description["fingerprint"]:
+            source = run.config.data or folder / "data"
+            raise InputError(f"{source}: not the data set of this run, expected the same files")
+        truth = GroundTruth(data.test, data.train)
+        outputs = {
+            other.model: read_outputs(workdir / other.name, truth)
+            for other in finished
+            if other.dataset == run.dataset
+        }
+        data = replace(data, name=description["name"])  # of stories that were not in a file
+        found.append(Shown(run.dataset, data, truth, outputs))
+    return found

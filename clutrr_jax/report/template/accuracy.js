@@ -1,0 +1,193 @@
+// The accuracies of the experiment: curves, heat maps, claims and table, and the runs behind them.
+// A row of the results belongs to a panel, an x value and a series.
+
+const [PANEL, X, SERIES] = DATA.columns;
+const ROWS = new Map([...DATA.rows, ...DATA.averages].map((row) =>
+  [JSON.stringify([row[PANEL], row[X], row[SERIES]]), row]));
+const rowOf = (...key) => ROWS.get(JSON.stringify(key));
+const XS = unique(DATA.rows.map((row) => row[X]));
+const HAS_CURVES = XS.length > 0 && XS.every(Number.isFinite);
+if (HAS_CURVES) XS.sort((a, b) => a - b);
+// Averages over panels have a panel of their own.
+const PANELS = unique([...DATA.rows, ...DATA.averages.filter((row) => XS.includes(row[X]))]
+  .map((row) => row[PANEL]));
+const MODEL_SERIES = DATA.series.filter((series) => !series.baseline);
+const BASELINE_SERIES = DATA.series.filter((series) => series.baseline);
+const PUBLISHED = DATA.rows.some((row) => row.published);
+
+const withError = (mean, error) =>
+  fraction(mean) + (Number.isFinite(error) ? ` ± ${fraction(error)}` : "");
+const publishedText = ({ mean, error }) => `published ${withError(mean, error)}`;
+const differenceText = ({ difference, intervals_disjoint: disjoint }) =>
+  `${difference <= -0.005 ? "-" : "+"}${fraction(Math.abs(difference))}${disjoint ? DATA.mark : ""}`;
+
+// Lines of text about a row, for tooltips. Averages have no interval and no count.
+function details(row) {
+  const { accuracy, stderr, low, high, count, replicas, published, difference } = row;
+  const lines = [];
+  if (Number.isFinite(accuracy)) lines.push(`measured ${withError(accuracy, stderr)}`);
+  if (Number.isFinite(low)) lines.push(`95 % interval ${fraction(low)} to ${fraction(high)}`);
+  if (Number.isFinite(count)) {
+    lines.push(`${plural(count, "story", "stories")}, ${plural(replicas, "replica")}`);
+  }
+  if (published) lines.push(publishedText(published));
+  if (Number.isFinite(difference)) lines.push(`difference ${differenceText(row)}`);
+  return lines;
+}
+
+// Lines of the charts, without those of references: { key, point(panel, x) }.
+function ownLines() {
+  const measured = (key) => ({
+    key,
+    point: (panel, x) => {
+      const row = rowOf(panel, x, key.label);
+      return Number.isFinite(row?.accuracy)
+        && { value: row.accuracy, low: row.low, high: row.high, details: details(row) };
+    },
+  });
+  const published = (key) => ({
+    key: { ...key, label: `${key.label}, published`, path: "line thin dash1", hollow: true },
+    point: (panel, x) => {
+      const row = rowOf(panel, x, key.label);
+      return row?.published && { value: row.published.mean, details: details(row) };
+    },
+  });
+  const ceiling = (panel, x) => {
+    const row = DATA.series.map(({ name }) => rowOf(panel, x, name)).find((found) => found?.ceiling);
+    return row && { value: row.ceiling, details: [`${fraction(row.ceiling)}: best achievable accuracy`] };
+  };
+  const models = MODEL_SERIES.map(({ name, shown }, i) => ({ ...seriesStyle(i), label: name, on: shown }));
+  const baselines = BASELINE_SERIES.map(({ name, shown }, i) => plainKey(name, i, shown));
+  return [
+    ...models.map(measured), ...models.map(published), ...baselines.map(measured),
+    { key: plainKey("ceiling", baselines.length, true), point: ceiling },
+  ];
+}
+
+// A reference has the style of its model, if the model was run.
+function referenceLines() {
+  return [...Map.groupBy(DATA.references, ({ name }) => name)].map(([label, references], i) => {
+    const [{ series, shown }] = references;
+    const own = MODEL_SERIES.findIndex(({ name }) => name === series);
+    const style = seriesStyle(own < 0 ? MODEL_SERIES.length + i : own);
+    return {
+      key: { ...style, label, path: "line thin dash2", hollow: true, on: shown },
+      point: (panel, x) => {
+        const reference = references.find((other) => other.panel === panel);
+        const cell = reference?.values[x];
+        return cell && { value: cell.mean, details: [publishedText(cell), reference.source] };
+      },
+    };
+  });
+}
+
+function showCurves() {
+  if (!HAS_CURVES) return $("curves").remove();
+  const [own, references] = [ownLines(), referenceLines()];
+  const used = new Set();
+  const draws = PANELS.map((panel) => {
+    const lines = [...own, ...references]
+      .map(({ key, point }) => ({ key, points: XS.map((x) => point(panel, x)) }))
+      .filter((line) => line.points.some(Boolean));
+    lines.forEach((line) => used.add(line.key));
+    const name = `${PANEL}: ${panel}`;
+    const node = el("div", { class: "chart", tabindex: 0, role: "application", "aria-label": name });
+    $("charts").append(el("div", {}, el("h3", {}, name), node));
+    return chart(node, { xs: XS, lines, title: X });
+  });
+  const keys = (lines) => lines.map((line) => line.key).filter((key) => used.has(key));
+  legend($("legend"), keys(own), draws);
+  legend($("references-legend"), keys(references), draws);
+  $("references").hidden = !references.length;
+  $("markers").hidden = !references.length && !PUBLISHED;
+}
+
+// Choices of the heat maps: name, explanation and value of a row.
+const MAPS = {
+  measured: ["measured accuracy", "Darker cells are more accurate.", (row) => row.accuracy],
+  published: ["published accuracy", "Darker cells are more accurate.", (row) => row.published?.mean],
+  difference: ["difference", "Measured minus published accuracy: blue if higher, brown if lower, darkest "
+    + `from .50. ${DATA.mark}: the 95 % intervals (over test stories and replicas) do not overlap.`,
+  (row) => row.difference],
+};
+
+function showHeatMaps() {
+  if (PANELS.length < 2) return $("heat").remove();
+  $("shown-line").hidden = !PUBLISHED;
+
+  function cell(row, choice) {
+    const value = row && MAPS[choice][2](row);
+    if (!Number.isFinite(value)) return el("td", { class: "heat" });
+    const title = details(row).join(", ");
+    if (choice !== "difference") return heatCell(value, fraction(value), title);
+    const found = heatCell(Math.min(1, 2 * Math.abs(value)), differenceText(row), title);
+    if (value < 0) found.classList.add("below");
+    return found;
+  }
+
+  function draw() {
+    const choice = $("shown").value;
+    $("shown-legend").textContent = MAPS[choice][1];
+    const columns = [`${PANEL} ↓ ${X} →`, ...XS.map(String)];
+    $("heat-body").replaceChildren(...DATA.series.map(({ name }) => {
+      const rows = PANELS.map((panel) =>
+        tableRow(String(panel), XS.map((x) => cell(rowOf(panel, x, name), choice))));
+      return el("div", { class: "scroll" }, el("h3", {}, name), makeTable(columns, rows));
+    }));
+  }
+  fillSelect("shown", Object.entries(MAPS).map(([choice, [name]]) => [choice, name]), draw);
+  draw();
+}
+
+function showClaims() {
+  if (!Object.keys(DATA.claims).length) return $("claims").remove();
+  const styles = { supported: "right mark-right", "not supported": "wrong mark-wrong" };
+  for (const [question, verdicts] of Object.entries(DATA.claims)) {
+    const rows = Object.entries(verdicts).flatMap(([verdict, claims]) => claims.map((claim) =>
+      el("tr", {}, el("td", { class: styles[verdict] ?? "note" }, verdict), el("td", {}, claim))));
+    $("claims-body").append(el("h3", {}, question),
+      el("table", { class: "claims texts" }, el("tbody", {}, ...rows)));
+  }
+}
+
+// Rows with an indented name are secondary and stay below the row that they belong to; the first row
+// of each group of rows with the same name has a line above.
+function showTable() {
+  const [columns, ...lines] = DATA.table;
+  const [groups, last] = [[], []];
+  for (const line of lines) {
+    if (line[0].startsWith(" ")) groups.at(-1).push(line);
+    else (["ceiling", "stories"].includes(line[0]) ? last : groups).push([line]);
+  }
+  sortableTable("table-body", columns, groups, ([name, ...cells], before) =>
+    tableRow(name, cells, {
+      class: name.startsWith(" ") ? "secondary" : name === before?.[0] ? null : "first",
+    }), { last });
+  $("table-legend").textContent = DATA.legend;
+  $("baselines").hidden = !BASELINE_SERIES.length;
+  $("sources").hidden = !DATA.sources.length;
+  $("sources-body").append(...DATA.sources.map((source) => el("li", {}, source)));
+
+  const [names, ...settings] = DATA.settings;
+  $("settings").hidden = !settings.length;
+  $("settings-body").append(makeTable(names, settings.map(([model, ...cells]) =>
+    tableRow(model, [...cells.slice(0, -1), el("td", { class: "wrap" }, cells.at(-1))]))));
+}
+
+// A row for each training and a column for each model. The data set of a run is TRAINING or
+// TRAINING/SEED.
+function showRuns() {
+  const models = unique(DATA.runs.map((run) => run.model));
+  const allFinished = DATA.runs.every((run) => run.state === "finished");
+  if (allFinished && models.length === DATA.runs.length) return $("runs").remove();
+  const styles = { finished: "mark-right", failed: "wrong mark-wrong", "not run": "note mark-none" };
+  const mark = ({ name, dataset, state }) => el("span", {
+    class: styles[state], role: "img", "aria-label": `${name}: ${state}`, title: state,
+  }, dataset.split("/")[1] ?? state);
+  const trainings = Map.groupBy(DATA.runs, (run) => run.dataset.split("/")[0]);
+  const rows = [...trainings].map(([training, runs]) => tableRow(training, models.map((model) =>
+    el("td", {}, ...runs.filter((run) => run.model === model).flatMap((run) => [mark(run), " "])))));
+  $("runs-body").append(makeTable(["data set", ...models], rows, { class: "runs texts" }));
+  $("failed").append(...DATA.runs.filter((run) => run.error).map((run) =>
+    el("li", {}, el("strong", {}, run.name), `: ${run.error}`)));
+}

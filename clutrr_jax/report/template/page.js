@@ -1,0 +1,21 @@
+$("title").textContent = DATA.title;
+$("summary").textContent = DATA.summary;
+showCurves();
+showHeatMaps();
+showClaims();
+showTable();
+showRuns();
+if (DATA.sets.length) {
+  showSetChoice();
+  showExtraction();
+  const browse = showStories();
+  showConfusion(browse);
+  showGroups(browse);
+} else $("set").remove();
+
+for (const section of document.querySelectorAll("section")) {
+  const heading = section.querySelector("h2");
+  heading.id = `${section.id}-heading`;
+  section.setAttribute("aria-labelledby", heading.id);
+  $("sections").append(el("a", { href: `#${section.id}` }, heading.textContent));
+}

@@ -1,0 +1,28 @@
+"""Tables of numbers that need no training, next to the published ones."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from clutrr_jax.report.tables import markdown_table
+from clutrr_jax.run import check_folder
+from generator.cells import plain_text
+from generator.files import write_text
+
+
+def write_counts(name: str, rows: Sequence[tuple[str, float, float]], workdir: Path) -> str:
+    """Writes `results.json` and `results.md` of a table of (name, measured value, published value).
+
+    Returns the table as text.
+    """
+    check_folder(workdir, name)
+    table = [["", "measured", "paper", "difference"]]
+    table += [[label, _count(a), _count(b), _count(a - b)] for label, a, b in rows]
+    found = [{"name": label, "measured": a, "published": b} for label, a, b in rows]
+    write_text(workdir / "results.json", json.dumps({"name": name, "rows": found}, indent=1))
+    write_text(workdir / "results.md", "\n".join([f"# {name}", "", *markdown_table(table), ""]))
+    return plain_text(table)
+
+
+def _count(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:z.4f}"

@@ -1,0 +1,1 @@
+"""Runs of an experiment as jobs of a Slurm cluster."""

@@ -1,0 +1,26 @@
+"""Runs that are finished without training."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from clutrr_jax.evaluation.metrics import Counts
+from clutrr_jax.experiment import Run
+from clutrr_jax.report.results import SUMMARY
+from clutrr_jax.settings import train_settings
+
+
+def finish(workdir: Path, run: Run, tests: Sequence[Counts], **changes: Any) -> None:
+    """Writes the `model.json` of a run with these counts."""
+    settings = run.config[run.model].to_dict()
+    settings["train"] = train_settings(run.config, run.model).to_dict()
+    summary = {
+        "parameters": 12_345, "epochs": 7, "replicas": 1, "dev_accuracy": [0.5], "seconds": 61.4,
+        "stories_per_second": 9_000, "diverged_epochs": [0], "device": "a device", "versions": {},
+        "settings": settings, "tests": [asdict(test) for test in tests],
+    }  # fmt: skip
+    folder = workdir / run.name
+    folder.mkdir(parents=True)
+    (folder / SUMMARY).write_text(json.dumps(summary | changes))

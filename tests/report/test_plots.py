@@ -1,0 +1,101 @@
+"""The plot of an experiment: positions and lengths of what it draws, by hand."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import to_rgba
+
+from clutrr_jax.report.plots import COLORS, plot_results
+
+ROW = {"accuracy": 0.7, "stderr": 0.1, "low": 0.6, "high": 0.9, "ceiling": 0.95, "published": None}
+BLANK = dict.fromkeys(ROW)
+
+
+def results(rows: dict[tuple, dict], **more: Any) -> dict[str, Any]:
+    """Results with these rows by (panel, x, series)."""
+    columns = ("train k", "k", "model")
+    series = dict.fromkeys(key[2] for key in rows)
+    found = {
+        "columns": columns,
+        "rows": [dict(zip(columns, key, strict=True)) | row for key, row in rows.items()],
+        "series": [{"name": name, "baseline": name == "majority label"} for name in series],
+        "name": "test", "scale": "laptop", "averages": [], "references": [],
+    }  # fmt: skip
+    return found | more
+
+
+def lines_of(axes: Any) -> dict[str, list]:
+    return {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
+
+
+def test_curves_are_accuracies_and_bands_are_intervals() -> None:
+    """In the color of the line. A cell that is not measured has no point."""
+    rows = {
+        ("2,3", 2, "gat"): ROW,
+        ("2,3", 3, "gat"): BLANK,
+        ("2,3", 4, "gat"): ROW | {"accuracy": 0.4, "low": 0.1, "high": 0.5},
+        ("2,3", 2, "majority label"): ROW | {"accuracy": 0.2},
+    }
+    (axes,) = plot_results(results(rows)).axes
+    lines = lines_of(axes)
+    np.testing.assert_allclose(lines["gat"], [[0, 0.7], [2, 0.4]])
+    np.testing.assert_allclose(lines["majority label"], [[0, 0.2]])
+    np.testing.assert_allclose(lines["ceiling"], [[0, 0.95], [2, 0.95]])
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["2", "3", "4"]
+    (band,) = (found for found in axes.collections if isinstance(found, PolyCollection))
+    corners = band.get_paths()[0].vertices
+    for x, low, high in ((0, 0.6, 0.9), (2, 0.1, 0.5)):
+        at = corners[corners[:, 0] == x, 1]
+        assert (at.min(), at.max()) == pytest.approx((low, high))
+    assert band.get_facecolor()[0][:3].tolist() == list(to_rgba(COLORS[0])[:3])
+
+
+def test_kinds_of_noise_have_markers_side_by_side_without_lines() -> None:
+    """Two series stand .175 left and right of their place."""
+    rows = {("2,3", "clean", name): ROW for name in ("gat", "rn")}
+    (axes,) = plot_results(results(rows)).axes
+    lines = lines_of(axes)
+    np.testing.assert_allclose(lines["gat"], [[-0.175, 0.7]])
+    np.testing.assert_allclose(lines["rn"], [[0.175, 0.7]])
+    assert all(axes.lines[i].get_linestyle() == "None" for i in (0, 1))
+    first, _ = (found for found in axes.collections if isinstance(found, LineCollection))
+    np.testing.assert_allclose(first.get_segments(), [[[-0.175, 0.6], [-0.175, 0.9]]])
+
+
+def test_published_accuracy_is_hollow_with_its_interval() -> None:
+    """A published .50 ± .10 of ten runs: t = 2.2622, plus the rounding error .005."""
+    rows = {("2,3", 2, "gat"): BLANK | {"published": {"mean": 0.5, "error": 0.1}}}
+    (axes,) = plot_results(results(rows)).axes
+    marker = axes.lines[0]
+    np.testing.assert_allclose(marker.get_xydata(), [[0.08, 0.5]])
+    assert marker.get_markerfacecolor() == "white"
+    (interval,) = (found for found in axes.collections if isinstance(found, LineCollection))
+    half = 0.005 + 0.22622
+    np.testing.assert_allclose(
+        interval.get_segments(), [[[0.08, 0.5 - half], [0.08, 0.5 + half]]], atol=1e-5
+    )
+
+
+def test_averages_have_a_panel_of_their_own() -> None:
+    rows = {("2,3", k, "gat"): ROW for k in (2, 3)}
+    averages = [
+        {"train k": "mean", "k": k, "model": "gat", **BLANK, "accuracy": k / 10} for k in (2, 3)
+    ]
+    panel, mean = plot_results(results(rows, averages=averages)).axes
+    assert (panel.get_title(), mean.get_title()) == ("train k: 2,3", "train k: mean")
+    np.testing.assert_allclose(lines_of(mean)["gat"], [[0, 0.2], [1, 0.3]])
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_only_references_that_are_shown_are_dotted_lines(shown: bool) -> None:
+    rows = {("2,3", k, "gat"): BLANK for k in (2, 4, 7)}
+    people = {"panel": "2,3", "name": "people", "shown": shown,
+              "values": {"2": {"mean": 0.848}, "4": {"mean": 0.477}}}  # fmt: skip
+    (axes,) = plot_results(results(rows, references=[people])).axes
+    lines = {line.get_label(): line for line in axes.lines}
+    assert ("people" in lines) == shown
+    if shown:
+        np.testing.assert_allclose(lines["people"].get_xydata(), [[0, 0.848], [1, 0.477]])
+        assert lines["people"].get_linestyle() == ":"
