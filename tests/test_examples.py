@@ -1,4 +1,4 @@
-"""The notebooks in examples/ run from the first to the last cell, and its script writes banks."""
+"""The notebooks in examples/ run from the first to the last cell, and so do its scripts."""
 
 import os
 import sys
@@ -8,7 +8,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from examples.other_wordings import main
+import clutrr_jax
+from examples import other_wordings, train_gat
 from generator.config import Config
 from generator.paraphrases.load import parse_clause, read_bank
 
@@ -37,8 +38,18 @@ def test_notebooks_run(path: Path, tmp_path, monkeypatch) -> None:
     assert len(results(notebook)) >= len(before) > 0
 
 
+def test_own_training_loop_learns_the_relations_of_two_facts(tmp_path, monkeypatch) -> None:
+    settings = {"train": "1.2", "test": "1.2", "train_rows": 500, "test_rows": 50}
+    clutrr_jax.generate(**settings, language="synthetic").to_parquet(tmp_path)
+    monkeypatch.setattr(train_gat, "LAYERS", 2)
+    evaluation = train_gat.main(["--data", str(tmp_path), "--steps", "100", "--replicas", "2"])
+    accuracy = {row["model"]: row for row in evaluation.accuracy}
+    assert accuracy["my GAT"]["replicas"] == 2
+    assert accuracy["my GAT"]["accuracy"] > accuracy["majority label"]["accuracy"] + 0.5
+
+
 def test_banks_of_other_wordings_state_all_facts(tmp_path) -> None:
-    main(tmp_path)
+    other_wordings.main(tmp_path)
     banks = {path.stem: read_bank(path) for path in tmp_path.glob("*.json")}
     for bank in banks.values():
         bank.check(Config())
