@@ -1,10 +1,10 @@
-"""Trains and tests models on CLUTRR: a single run, or a grid of runs for a table or figure.
+"""Trains and tests models on CLUTRR: an experiment is a list of runs and one report.
 
   python launch.py --config=experiments/single.py --workdir=runs/first
   python launch.py --config=experiments/figure5.py --workdir=runs/figure5 --config.scale=laptop
 
 --config is an experiment file. Any of its settings can be changed on the command line; with --help
-they are listed:
+the command lists them, with the settings of the models that it trains:
 
   --config.data=FILE         a CLUTRR data set: .zip, folder, .csv, .csv.gz, .parquet or .jsonl
                              (empty: generate stories with the settings --config.generate.*;
@@ -18,26 +18,27 @@ they are listed:
   --config.gat.dropout=X     a setting of one model
   --config.gat.train.epochs=N  a train setting for one model only, before --config.train.epochs
   --config.tensorboard=True  also write TensorBoard event files (needs tensorboardX)
+  --config.only=A,B          train only these runs; names may contain wildcards, such as */gat*.
+                             none: only write the report
 
-Settings of a grid:
+Settings of the tables and figures of the papers:
 
   --config.scale=S           paper, laptop or smoke
   --config.data=DIR          folder with the released data sets data_*.zip, or one of them
                              (empty: generate stories, with another seed for each replica)
-  --config.only=A,B          run only these runs; names may contain wildcards, such as */gat*.
-                             none: only write the report
+
+On a cluster:
+
   --launcher=slurm           submit the runs as Slurm jobs and wait for them (needs submitit)
   --slurm.partition=P        an sbatch option of the jobs, see the list below
-
-Settings of a run on several hosts; start the same command on each of them:
-
-  --hosts=auto               detect the hosts through Slurm, Cloud TPU, GKE or MPI
+  --hosts=auto               several hosts train each run; start the same command on each of them.
+                             Detects the hosts through Slurm, Cloud TPU, GKE or MPI
   --hosts=HOST:PORT          address of the first host, with
   --host_count=N             the number of hosts and
   --host_number=I            the index of this host, from 0
 
 --workdir receives the report (report.html, results.md, results.json, curve.png) and one folder per
-model or run of a grid. The same command resumes an interrupted run.
+run. The same command resumes an interrupted run.
 """
 
 import re
