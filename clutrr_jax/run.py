@@ -74,7 +74,7 @@ def run_experiment(
     selected = select(config.only, all_runs)
     preemption.install_handler()
     _print(f"Running on {device_name()}.")
-    prepare = prepare or prepare_with(config)
+    prepare = remembering_the_last(prepare or prepare_with(config))
     if distributed.is_primary():
         check_folder(workdir, config.name)
     failed = run_all(selected, workdir, prepare)
@@ -93,6 +93,19 @@ def print_report(results: dict[str, Any], workdir: Path) -> None:
         f"Report: {workdir / REPORT_FILES[3]}",
     ]
     print("\n" + "\n\n".join(filter(None, parts)))
+
+
+def remembering_the_last(prepare: Prepare) -> Prepare:
+    """Returns the function that does not read the last data set again, for the report."""
+    last: dict[Path, Prepared] = {}
+
+    def prepared(config: ConfigDict, folder: Path) -> Prepared:
+        if folder not in last:
+            last.clear()
+            last[folder] = prepare(config, folder)
+        return last[folder]
+
+    return prepared
 
 
 def prepare_with(config: ConfigDict) -> Prepare:
