@@ -24,7 +24,7 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.language_models.prompts import prompts, question
 from clutrr_jax.language_models.submissions import read_submissions
 from clutrr_jax.models.pretrained.folder import read_config
-from clutrr_jax.models.pretrained.load import load_parameters
+from clutrr_jax.models.pretrained.load import load_encoder
 from clutrr_jax.models.pretrained.tokenizer import load_tokenizer
 from generator.audit import Seen, audit
 from generator.columns import parse_rows
@@ -131,10 +131,6 @@ def safetensors(rng: random.Random) -> bytes:
     return stated.to_bytes(8, "little") + header + TENSORS[8 + size :]
 
 
-def vocabulary(rng: random.Random) -> bytes:
-    return fuzz.edited(rng, "\n".join(VOCABULARY)).encode(errors="replace")
-
-
 # Readers.
 
 Read = Callable[[Path], Any]
@@ -193,7 +189,7 @@ def read_lm_eval(path: Path) -> None:
 
 def read_weights(path: Path) -> None:
     (path.parent / "config.json").write_text(json.dumps(BERT))
-    load_parameters(path.parent)
+    load_encoder(path.parent)
 
 
 def read_tokenizer(path: Path) -> None:
@@ -230,7 +226,6 @@ KINDS: dict[str, tuple[str, Make, Read, int]] = {
     ),
     "safetensors": ("model.safetensors", safetensors, read_weights, 75),
     "tokenizer": ("tokenizer.json", json_like(TOKENIZER), read_tokenizer, 50),
-    "vocabulary": ("vocab.txt", vocabulary, read_tokenizer, 30),
 }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import save_file
+from tokenizers.implementations import BertWordPieceTokenizer
 
 CONFIG = {
     "model_type": "bert",
@@ -106,11 +107,16 @@ def write_weights(folder: Path, tensors: dict[str, np.ndarray]) -> None:
     save_file(tensors, folder / "model.safetensors")
 
 
+def write_tokenizer(folder: Path, tokens: Sequence[str]) -> None:
+    tokenizer = BertWordPieceTokenizer({token: i for i, token in enumerate(tokens)})
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
 def write_bert(folder: Path, words: Sequence[str] = ()) -> Path:
-    """Writes a random BERT whose `vocab.txt` has letters, digits, the words and a few pieces."""
+    """Writes a random BERT whose tokens are letters, digits, the words and a few pieces."""
     folder.mkdir(parents=True, exist_ok=True)
     characters = "abcdefghijklmnopqrstuvwxyz0123456789"
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "'", "17", "un", "##able"]
     tokens += [*characters, *(f"##{c}" for c in characters), *words]
-    (folder / "vocab.txt").write_text("\n".join(tokens) + "\n")
+    write_tokenizer(folder, tokens)
     return write_encoder(folder, CONFIG | {"vocab_size": len(tokens)})

@@ -42,7 +42,7 @@ def with_states(data: Prepared, config: Any) -> Prepared:
 
     Args:
       data: the data set.
-      config: settings of the model, see clutrr_jax/models/pretrained/trained.py.
+      config: settings of the model, see clutrr_jax/models/pretrained/load.py.
     Raises:
       InputError: a setting or a file of the folder is invalid, or a story is too long.
     """

@@ -15,17 +15,16 @@ from clutrr_jax.data.vocabulary import FIRST_ENTITY
 from clutrr_jax.models import reader
 from clutrr_jax.models.common import READOUT, EntityEmbedding, Readout, dropout
 from clutrr_jax.models.lstm import LSTM
-from clutrr_jax.models.pretrained import trained
-from clutrr_jax.models.pretrained.load import new_encoder
+from clutrr_jax.models.pretrained import load
 from clutrr_jax.models.setting import Setting
 
 # Sinha et al. 2019, appendix 2.2; dropout is not in the paper.
-SETTINGS = trained.SETTINGS | {
-    "people": trained.SETTINGS["people"]._replace(default="numbers"),
+SETTINGS = load.SETTINGS | {
+    "people": load.SETTINGS["people"]._replace(default="numbers"),
     "readout": READOUT,
     "dropout": dropout(0.0),
 }
-LSTM_SETTINGS = trained.SETTINGS | {
+LSTM_SETTINGS = load.SETTINGS | {
     "hidden": Setting(100, "width of the LSTM", at_least=1),
     "layers": Setting(2, "layers of the LSTM", at_least=1),
     "readout": READOUT,
@@ -35,7 +34,7 @@ LSTM_SETTINGS = trained.SETTINGS | {
 
 def token_states(batch: TokenBatch, encoder: Any) -> jax.Array:
     """States of a batch of input kind "states", [T, B, D]. The encoder is None if it is frozen."""
-    states = trained.encode(batch, encoder).states
+    states = load.encode(batch, encoder).states
     assert states is not None
     return states.swapaxes(0, 1)
 
@@ -50,7 +49,7 @@ class Bert(nnx.Module):
     """A readout of the mean of the states (Sinha et al. 2019, appendix 1.1)."""
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.encoder = new_encoder(sizes.encoder, rngs=rngs)
+        self.encoder = load.new_encoder(sizes.encoder, rngs=rngs)
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
         self.readout = Readout(3 * sizes.states, config, sizes, rngs=rngs)
 
@@ -67,7 +66,7 @@ class BertLSTM(nnx.Module):
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
-        self.encoder = new_encoder(sizes.encoder, rngs=rngs)
+        self.encoder = load.new_encoder(sizes.encoder, rngs=rngs)
         self.entity = EntityEmbedding(sizes.entities, sizes.states, rngs=rngs)
         dims = [sizes.states] + [config.hidden] * (config.layers - 1)
         self.layers = nnx.List(LSTM(dim, config.hidden, rngs=rngs) for dim in dims)

@@ -12,7 +12,7 @@ from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models import Spec
 from clutrr_jax.models.common import EntityVectors
 from clutrr_jax.models.pretrained.folder import find_folder
-from clutrr_jax.models.pretrained.load import load_parameters
+from clutrr_jax.models.pretrained.load import load_encoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class ModelDef:
         """Parameters that are not random: those of an encoder that is trained."""
         if self.sizes.encoder is None:
             return {}
-        return nnx.State({"encoder": load_parameters(find_folder(self.config.folder))})
+        return nnx.State({"encoder": nnx.state(load_encoder(find_folder(self.config.folder)))})
 
     def merge(self, params: Any, buffers: Any, key: jax.Array) -> Any:
         """Returns the model with these arrays. `key` seeds its dropout."""

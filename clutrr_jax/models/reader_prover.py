@@ -14,8 +14,7 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models import fact_reader, prover
-from clutrr_jax.models.pretrained import trained
-from clutrr_jax.models.pretrained.load import new_encoder
+from clutrr_jax.models.pretrained import load
 from clutrr_jax.models.setting import Setting
 from generator.kinship import IS_RULE
 
@@ -33,7 +32,7 @@ SETTINGS = fact_reader.SETTINGS | {
     },
 }
 TRAIN = {"learning_rate": 2e-3, "steps": 2000, "patience": 500}
-BERT_SETTINGS = SETTINGS | trained.SETTINGS
+BERT_SETTINGS = SETTINGS | load.SETTINGS
 EPSILON = 1e-3  # added to probabilities in `fact_loss`, which bounds it
 
 
@@ -59,7 +58,7 @@ class ReaderProver(nnx.Module):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.gold, self.word_penalty = config.gold, config.relation_word_penalty
-        self.encoder = new_encoder(sizes.encoder, rngs=rngs)
+        self.encoder = load.new_encoder(sizes.encoder, rngs=rngs)
         self.reader = fact_reader.FactReader(config, sizes, rngs=rngs)
         reasoner = GivenRules if config.reasoner == "rules" else prover.Prover
         self.reasoner = reasoner(config.prover, sizes, rngs=rngs)
@@ -70,16 +69,16 @@ class ReaderProver(nnx.Module):
 
     def read(self, batch: TokenBatch) -> jax.Array:
         """Extracted graph: probability of each fact, [B, P, P, R]."""
-        return self.reader(trained.encode(batch, self.encoder))
+        return self.reader(load.encode(batch, self.encoder))
 
     def word_facts(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array]:
         """Most probable fact that each word states [B, T, 3] and its probability [B, T], see
         `FactReader.word_facts`."""
-        return self.reader.word_facts(trained.encode(batch, self.encoder))
+        return self.reader.word_facts(load.encode(batch, self.encoder))
 
     def loss(self, batch: TokenBatch) -> jax.Array:
         """Training loss of each story, [B]."""
-        graph, departure = self.reader.extract(trained.encode(batch, self.encoder))
+        graph, departure = self.reader.extract(load.encode(batch, self.encoder))
         losses = self.reasoner.penalized(self.answer(batch, graph), batch.target)
         losses += self.word_penalty * departure
         if self.gold:

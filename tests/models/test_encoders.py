@@ -143,16 +143,9 @@ def test_scores_by_pair_are_those_of_the_distance() -> None:
 @pytest.mark.parametrize(
     ("setting", "value", "expected"),
     [
-        ("conv_kernel_size", 3, 'conv_kernel_size is "3", expected 0'),
-        ("embedding_size", 16, 'embedding_size is "16", expected 32'),
-        ("attention_head_size", 16, 'attention_head_size is "16", expected 8'),
-        ("relative_attention", False, 'relative_attention is "False", expected True'),
-        ("pos_att_type", "p2p|c2p", 'pos_att_type is "p2p|c2p", expected c2p or p2c'),
-        ("norm_rel_ebd", "batch_norm", 'norm_rel_ebd is "batch_norm", expected none or layer_norm'),
-        ("position_buckets", 1, "position_buckets is 1, expected 2 to the longest distance 64"),
-        ("position_buckets", 65, "position_buckets is 65, expected 2 to the longest distance 64"),
-        ("share_att_key", "yes", "share_att_key is 'yes', expected true or false"),
-        ("type_vocab_size", -1, "type_vocab_size is -1, expected a positive int"),
+        ("conv_kernel_size", 3, "conv_kernel_size 3, expected 0"),
+        ("pos_att_type", "p2p|c2p", "pos_att_type 'p2p|c2p', expected c2p or p2c"),
+        ("norm_rel_ebd", "batch_norm", "norm_rel_ebd 'batch_norm', expected none or layer_norm"),
     ],
 )
 def test_a_deberta_of_another_kind_is_one_line(setting, value, expected: str, tmp_path) -> None:

