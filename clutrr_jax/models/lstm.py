@@ -98,11 +98,6 @@ def _rows(x: jax.Array) -> jax.Array:
     return x.reshape(-1, x.shape[-1])
 
 
-def initial_bias(hidden: int) -> jax.Array:
-    """Gate biases [4H]: 1 for the forget gate, 0 for the others."""
-    return jnp.zeros(4 * hidden).at[hidden : 2 * hidden].set(1.0)
-
-
 def initial_weight(hidden: int, rngs: nnx.Rngs, gates: int = 4) -> jax.Array:
     """Recurrent weights [H, gates H], orthogonal for each gate."""
     orthogonal, shape = nnx.initializers.orthogonal(), (hidden, hidden)
@@ -112,33 +107,29 @@ def initial_weight(hidden: int, rngs: nnx.Rngs, gates: int = 4) -> jax.Array:
 class LSTM(nnx.Module):
     """Forward LSTM layer. The input projection is computed for all tokens before the scan."""
 
+    directions = 1
+
     def __init__(self, dim: int, hidden: int, *, rngs: nnx.Rngs):
-        self.inputs = nnx.Linear(dim, 4 * hidden, use_bias=False, rngs=rngs)
-        self.bias = nnx.Param(initial_bias(hidden))
-        self.weight = nnx.Param(initial_weight(hidden, rngs))
+        count = self.directions
+        self.inputs = nnx.Linear(dim, 4 * count * hidden, use_bias=False, rngs=rngs)
+        # Biases are 1 for the forget gate and 0 for the others.
+        self.bias = nnx.Param(jnp.tile(jnp.repeat(jnp.array([0.0, 1, 0, 0]), hidden), count))
+        self.weight = nnx.Param(jnp.stack([initial_weight(hidden, rngs) for _ in range(count)]))
 
     def __call__(self, x: jax.Array, mask: jax.Array) -> jax.Array:
-        """[T, B, D], [T, B] -> [T, B, H], zero at padding."""
-        gates = (self.inputs(_rows(x)) + self.bias[...]).reshape(*x.shape[:2], -1)
-        return lstm(gates[:, None], self.weight[...][None], mask[:, None].astype(x.dtype))[:, 0]
+        """[T, B, D], [T, B] -> states [T, B, directions * H], zero at padding."""
+        gates = (self.inputs(_rows(x)) + self.bias[...]).reshape(*x.shape[:2], self.directions, -1)
+        order = [slice(None), slice(None, None, -1)][: self.directions]  # of the tokens
+        gates = jnp.stack([gates[way, :, g] for g, way in enumerate(order)], axis=1)
+        masks = jnp.stack([mask[way] for way in order], axis=1).astype(x.dtype)
+        hidden = lstm(gates, self.weight[...], masks)  # [T, directions, B, H]
+        return jnp.concatenate([hidden[way, g] for g, way in enumerate(order)], axis=-1)
 
 
-class BiLSTM(nnx.Module):
+class BiLSTM(LSTM):
     """Bidirectional LSTM layer. Both directions run in the same scan."""
 
-    def __init__(self, dim: int, hidden: int, *, rngs: nnx.Rngs):
-        self.inputs = nnx.Linear(dim, 8 * hidden, use_bias=False, rngs=rngs)
-        self.bias = nnx.Param(jnp.tile(initial_bias(hidden), 2))
-        self.weight = nnx.Param(jnp.stack([initial_weight(hidden, rngs) for _ in range(2)]))
-
-    def __call__(self, x: jax.Array, mask: jax.Array) -> jax.Array:
-        """[T, B, D], [T, B] -> [T, B, 2H], zero at padding."""
-        steps, batch, _ = x.shape
-        gates = (self.inputs(_rows(x)) + self.bias[...]).reshape(steps, batch, 2, -1)
-        both = jnp.stack([gates[:, :, 0], gates[::-1, :, 1]], axis=1)  # [T, 2, B, 4H]
-        masks = jnp.stack([mask, mask[::-1]], axis=1).astype(x.dtype)
-        hidden = lstm(both, self.weight[...], masks)  # [T, 2, B, H]
-        return jnp.concatenate([hidden[:, 0], hidden[::-1, 1]], axis=-1)
+    directions = 2
 
 
 class TokenEmbedding(nnx.Module):
