@@ -49,8 +49,10 @@ def write_attention(folder: Path, model: Any, kind: InputKind, stories: StoryArr
     np.savez_compressed(folder / FILE, over=over, weights=weights)
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Reads an `.npz` file of a run. Raises InputError for a file that is none."""
+def read_arrays(path: Path) -> dict[str, np.ndarray] | None:
+    """Reads an `.npz` file of a run; None if there is none. Raises InputError if it is damaged."""
+    if not path.exists():
+        return None
     try:
         with np.load(path, allow_pickle=False) as file:
             return dict(file)
@@ -59,15 +61,10 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def read_attention(folder: Path, test: Records) -> Attention | None:
-    """Reads the file of `write_attention` for the same stories; None if there is none.
-
-    Raises:
-      InputError: the file is damaged.
-    """
-    path = folder / FILE
-    if not path.exists():
+    """Reads the file of `write_attention` for the same stories, see `read_arrays`."""
+    arrays = read_arrays(folder / FILE)
+    if arrays is None:
         return None
-    arrays = read_arrays(path)
     over = str(arrays["over"])
     if over == "facts":
         sizes = np.diff(test.edge_start)

@@ -89,15 +89,10 @@ def _read_words(model: Any, batch: Any) -> tuple[Any, ...]:
 
 
 def read_extracted(folder: Path, truth: GroundTruth) -> Extraction | None:
-    """Reads the file of `write_extracted` for the same stories; None if there is none.
-
-    Raises:
-      InputError: the file is damaged.
-    """
-    path = folder / FILE
-    if not path.exists():
+    """Reads the file of `write_extracted` for the same stories, see `read_arrays`."""
+    arrays = read_arrays(folder / FILE)
+    if arrays is None:
         return None
-    arrays = read_arrays(path)
     people = np.diff(truth.test.node_start)
 
     def matrices(flat: np.ndarray) -> list[np.ndarray]:
