@@ -79,15 +79,7 @@ class Recurrent(nnx.Module):
         self.weight = nnx.Param(jnp.stack([initial_weight(hidden, rngs, gates) for _ in range(2)]))
 
     def __call__(self, gates: jax.Array, mask: jax.Array) -> jax.Array:
-        """Encodes stories.
-
-        Args:
-          gates: [T, B, 2 gates H] output of `inputs` for each symbol.
-          mask: [T, B] False at padding.
-
-        Returns:
-          Story vectors [B, 2H].
-        """
+        """Outputs of `inputs` [T, B, 2 gates H] and mask [T, B] -> story vectors [B, 2H]."""
         forward, backward = jnp.split(gates, 2, axis=-1)
         both = jnp.stack([forward, backward[::-1]], axis=1)
         masks = jnp.stack([mask, mask[::-1]], axis=1).astype(gates.dtype)
@@ -110,16 +102,7 @@ class EdgeSequence(nnx.Module):
         self.readout = Readout(width + 2 * config.embedding, config, sizes, rngs=rngs)
 
     def encode(self, symbols: jax.Array, mask: jax.Array, table: jax.Array) -> jax.Array:
-        """Encodes stories.
-
-        Args:
-          symbols: [T, B] symbol ids.
-          mask: [T, B] False at padding.
-          table: [V, D] embeddings of all symbols.
-
-        Returns:
-          Story vectors [B, width].
-        """
+        """Symbol ids and mask [T, B], embeddings of all symbols [V, D] -> stories [B, width]."""
         raise NotImplementedError
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:

@@ -106,13 +106,8 @@ class Layer(nnx.Module):
     def __call__(
         self, states: jax.Array, is_person: jax.Array, masks: list[jax.Array]
     ) -> jax.Array:
-        """New states of all pairs, [B, P, P, D].
-
-        Args:
-          states: [B, P, P, D].
-          is_person: [B, P] False at padding.
-          masks: dropout masks of the attention, the wide layer and the narrow layer.
-        """
+        """States of all pairs [B, P, P, D], mask of people [B, P] -> new states. `masks` are the
+        dropout masks of the attention, the wide layer and the narrow layer."""
         states = self.norm(states)
         left, right = states @ self.left[...], states @ self.right[...]
         attended = triangular_attention(left, right, is_person, self.heads)
@@ -129,16 +124,10 @@ def triangular_attention(
     """Attention of the pairs (x, y) over third people z (Bergen et al. 2021, equation 2).
 
     The dot product of the keys of (x, z) and (z, y) scores z; the elementwise product of their
-    values is what z contributes.
+    values is what z contributes. Each head has its own D / K features.
 
-    Args:
-      left: [B, P, P, 2 D] keys and values of (x, z).
-      right: [B, P, P, 2 D] keys and values of (z, y).
-      is_person: [B, P] False at padding.
-      heads: number of heads K, each over its own D / K features.
-
-    Returns:
-      [B, P, P, D].
+    Keys and values of (x, z), and of (z, y), [B, P, P, 2 D] each; mask of people [B, P] ->
+    [B, P, P, D].
     """
 
     def split(sides: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -78,24 +78,14 @@ class EpiGNN(nnx.Module):
         answer = _segment_combine(composed, reached & reaches, story, stories)[:-1]
         return jnp.einsum("bfk,rfk->br", answer, jnp.log(relation[: self.relations] + TINY))
 
-    def _propagate(
-        self,
-        batch: jraph.GraphsTuple,
-        start: jax.Array,
-        steps: jax.Array,
-        senders: jax.Array,
-        receivers: jax.Array,
-    ) -> tuple[jax.Array, jax.Array]:
-        """Propagates states along the facts.
+    def _propagate(self, batch, start, steps, senders, receivers) -> tuple[jax.Array, jax.Array]:
+        """Final states [N, F, W], and which people were reached, bool [N].
 
         Args:
           batch: of graphs.
           start: [B + 1] start person of each story.
           steps: [E, F, W, W] composition of each value of the sender with the fact.
           senders, receivers: [E] of the messages.
-
-        Returns:
-          Final states [N, F, W], and which people were reached, bool [N].
         """
         people = len(batch.nodes["entity"])
         is_start = jnp.zeros(people, bool).at[start].set(True)

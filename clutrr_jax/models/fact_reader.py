@@ -118,13 +118,10 @@ class FactReader(nnx.Module):
         return facts[..., PREDICATE_OF] * gender[:, None][..., GENDER_OF], departure.sum(axis=1)
 
     def word_facts(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array]:
-        """Most probable fact that each word states.
-
-        Returns:
-          Position of the holder among the people, relation and position of the bearer, [B, T, 3],
-          and the probability that the word states this predicate of these people, [B, T]. The
-          relation has the more probable gender of the bearer.
-        """
+        """Most probable fact that each word states: position of the holder among the people,
+        relation and position of the bearer, [B, T, 3], and the probability that the word states
+        this predicate of these people, [B, T]. The relation has the more probable gender of the
+        bearer."""
         pairs, predicate, gender = self._stated(batch)
         flat = pairs.reshape(*pairs.shape[:2], -1)
         holder, bearer = jnp.divmod(flat.argmax(axis=-1), pairs.shape[-1])
@@ -181,16 +178,9 @@ class FactReader(nnx.Module):
     def _meaning(
         self, batch: TokenBatch, words: jax.Array
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Facts that the words state, whoever they are about.
-
-        Args:
-          batch: of token sequences.
-          words: [B, T, 2H + D].
-
-        Returns:
-          Probability that the word states a fact [B, T], probabilities of the predicate of the
-          bearer to the holder [B, T, Q], and evidence that the bearer is female [B, T].
-        """
+        """Facts that words [B, T, 2H + D] state, whoever they are about: probability that the word
+        states one [B, T], probabilities of the predicate of the bearer to the holder [B, T, Q], and
+        evidence that the bearer is female [B, T]."""
         named, sign = self._named(batch)
         fact, predicate, gender = jnp.split(self.meaning(words), [1, NUM_PREDICATES + 1], axis=-1)
         prior = self.prior[...]
@@ -209,14 +199,8 @@ class FactReader(nnx.Module):
     def _pairs(
         self, batch: TokenBatch, words: jax.Array, names: jax.Array, is_person: jax.Array
     ) -> jax.Array:
-        """Probabilities of the holder and the bearer of each word, [B, T, P, P].
-
-        Args:
-          batch: of token sequences.
-          words: [B, T, 2H + D].
-          names: [B, M, 2H] states at the names.
-          is_person: [B, M, P] 1 for the person that is named.
-        """
+        """Probabilities of the holder and the bearer of each word, [B, T, P, P]; arguments as
+        returned by `_encode`."""
         split = (2, self.key_size)
         keys = self.keys(words).reshape(*words.shape[:2], *split)
         queries = self.queries(names).reshape(*names.shape[:2], *split)
@@ -236,11 +220,8 @@ class FactReader(nnx.Module):
         return nnx.softmax(flat).reshape(pairs.shape) * allowed
 
     def _place_logits(self, batch: TokenBatch) -> tuple[jax.Array, jax.Array]:
-        """Logits of a name as the holder and the bearer of a word, given their places alone.
-
-        Returns:
-          Logits [B, 2, T, M], and whether a name is close enough to be considered [B, T, M].
-        """
+        """Logits of a name as the holder and the bearer of a word, given their places alone,
+        [B, 2, T, M], and whether a name is close enough to be considered [B, T, M]."""
         steps, count = batch.tokens.shape[1], batch.name_positions.shape[1]
         before = (batch.name_positions[:, None] <= jnp.arange(steps)[:, None]).sum(axis=-1)
         place = jnp.arange(count) - before[..., None] + NEAR  # [B, T, M]; NEAR is the next name

@@ -44,13 +44,8 @@ def softmax_with_self(
 ) -> tuple[jax.Array, jax.Array]:
     """Softmax over the incoming edges of each node and the edge from the node to itself.
 
-    Args:
-      score: [E, K] logits of the edges.
-      own: [N, K] logits of the edges from a node to itself.
-      receivers: [E] node that an edge leads to.
-
-    Returns:
-      Weights of the edges [E, K] and of the edges from a node to itself [N, K].
+    Logits of the edges [E, K] and of those from a node to itself [N, K], node that an edge leads to
+    [E] -> weights [E, K] and [N, K].
     """
     nodes = len(own)
     largest = jnp.maximum(own, jraph.segment_max(score, receivers, nodes))

@@ -9,17 +9,10 @@ BY_VARIANT = {"given rules": "rules", "stated facts": "stated facts"}
 
 def given(settings: Mapping[str, Any], variant: str = "") -> str:
     """Returns what the settings of a model, and the name of its variant, say that it is given,
-    joined by commas; "nothing" if it is given nothing.
+    joined by commas, or "nothing". docs/outputs.md explains the words.
 
     The names of settings are those of `SETTINGS` in the files of the models. A model of your own
     that has a setting of the same name is described alike.
-
-    - predicates and genders: which relations differ in gender alone
-    - words for relations: the reader's list of words that name a relation
-    - rules: the 16 rules of the benchmark
-    - facts as labels: the facts of the training stories, next to the answers
-    - pretrained encoder: states of an encoder that was trained on other text
-    - stated facts: instead of the text that the model was trained on
     """
     has_reader = "reasoner" in settings  # its reader names the predicate and gender of a fact
     parts = {

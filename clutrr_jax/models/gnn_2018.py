@@ -165,15 +165,12 @@ class GNN2018(nnx.Module):
         return jnp.concatenate([own, shared], axis=-1)
 
     def pass_messages(self, message, position, senders, receivers) -> jax.Array:
-        """Final node states.
+        """Final node states [nodes, H].
 
         Args:
           message: [messages, D + 2 * position dimension].
           position: [nodes, position dimension].
           senders, receivers: nodes, [messages].
-
-        Returns:
-          [nodes, H].
         """
         nodes = len(position)
         h = c = jnp.zeros((nodes, self.node))

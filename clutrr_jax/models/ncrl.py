@@ -67,14 +67,11 @@ class NCRL(nnx.Module):
         return optax.softmax_cross_entropy_with_integer_labels(scores, targets(batch)[0])
 
     def scores(self, types: jax.Array, length: jax.Array) -> jax.Array:
-        """Composes chains of relations.
+        """Scores of the relations and of "unknown", [B, R + 1].
 
         Args:
           types: [B, L] relations, plus R for an inverse relation; any value at padding.
           length: [B] number of relations of each chain.
-
-        Returns:
-          Scores of the relations and of "unknown", [B, R + 1].
         """
         exists = jnp.arange(types.shape[1]) < length[:, None]
         chain = self.relation[jnp.where(exists, types, 0)] * exists[..., None]  # [B, L, D]
@@ -119,17 +116,8 @@ def select(score: jax.Array) -> jax.Array:
 
 
 def replace(chain: jax.Array, composed: jax.Array, weight: jax.Array) -> jax.Array:
-    """Chains with one window replaced by its composition; the average over all windows if several
-    have a weight.
-
-    Args:
-      chain: [B, L, D].
-      composed: [B, L - 1, D] composition of each window.
-      weight: [B, L - 1] of each window.
-
-    Returns:
-      Chains [B, L - 1, D].
-    """
+    """Chains [B, L, D] with one window replaced by its composition, [B, L - 1, D] each; the average
+    over all windows if several have a weight, [B, L - 1]."""
     here = weight[..., None]
     earlier = jnp.cumsum(here, axis=1) - here  # weight of the windows further to the left
     return (1 - earlier - here) * chain[:, :-1] + here * composed + earlier * chain[:, 1:]

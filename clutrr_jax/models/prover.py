@@ -139,15 +139,11 @@ def learned_rules(table: jax.Array, scale: float) -> jax.Array:
 
 
 def with_gender(scores: jax.Array, facts: jax.Array, person: jax.Array) -> jax.Array:
-    """Scores of the predicates [B, Q] -> of the relations [B, R]: each is multiplied by the
-    probability of its gender.
+    """Scores of the predicates of any person to `person` [B, Q] -> of the relations [B, R]: each is
+    multiplied by the probability of its gender.
 
-    A fact (X, r, Y) states the gender of Y. Without facts about a person both are equally probable.
-
-    Args:
-      scores: of predicates between any person and `person`.
-      facts: [B, P, P, R] probability of each stated fact.
-      person: [B] position of the person within the story.
+    A fact (X, r, Y) states the gender of Y; `facts` [B, P, P, R] are probabilities. Without facts
+    about a person, which is a position [B] in the story, both are equally probable.
     """
     of_gender = jax.nn.one_hot(GENDER_OF, 2)  # [R, 2]
     about_person = facts[jnp.arange(len(facts)), :, person]  # [B, P, R]
