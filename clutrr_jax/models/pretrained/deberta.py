@@ -7,18 +7,18 @@ Shapes: B stories, T tokens, H hidden dimension, K heads, D = 2T - 1 distances f
 query, T - 1 to 1 - T.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from clutrr_jax.models.pretrained.encoder import Block, Encoder, layer_norm
+from clutrr_jax.models.pretrained.encoder import Encoder, Layer, layer_norm
 from clutrr_jax.models.pretrained.folder import DebertaConfig
 
 
-class DebertaLayer(Block):
+class DebertaLayer(Layer):
     """Layer with disentangled attention."""
 
     def __init__(self, config: DebertaConfig, *, rngs: nnx.Rngs):
@@ -32,9 +32,8 @@ class DebertaLayer(Block):
 
         self.distance_key, self.distance_query = own("c2p"), own("p2c")
 
-    def __call__(self, x: jax.Array, mask: jax.Array, distances: jax.Array) -> jax.Array:
-        """States [B, T, H], mask [B, T], embeddings of the distances [D, H] -> [B, T, H]."""
-        query, key, value = (self.split(layer(x)) for layer in (self.query, self.key, self.value))
+    def bias(self, query: jax.Array, key: jax.Array, distances: Any) -> Any:
+        """`distances` are the embeddings of the distances [D, H]."""
         scale = (query.shape[-1] * (1 + len(self.terms))) ** -0.5
         bias = jnp.zeros(())
         if "c2p" in self.terms:
@@ -45,14 +44,11 @@ class DebertaLayer(Block):
             # From the key the same distance has the opposite sign.
             opposite = jnp.einsum("btkh,dkh->bktd", key, positions[::-1])
             bias += by_pair(opposite).swapaxes(2, 3)
-        attended = jax.nn.dot_product_attention(
-            query, key, value, bias=scale * bias, mask=mask[:, None, None, :], scale=scale
-        )
-        return self.transform(x, attended)
+        return scale * bias, scale
 
 
 class Deberta(Encoder):
-    """Token ids -> states of the last layer. It has no dropout."""
+    """Encoder whose layers see the embeddings of distances."""
 
     embedding_names: ClassVar = Encoder.embedding_names | {
         "distances": "encoder.rel_embeddings",
@@ -73,15 +69,12 @@ class Deberta(Encoder):
         if config.norm_rel_ebd == "layer_norm":
             self.distance_norm = layer_norm(config, rngs)
 
-    def __call__(self, ids: jax.Array, mask: jax.Array) -> jax.Array:
-        """Token ids and mask [B, T], T at most `config.max_tokens` -> states [B, T, H]."""
-        x = self.embed(ids)
-        distances = self.distances(jnp.asarray(distance_ids(self.config, ids.shape[1])))
+    def embed_distances(self, steps: int) -> jax.Array:
+        """Embeddings of the distances, [D, H]."""
+        distances = self.distances(jnp.asarray(distance_ids(self.config, steps)))
         if self.config.norm_rel_ebd == "layer_norm":
             distances = self.distance_norm(distances)
-        for layer in self.layers:
-            x = layer(x, mask, distances)
-        return x
+        return distances
 
 
 def distance_ids(config: DebertaConfig, steps: int) -> np.ndarray:

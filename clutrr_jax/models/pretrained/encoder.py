@@ -20,9 +20,8 @@ _ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
 }
 
 
-class Block(nnx.Module):
-    """Parameters of a layer, and all that it computes apart from the attention: residuals, layer
-    normalization, and a feed-forward network."""
+class Layer(nnx.Module):
+    """Self-attention and a feed-forward network, with residuals and layer normalization."""
 
     def __init__(self, config: EncoderConfig, *, rngs: nnx.Rngs):
         hidden, between = config.hidden_size, config.intermediate_size
@@ -41,20 +40,19 @@ class Block(nnx.Module):
         """Splits states among the heads: [..., H] -> [..., K, H/K]."""
         return x.reshape(*x.shape[:-1], self.heads, -1)
 
-    def transform(self, x: jax.Array, attended: jax.Array) -> jax.Array:
-        """Output of the layer from its input [B, T, H] and the attended values [B, T, K, H/K]."""
+    def __call__(self, x: jax.Array, mask: jax.Array, distances: Any) -> jax.Array:
+        """States [B, T, H], mask [B, T], result of `Encoder.embed_distances` -> [B, T, H]."""
+        query, key, value = (self.split(layer(x)) for layer in (self.query, self.key, self.value))
+        bias, scale = self.bias(query, key, distances)
+        attended = jax.nn.dot_product_attention(
+            query, key, value, bias=bias, mask=mask[:, None, None, :], scale=scale
+        )
         x = self.attention_norm(x + self.attention_out(attended.reshape(x.shape)))
         return self.norm(x + self.down(_ACTIVATIONS[self.activation](self.up(x))))
 
-
-class Layer(Block):
-    """Layer with plain self-attention."""
-
-    def __call__(self, x: jax.Array, mask: jax.Array) -> jax.Array:
-        """[B, T, H], [B, T] -> [B, T, H]."""
-        query, key, value = (self.split(layer(x)) for layer in (self.query, self.key, self.value))
-        attended = jax.nn.dot_product_attention(query, key, value, mask=mask[:, None, None, :])
-        return self.transform(x, attended)
+    def bias(self, query: jax.Array, key: jax.Array, distances: Any) -> Any:
+        """Bias of the attention logits [B, K, T, T] and their scale; None: no bias, usual scale."""
+        return None, None
 
 
 class Encoder(nnx.Module):
@@ -77,7 +75,7 @@ class Encoder(nnx.Module):
         "down": "output.dense",
         "norm": "output.LayerNorm",
     }
-    layer: type[Block] = Layer
+    layer: type[Layer] = Layer
 
     def __init__(self, config: EncoderConfig, *, rngs: nnx.Rngs):
         self.config: Any = config
@@ -97,13 +95,6 @@ class Encoder(nnx.Module):
 
         Padding is on the right. All tokens have type 0, since a story is one segment.
         """
-        x = self.embed(ids)
-        for layer in self.layers:
-            x = layer(x, mask)
-        return x
-
-    def embed(self, ids: jax.Array) -> jax.Array:
-        """Inputs of the first layer, [B, T] -> [B, T, H]."""
         config, x = self.config, self.tokens(ids)
         if config.position_biased_input:
             positions = config.first_position + jnp.arange(ids.shape[1])
@@ -111,7 +102,14 @@ class Encoder(nnx.Module):
             x += self.positions(jnp.minimum(positions, config.max_position_embeddings - 1))
         if config.type_vocab_size:
             x += self.types.embedding[...][0]
-        return self.norm(x)
+        x, distances = self.norm(x), self.embed_distances(ids.shape[1])
+        for layer in self.layers:
+            x = layer(x, mask, distances)
+        return x
+
+    def embed_distances(self, steps: int) -> Any:
+        """Embeddings of the distances between this number of tokens; None if they have none."""
+        return None
 
 
 def layer_norm(config: EncoderConfig, rngs: nnx.Rngs) -> nnx.LayerNorm:
