@@ -30,8 +30,7 @@ from clutrr_jax.models.pretrained.load import load_encoder
 from clutrr_jax.models.pretrained.tokenizer import PEOPLE, encode_stories, load_tokenizer
 from generator.errors import InputError
 from launch import main
-from tests.bert_reference import FILE, ODD
-from tests.command_line import error_of, launch
+from tests.encoder_reference import MINILM, ODD
 from tests.models.small import Stories, call, shape_for
 from tests.tiny_bert import (
     CONFIG,
@@ -52,11 +51,11 @@ def minilm() -> Path:
 
 
 def test_states_equal_the_reference(minilm) -> None:
-    """transformers 5.23.0 on torch 2.13.0, as stored by tests/bert_reference.py: all token ids of
+    """transformers 5.23.0 on torch 2.13.0, see tests/encoder_reference.py: all token ids of
     20 stories, and their states within 1e-4."""
     encoder = load_encoder(minilm)
     tokenizer = load_tokenizer(minilm, encoder.config.vocab_size)
-    with np.load(FILE) as reference:
+    with np.load(MINILM) as reference:
         expected_ids, lengths = reference["pieces"], reference["lengths"]
         places, states = reference["places"], reference["states"]
         texts = json.loads(str(reference["texts"]))
@@ -74,7 +73,7 @@ def test_states_equal_the_reference(minilm) -> None:
 
 def test_unusual_text_is_tokenized_as_by_the_reference(minilm) -> None:
     tokenizer = load_tokenizer(minilm, read_config(minilm).vocab_size)
-    with np.load(FILE) as reference:
+    with np.load(MINILM) as reference:
         expected = np.split(reference["odd_pieces"], np.cumsum(reference["odd_lengths"])[:-1])
     for text, ids in zip(ODD, expected, strict=True):
         assert tokenizer.encode(text, add_special_tokens=False).ids == ids.tolist(), text
@@ -189,16 +188,6 @@ def test_a_fault_of_the_folder_is_one_line(fault: str, tiny_bert, small, tmp_pat
     with pytest.raises(InputError) as error:
         with_states(small, ConfigDict(MODELS["bert"].config | {"folder": str(folder)}))
     assert message in str(error.value) and "\n" not in str(error.value)
-
-
-def test_a_trained_encoder_without_weights_is_one_line(small_folder, tiny_bert, tmp_path) -> None:
-    folder = tmp_path / "encoder"
-    shutil.copytree(tiny_bert, folder, ignore=shutil.ignore_patterns("*.safetensors"))
-    done = launch(
-        f"--config.data={small_folder}", f"--workdir={tmp_path / 'run'}", "--config.models=bert",
-        "--config.bert.train_encoder=True", f"--config.bert.folder={folder}",
-    )  # fmt: skip
-    assert "model.safetensors" in error_of(done)
 
 
 def test_wrong_settings_are_one_line(small, tiny_bert, monkeypatch) -> None:

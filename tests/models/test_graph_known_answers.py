@@ -11,11 +11,14 @@ from flax import nnx
 from ml_collections import ConfigDict
 
 from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.data.records import UNSTATED
 from clutrr_jax.models import MODELS, prover, reader_prover
 from clutrr_jax.models.common import Messages, messages, pool_people
 from clutrr_jax.models.ctp import CTP
 from clutrr_jax.models.edge_sequence import EdgeSequence, gru
+from clutrr_jax.models.edge_transformer import EdgeTransformer, triangular_attention
 from clutrr_jax.models.epignn import EpiGNN, _segment_combine
+from clutrr_jax.models.gat import GAT, AttentionStep
 from clutrr_jax.models.gcn import GCNLayer, RGCNLayer
 from clutrr_jax.models.ncrl import NCRL
 from generator.kinship import NUM_PREDICATES, NUM_RELATIONS, RELATION_ID
@@ -89,23 +92,6 @@ def test_messages_along_and_against_two_facts(directions: str, expected: list[Fa
     facts = jax.tree.map(lambda x: x[:2], batch._replace(nodes=None, globals=None))
     found = np.stack(messages(facts, 5, directions), axis=1)
     np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.parametrize("directions", ["forward", "backward"])
-@pytest.mark.parametrize("name", ["gat", "gcn", "rgcn"])
-def test_a_fact_carries_the_state_of_its_sender_to_its_receiver(name: str, directions: str) -> None:
-    """Fact 0 -> 1: only the receiver of the message changes with the entity of the other person."""
-    config = small_config(name, rounds=1, steps=1, directions=directions)
-    model = MODELS[name].model(config, SIZES, rngs=nnx.Rngs(0))
-    model.eval()
-    model.readout = lambda story, *query: jnp.concatenate(query)
-
-    def states(*entity: int) -> np.ndarray:
-        return np.asarray(model(one_story([(0, SON, 1)], entity=entity)))
-
-    start, other_second, other_first = states(3, 4), states(3, 5), states(6, 4)
-    assert (start[0] != other_second[0]).any() == (directions == "backward")
-    assert (start[1] != other_first[1]).any() == (directions == "forward")
 
 
 def test_pooled_people_are_the_mean_and_the_query_pair() -> None:
@@ -288,3 +274,97 @@ def test_floor_is_spread_evenly_over_the_relations(rules: bool, floor: float) ->
     expected = np.full(NUM_RELATIONS, floor / NUM_RELATIONS)
     expected[answer] += 1 - floor
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+NODES, TYPES, DIM = 6, 5, 6
+# Duplicate edges, an edge from a node to itself, and no edges at node 4; node 5 is padding.
+# Rows: sender, receiver, type.
+EDGES = Messages(*jnp.array([
+    (0, 1, 0), (0, 1, 0), (0, 1, 2), (2, 1, 3), (3, 2, 1), (3, 3, 1), (1, 0, 0), (5, 5, 0),
+    (5, 5, 0),
+]).T)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("node", "received"), [(1, [(0, 0), (0, 0), (0, 2), (2, 3)]), (3, [(3, 1)]), (4, [])]
+)
+def test_graph_attention_equals_formulas(node: int, received: list[tuple[int, int]]) -> None:
+    """One node, for each head: e_ij = LeakyReLU(a . [W x_i, W x_j, U r_ij]), softmax over j, and
+    ELU(sum_j softmax(e)_ij (W x_j + U r_ij) + b) (Velickovic et al. 2018, equations 3 to 5; Sinha
+    et al. 2019, appendix 1.1)."""
+    heads = 2
+    step = AttentionStep(DIM, 4, heads, rngs=nnx.Rngs(0))
+    step.bias[...] = jnp.linspace(-1, 1, DIM)
+    rng = np.random.default_rng(0)
+    x, table = rng.normal(size=(NODES, DIM)), rng.normal(size=(TYPES, 4))
+    new, weight = step(jnp.asarray(x), jnp.asarray(table), EDGES)
+
+    value, edge = x @ step.node.kernel[...], table @ step.edge.kernel[...]
+    incoming = [*received, (node, TYPES - 1)]
+    expected, weights = [], []
+    for head in range(heads):
+        features = slice(head * DIM // heads, (head + 1) * DIM // heads)
+        a = np.concatenate([step.attend[:, part * heads + head] for part in range(3)])
+        score = np.array([
+            a @ np.concatenate([value[node, features], value[j, features], edge[r, features]])
+            for j, r in incoming
+        ])  # fmt: skip
+        score = np.exp(np.where(score > 0, score, 0.2 * score))
+        softmax = score / score.sum()
+        weights.append(softmax[:-1])
+        total = sum(
+            w * (value[j] + edge[r])[features] for w, (j, r) in zip(softmax, incoming, strict=True)
+        )
+        total = total + step.bias[features]
+        expected.append(np.where(total > 0, total, np.exp(total) - 1))
+    np.testing.assert_allclose(new[node], np.concatenate(expected), rtol=1e-4, atol=1e-5)
+    of_node = weight[EDGES.receivers == node]
+    np.testing.assert_allclose(of_node, np.stack(weights, axis=1), rtol=1e-4)
+
+
+def test_attention_weights_sum_over_the_edges_of_a_receiver() -> None:
+    """With messages in both directions, those against a fact end in another node and have weights
+    of their own."""
+    model = GAT(small_config("gat", directions="both"), SIZES, rngs=nnx.Rngs(0))
+    model.eval()
+    batch = one_story([(0, 0, 1), (1, 1, 2), (1, 1, 2)], people=3)
+    batch = jax.tree.map(lambda x: x[:3], batch._replace(globals=None))
+    first, second, third, *back = model._propagate(batch)[1]
+    assert 0 < first < 1 and second == third and second + third < 1
+    assert len(back) == 3 and back[1] == back[2] and back[0] != first
+
+
+def test_triangular_attention_equals_formulas() -> None:
+    """Bergen et al. 2021, equation 2, for one pair of each story and head."""
+    sizes, heads, dim = (4, 3), 2, 3  # people of each story, dimension of a head
+    is_person = jnp.arange(4) < jnp.array(sizes)[:, None]
+    left, right = (
+        jax.random.normal(key, (2, 4, 4, 2 * heads * dim))
+        for key in jax.random.split(jax.random.key(0))
+    )
+    found = triangular_attention(left, right, is_person, heads)
+    x, y = 1, 2
+    for story, people in enumerate(sizes):
+        for head in range(heads):
+            features = slice(head * dim, (head + 1) * dim)
+            (key_xz, value_xz), (key_zy, value_zy) = (
+                [part[:people, features] for part in np.split(np.asarray(side), 2, axis=-1)]
+                for side in (left[story, x], right[story, :, y])
+            )
+            weight = np.exp((key_xz * key_zy).sum(axis=-1) / dim**0.5)
+            expected = (weight / weight.sum()) @ (value_xz * value_zy)
+            np.testing.assert_allclose(found[story, x, y, features], expected, atol=1e-5)
+
+
+def test_facts_about_the_same_pair() -> None:
+    """Known facts are averaged, one that is not stated counts only if it is the only one."""
+    model = EdgeTransformer(small_config("edge_transformer"), SIZES, rngs=nnx.Rngs(0))
+    facts = [(0, 4, 1), (0, UNSTATED, 1), (0, 7, 1), (0, 4, 1), (1, UNSTATED, 0), (2, 5, 1)]
+    table, states = np.asarray(model.table[...]), model.states(graphs([facts], [(0, 2)], 3))[0]
+    no_fact = table[UNSTATED + 1]
+    expected = [
+        [no_fact, (2 * table[4] + table[7]) / 3, no_fact],
+        [table[UNSTATED], no_fact, no_fact],
+        [no_fact, table[5], no_fact],
+    ]
+    np.testing.assert_allclose(states, expected, rtol=1e-6, atol=1e-7)

@@ -1,30 +1,42 @@
-"""Text models on examples that are worked out by hand."""
+"""Text models on examples that are worked out by hand, and equal to plain definitions."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, PAD, UNKNOWN
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.bert import story_mean
 from clutrr_jax.models.bilstm import BiLSTMModel
 from clutrr_jax.models.common import EntityEmbedding
-from clutrr_jax.models.gnn_2018 import GNN2018, OWN_POSITION, SHARED_POSITION
+from clutrr_jax.models.gnn_2018 import (
+    GNN2018,
+    OWN_POSITION,
+    SHARED_POSITION,
+    find_gaps,
+    maximum,
+)
 from clutrr_jax.models.lstm import LSTM, BiLSTM, TokenEmbedding
 from clutrr_jax.models.mac import MAC
 from clutrr_jax.models.reader import query_states
 from clutrr_jax.models.reader_prover import ReaderProver, fact_loss
+from clutrr_jax.models.relation_network import sentence_ends
 from clutrr_jax.models.rmc import RMC
 from generator.kinship import NUM_PREDICATES
-from tests.models.small import small_config
+from tests.models.small import call, small_config
 from tests.models.tokens import PEOPLE, batch_of
 
 WORD, STEPS = FIRST_ENTITY + PEOPLE, 6  # first word
 A, B, C = range(FIRST_ENTITY, FIRST_ENTITY + 3)
-SIZES = Sizes(entities=PEOPLE, tokens=WORD + 6)
+END, LONG = WORD + 5, 14  # token that ends a sentence, longest story
+SIZES = Sizes(entities=PEOPLE, tokens=WORD + 6, sentence_ends=(END,))
+TOKENS = st.lists(st.integers(1, END), min_size=1, max_size=LONG)
 LOG3 = np.log(3)  # softmax of (log 3, 0) is (3/4, 1/4)
 
 
@@ -242,3 +254,78 @@ def test_loss_of_the_reader_prover(gold: float, word_penalty: float) -> None:
     penalty = -0.05 * 1 / 22 * 21 / 22 * NUM_PREDICATES**2 * np.log(no_rule)
     expected = np.log(22) + penalty + gold * fact_loss(batch, graph) + word_penalty * 0.7
     np.testing.assert_allclose(model.loss(batch), expected, rtol=1e-5)
+
+
+@settings(max_examples=30)
+@given(TOKENS, st.integers(1, 4))
+def test_sentences_end_at_marks_and_short_ones_are_joined(story, shortest) -> None:
+    found = np.asarray(sentence_ends(batch_of([story], LONG).tokens, (END,), shortest))[0]
+    length, expected = 0, []
+    for token in story:
+        length += 1
+        expected.append(token == END and length >= shortest)
+        length = 0 if expected[-1] else length
+    np.testing.assert_array_equal(found[: len(story)], expected)
+    assert not found[len(story) :].any()
+    first_words = np.flatnonzero([True, *expected[:-1]])
+    assert len(first_words) <= (len(story) - 1) // shortest + 1
+
+
+def test_relation_network_reads_each_sentence_separately() -> None:
+    """The order of the sentences does not matter."""
+    model = make("rn")
+    one = [FIRST_ENTITY, WORD, WORD + 1, WORD + 2, END]
+    two = [FIRST_ENTITY + 1, WORD + 3, FIRST_ENTITY + 2, WORD, END]
+    out = call(model, batch_of([one + two, two + one, one + one, one], LONG))
+    np.testing.assert_allclose(out[0], out[1], atol=1e-6)
+    assert np.abs(out[0] - out[2]).max() > 1e-4 and np.abs(out[2] - out[3]).max() > 1e-4
+
+
+def gaps_of(story: list[int]) -> list[tuple[int, int, list[int]]]:
+    """Gaps by definition: mentions of two people with only words, at least one, between them."""
+    found = []
+    for i, first in enumerate(story):
+        for j in range(i + 2, len(story)):
+            between, pair = story[i + 1 : j], (first - FIRST_ENTITY, story[j] - FIRST_ENTITY)
+            people = all(0 <= person < PEOPLE for person in pair) and pair[0] != pair[1]
+            if people and all(t == UNKNOWN or WORD <= t < END for t in between):
+                found.append((*pair, list(range(i + 1, j))))
+    return sorted(found, key=lambda gap: gap[2])
+
+
+WORD_VECTORS = np.random.default_rng(0).normal(size=(3, LONG, 3)).astype("f4")
+
+
+@jax.jit
+def _pool_gaps(batch: TokenBatch) -> tuple:
+    """Gaps, and the maximum of their words."""
+    gaps = find_gaps(batch, SIZES)
+    return gaps, maximum(jnp.asarray(WORD_VECTORS), gaps)
+
+
+@settings(max_examples=30)
+@given(st.lists(TOKENS, min_size=3, max_size=3))
+def test_gaps_are_the_words_between_two_people_in_a_sentence(stories) -> None:
+    gaps, largest = jax.tree.map(np.asarray, _pool_gaps(batch_of(stories, LONG)))
+    for b, story in enumerate(stories):
+        expected = gaps_of(story)
+        assert int(gaps.mask[b].sum()) == len(expected)
+        for e, (first, second, positions) in enumerate(expected):
+            assert (int(gaps.first[b, e]), int(gaps.second[b, e])) == (first, second)
+            words = WORD_VECTORS[b, positions]
+            np.testing.assert_array_equal(largest[b, e], words.max(axis=0))
+        assert not largest[b, len(expected) :].any()
+
+
+def test_word_scores_of_mac_equal_its_equations() -> None:
+    """Read unit of Hudson and Manning 2018, one word at a time."""
+    model = MAC(small_config("mac", hidden=3), SIZES, rngs=nnx.Rngs(0))
+    keys = jax.random.split(jax.random.key(0), 3)
+    control, memory, word = (jax.random.normal(key, (5, 6)) for key in keys)
+    interaction = model.memory(memory) * (word @ model.word.kernel[...].T)
+    both = (
+        interaction @ model.combine_memory.kernel[...].T + word @ model.combine_word.kernel[...].T
+    )
+    expected = (control * both) @ model.attend_words[...]
+    found = (word * model.word_key(control, memory)).sum(axis=-1)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
