@@ -13,9 +13,11 @@ from clutrr_jax.settings import default_settings
 
 def get_config():
     config = default_settings("demo", "gat,prover,bilstm_attention")
+    config.generate.train_rows = 3_000
     config.generate.test_rows = 200
-    config.train.replicas = 3
-    config.gat.train.epochs = 80
+    config.train.replicas = 2
+    config.gat.train.epochs = 30
+    config.prover.share_genders = True
     config.bilstm_attention.train.replicas = 1
-    config.bilstm_attention.train.epochs = 8
+    config.bilstm_attention.train.epochs = 6
     return config

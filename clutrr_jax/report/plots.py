@@ -48,6 +48,7 @@ def plot_results(results: Results) -> Figure:
     panels, xs, series = (list(dict.fromkeys(key[part] for key in keys)) for part in range(3))
     panels += dict.fromkeys(panel for panel, x in averaged if x in xs)
     is_curve = not any(isinstance(x, str) for x in xs)
+    xs = sorted(xs) if is_curve else xs
     figure = Figure(figsize=(3.2 + 4 * len(panels), 4.2), dpi=130, layout="constrained")
     all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     baselines = [one["name"] for one in results["series"] if one["baseline"]]

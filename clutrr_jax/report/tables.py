@@ -77,6 +77,8 @@ def _figure(
 ) -> list[list[str]]:
     panel_name, x_name, series_name = results["columns"]
     panels, xs, series = (list(dict.fromkeys(key[part] for key in rows)) for part in range(3))
+    if not any(isinstance(x, str) for x in xs):
+        xs.sort()
     references, given = results["references"], results["given"]
     baselines = {one["name"] for one in results["series"] if one["baseline"]}
     lines = [[panel_name, series_name, "given", *(f"{x_name}={x}" for x in xs)]]

@@ -251,7 +251,7 @@ def test_added_predictions_stand_in_the_table_and_figure(
     added = [row["accuracy"] for row in results["rows"] if row["model"] == "oracle"]
     assert added == [1.0] * 4
     assert (
-        "| clean | oracle (1 replica) |  | 1.00 | 1.00 | 1.00 |  |"
+        "| clean | oracle (1 replica) |  | 1.00 | 1.00 |  | 1.00 |"
         in (folder / "results.md").read_text()
     )
     assert (folder / "curve.png").read_bytes() != (run_folder / "curve.png").read_bytes()

@@ -155,13 +155,14 @@ function showClaims() {
 function showTable() {
   const [columns, ...lines] = DATA.table;
   const [groups, last] = [[], []];
+  const isPart = ([first, second]) => first.startsWith(" ") || second.startsWith(" ");
   for (const line of lines) {
-    if (line[0].startsWith(" ")) groups.at(-1).push(line);
+    if (isPart(line)) groups.at(-1).push(line);
     else (["ceiling", "stories"].includes(line[0]) ? last : groups).push([line]);
   }
   sortableTable("table-body", columns, groups, ([name, ...cells], before) =>
     tableRow(name, cells, {
-      class: name.startsWith(" ") ? "secondary" : name === before?.[0] ? null : "first",
+      class: isPart([name, ...cells]) ? "secondary" : name === before?.[0] ? null : "first",
     }), { last });
   $("table-legend").textContent = DATA.legend;
   $("baselines").hidden = !BASELINE_SERIES.length;

@@ -38,12 +38,16 @@ function fillSelect(id, options, onchange) {
 // A row of a table. A cell is a text, a node, or a td element.
 const tableRow = (header, cells, attributes) => el("tr", attributes,
   header.tagName === "TH" ? header : el("th", { scope: "row" }, header),
-  ...cells.map((cell) => (cell.tagName === "TD" ? cell : el("td", {}, cell))));
+  ...cells.map((cell) => (cell.tagName === "TD" ? cell
+    : el("td", { class: /^\s*\p{L}/u.test(cell) ? "words" : null }, cell))));
 
-// A table with a header row. A column is a text, a node, or a th element.
+// A table with a header row. A column is a text, a node, or a th element; columns of words are
+// aligned left.
 function makeTable(columns, rows, attributes) {
   const header = columns.map((column) =>
     (column.tagName === "TH" ? column : el("th", { scope: "col" }, column)));
+  header.forEach((cell, i) => cell.classList.toggle("words",
+    rows.some((row) => row.cells[i]?.classList.contains("words"))));
   return el("table", attributes, el("thead", {}, el("tr", {}, ...header)),
     el("tbody", {}, ...rows));
 }
