@@ -116,7 +116,7 @@ def batches(
     """
     if not isinstance(stories, Records):
         raise InputError(f"stories: {type(stories).__name__}, expected dataset.train or .test")
-    one_of({"kind": kind}, "kind", *KINDS)
+    one_of("kind", kind, KINDS)
     check_range("batch_size", batch_size, 1)
     check_range("seed", seed or 0, 0)
     vocabulary = vocabulary or build_vocabulary(stories, entity_pool(stories))
@@ -165,7 +165,7 @@ def register(
         )
     if not callable(model):
         raise InputError(f'model "{name}": {model!r}, expected a class of Flax NNX')
-    one_of({"kind": kind}, "kind", *KINDS)
+    one_of("kind", kind, KINDS)
     try:
         settings = dict(config or {})
         train = ConfigDict(settings.pop("train", {})).to_dict()

@@ -1,6 +1,7 @@
 """The CLUTRR benchmark generator, without JAX, and the base library of the project.
 
-Each module imports only from those above it.
+Each module imports only from those above it. Input that cannot be used (a file, a setting, an
+argument) raises `errors.InputError`, whose message is one line.
 
 errors         errors that the user can fix, and how commands report them
 files, cells   reads and writes files; rows of text; aligned tables

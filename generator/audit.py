@@ -170,26 +170,20 @@ def _forms(story: str) -> Iterator[str]:
 
 def report(name: str, found: dict[str, tuple[str, Findings]]) -> str:
     """Formats the findings for the files of one data set."""
-    columns = (
-        "file", "rows", "unique", "ambiguous", "wrong", "ceiling", "twice", "unnamed", "disagree",
-        "clauses", "in train", "sentences in train", "stories in train", "in other tests",
-    )  # fmt: skip
-    table: list[tuple[str, ...]] = [columns]
+    table: list[dict[str, object]] = []
     notes = []
     for file, (split, f) in found.items():
-        shared = ("", "", "", "")
-        if split != "train":
-            shared = (
-                str(len(f.shared_clauses)),
-                f"{f.shared_sentences} of {f.sentences}",
-                str(f.shared_stories),
-                str(f.copies.total()),
-            )
-        table.append((
-            file, str(f.rows), str(f.unique), str(f.ambiguous), str(f.wrong),
-            f"{f.ceiling / f.rows:.4f}", str(f.duplicates), str(f.unnamed), str(f.disagreeing),
-            str(len(f.clauses)), *shared,
-        ))  # fmt: skip
+        shared = {
+            "in train": len(f.shared_clauses),
+            "sentences in train": f"{f.shared_sentences} of {f.sentences}",
+            "stories in train": f.shared_stories,
+            "in other tests": f.copies.total(),
+        }
+        table.append({
+            "file": file, "rows": f.rows, "unique": f.unique, "ambiguous": f.ambiguous,
+            "wrong": f.wrong, "ceiling": f"{f.ceiling / f.rows:.4f}", "twice": f.duplicates,
+            "unnamed": f.unnamed, "disagree": f.disagreeing, "clauses": len(f.clauses),
+        } | (dict.fromkeys(shared, "") if split == "train" else shared))  # fmt: skip
         notes += [
             f"  {file}: {count} ambiguous: {text}" for text, count in f.readings.most_common()
         ]
@@ -199,7 +193,8 @@ def report(name: str, found: dict[str, tuple[str, Findings]]) -> str:
         ]
         notes += [f"  {file}: WRONG: {text}" for text in f.mistakes]
         notes += [f"  {file}: {text}" for text in f.doubts]
-    return "\n".join([name, plain_text(table), *notes, "", _labels(found), ""])
+    lines = [[*table[0]], *([str(cell) for cell in row.values()] for row in table)]
+    return "\n".join([name, plain_text(lines), *notes, "", _labels(found), ""])
 
 
 def _labels(found: dict[str, tuple[str, Findings]]) -> str:

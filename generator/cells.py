@@ -1,5 +1,4 @@
-"""Tables in memory -> rows of text: data frames, lists of mappings, rows of JSON and Parquet.
-Rows of text -> aligned columns."""
+"""Tables in memory -> rows of text -> aligned columns."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from numbers import Number
@@ -18,19 +17,17 @@ LISTS = ("query", "story_edges", "edge_types", "query_edge")  # their cells may 
 def text_rows(name: str, rows: Any) -> Iterator[list[str]]:
     """Yields the header and the rows of a table in memory, all cells as text.
 
-    A missing cell (None, NaN) is empty. Tuples and arrays are read as lists.
+    A missing cell (None, NaN) is empty. Tuples and arrays are read as lists. A cell must be text, a
+    number or, in LISTS, a list; other cells are empty in columns that are not read.
 
     Args:
       name: name of the table in messages.
       rows: mappings from column to cell, which have the columns of the first, or a pandas data
-        frame.
-    Raises:
-      InputError: a row is no mapping, or a column of REQUIRED or OPTIONAL is missing or has a cell
-        that is neither text, a number nor, in LISTS, a list. Such cells of other columns are empty.
+        frame, whose index may have columns too.
     """
     if is_frame(rows):
-        yield from _frame_rows(name, rows)
-        return
+        levels = [level for level in rows.index.names if level not in (None, *rows.columns)]
+        rows = rows.reset_index(level=levels).to_dict("records")
     if not isinstance(rows, Iterable):
         raise InputError(f"{name}: {type(rows).__name__}, expected rows")
     header: list[str] = []
@@ -57,17 +54,6 @@ def text_rows(name: str, rows: Any) -> Iterator[list[str]]:
 def is_frame(value: Any) -> bool:
     """Returns whether a value is a pandas data frame. The package need not be installed."""
     return hasattr(value, "itertuples") and hasattr(value, "columns")
-
-
-def _frame_rows(name: str, frame: Any) -> Iterator[list[str]]:
-    """Yields the header and the rows of a data frame, whose columns may have equal names. Named
-    levels of its index are columns."""
-    levels = [level for level in frame.index.names if level not in (None, *frame.columns)]
-    frame = frame.reset_index(level=levels) if levels else frame
-    header = [str(column) for column in frame.columns]
-    yield header
-    for index, cells in enumerate(frame.itertuples(index=False, name=None), start=1):
-        yield [_text(name, index, column, cell) for column, cell in zip(header, cells, strict=True)]
 
 
 def plain(value: Any) -> Any:

@@ -129,12 +129,8 @@ class Row(NamedTuple):
     k: int
 
 
-class _CellError(ValueError):
-    """A cell that cannot be parsed."""
-
-    def __init__(self, column: str, problem: str):
-        super().__init__(problem)
-        self.column = column
+class _CellError(Exception):
+    """A cell that cannot be parsed: its column, and the problem."""
 
 
 def parse_rows(file: str, table: Iterable[Sequence[str]]) -> Iterator[Row]:
@@ -143,8 +139,6 @@ def parse_rows(file: str, table: Iterable[Sequence[str]]) -> Iterator[Row]:
     Args:
       file: its path, which decides the split (see `_parse_split`) and appears in messages.
       table: the header, which includes REQUIRED, then the rows; all cells as text.
-    Raises:
-      InputError: names the file, row and column of the first cell that cannot be parsed.
     """
     rows = iter(table)
     header = next(rows)
@@ -171,7 +165,8 @@ def parse_rows(file: str, table: Iterable[Sequence[str]]) -> Iterator[Row]:
         try:
             row = _parse_row(index, cell, stated, default)
         except _CellError as error:
-            raise InputError(f"{at(file, index, error.column)}: {error}") from None
+            column, problem = error.args
+            raise InputError(f"{at(file, index, column)}: {problem}") from None
         misspelled |= _MISSPELLED in cell["target"] + cell["edge_types"]
         yield row
     if misspelled:
@@ -203,10 +198,9 @@ def _parse_row(index: int, cell: Mapping[str, str], stated: set[str], default: s
         raise _CellError("edge_types", f"{len(relations)} relations for {len(edges)} story_edges")
     pair = _match(_PAIR, cell, "query_edge", "a pair such as (0, 3)")
     query = int(pair[1]), int(pair[2])
-    for column, highest in (("story_edges", max(map(max, edges))), ("query_edge", max(query))):
-        if highest >= len(names):
-            raise _CellError(column, f"no person {highest}: the row has {len(names)} people")
     for column, parts in (("story_edges", edges), ("query_edge", (query,))):
+        if (highest := max(map(max, parts))) >= len(names):
+            raise _CellError(column, f"no person {highest}: the row has {len(names)} people")
         if same := [x for x, y in parts if x == y]:
             raise _CellError(column, f"({same[0]}, {same[0]}): expected two different people")
     asked = _match(_NAMES, cell, "query", "a pair of names such as ('Ann', 'Bob')")
@@ -257,14 +251,14 @@ def _match(
 def _parse_relations(cell: Mapping[str, str]) -> tuple[int, ...]:
     """`['son', 'aunt']`."""
     words = _match(_WORDS, cell, "edge_types", "a list of relations such as ['son', 'aunt']")
-    found = [single or double for single, double in _WORD.findall(words[0])]
-    if not found:
-        raise _CellError("edge_types", "no relations, expected those of the first edges")
     relations = []
-    for word in found:
+    for single, double in _WORD.findall(words[0]):
+        word = single or double
         if (relation := _relation(word)) is None:
             raise _CellError("edge_types", f'unknown relation "{word}", expected one of {_KNOWN}')
         relations.append(relation)
+    if not relations:
+        raise _CellError("edge_types", "no relations, expected those of the first edges")
     return tuple(relations)
 
 

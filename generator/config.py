@@ -221,13 +221,13 @@ class Config:
         }  # fmt: skip
         for name, (low, high) in ranges.items():
             check_range(name, getattr(self, name), low, high)
-        one_of(vars(self), "language", *LANGUAGES)
+        one_of("language", self.language, LANGUAGES)
+        one_of("ambiguous", self.ambiguous, ("drop", "keep"))
         if self.bank and self.language != "paraphrase":
             raise InputError(
                 f'bank "{self.bank}": expected without a bank, or the language paraphrase instead '
                 f"of {self.language}"
             )
-        one_of(vars(self), "ambiguous", "drop", "keep")
         for split in SPLITS:
             rows, tasks = getattr(self, f"{split}_rows"), self.tasks(split)
             counts = [rows] if isinstance(rows, int) else rows

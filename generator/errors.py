@@ -5,7 +5,7 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -28,12 +28,8 @@ class InputError(Exception):
 
 def at(file: object, row: int | None = None, column: str | None = None) -> str:
     """A position in the input: `FILE, row 3, column "story"`. Row 1 follows the header."""
-    place = str(file)
-    if row is not None:
-        place += f", row {row}"
-    if column is not None:
-        place += f', column "{column}"'
-    return place
+    of_row = "" if row is None else f", row {row}"
+    return f"{file}{of_row}" + ("" if column is None else f', column "{column}"')
 
 
 def first_line(error: Exception) -> str:
@@ -57,20 +53,10 @@ def check_utf8(*names: object) -> None:
             raise InputError(f"{name}: not a name in UTF-8, expected another")
 
 
-def one_of(settings: Any, name: str, *known: str, of: str = "") -> str:
-    """Returns the setting `name` if it is one of the known words.
-
-    Args:
-      settings: a mapping.
-      name: the key.
-      known: the accepted values.
-      of: prefix of the name in the message, such as `train.`.
-    Raises:
-      InputError: the setting has another value.
-    """
-    if settings[name] not in known:
-        raise InputError(f'{of}{name} "{settings[name]}": expected one of {", ".join(known)}')
-    return settings[name]
+def one_of(name: str, value: str, known: Iterable[str]) -> None:
+    """Raises InputError unless a setting has one of the known values."""
+    if value not in known:
+        raise InputError(f'{name} "{value}": expected one of {", ".join(known)}')
 
 
 def check_range(name: str, value: float, low: float, high: float = math.inf) -> None:
@@ -81,15 +67,12 @@ def check_range(name: str, value: float, low: float, high: float = math.inf) -> 
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises InputError for bad arguments.
+    """Raises InputError for bad arguments, and prints a description of several lines as it is."""
 
-    It prints a description of several lines as it is, and wraps one of a single line.
-    """
-
-    def __init__(self, *, prog: str, description: str | None, **settings: Any):
-        raw, wrapped = argparse.RawDescriptionHelpFormatter, argparse.HelpFormatter
-        formatter = raw if "\n" in (description or "") else wrapped
-        super().__init__(prog=prog, description=description, formatter_class=formatter, **settings)
+    def __init__(self, *, description: str | None, **settings: Any):
+        super().__init__(description=description, **settings)
+        if "\n" in (description or ""):
+            self.formatter_class = argparse.RawDescriptionHelpFormatter
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{self.prog}: {message}; see --help")

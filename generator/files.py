@@ -39,12 +39,7 @@ Source = tuple[str, Iterator[list[str]]]
 
 
 def sources(path: Path) -> list[Source]:
-    """The tables of a file or folder, ordered by name.
-
-    Raises:
-      InputError: the path does not exist, cannot be read, is of an unknown kind, or holds no table
-        or several data sets.
-    """
+    """The tables of a file or folder, ordered by name; at least one, of one data set."""
     with reading(path):
         if path.is_dir():
             found = [(str(file), table_rows(file)) for file in _folder_tables(path)]
@@ -88,10 +83,7 @@ def _folder_tables(path: Path) -> list[Path]:
 
 
 def tables_in(folder: Path) -> list[Path]:
-    """The tables in a folder or, if it has none, in its folders of one split each.
-
-    There are none if it is no folder.
-    """
+    """The tables in a folder or, if it has none, in its folders of one split each."""
     if not folder.is_dir():
         return []
     files = sorted(f for f in folder.iterdir() if _is_table(f.name) and f.is_file())
@@ -132,21 +124,13 @@ def check_size(name: str, size: int, limit: int) -> None:
 
 
 def table_rows(path: Path) -> Iterator[list[str]]:
-    """Yields the header and the rows of one file: CSV unless its name ends otherwise.
-
-    Raises:
-      InputError: the file cannot be read.
-    """
+    """Yields the header and the rows of one file: CSV unless its name ends otherwise."""
     with reading(path), path.open("rb") as file:
         yield from _rows(str(path), file, path.stat().st_size)
 
 
 def json_lines(path: Path) -> Iterator[Any]:
-    """Yields the value of each line of a JSON Lines file that is not empty.
-
-    Raises:
-      InputError: the file cannot be read, or a line is not JSON.
-    """
+    """Yields the value of each line of a JSON Lines file that is not empty."""
     with reading(path), path.open("rb") as file:
         yield from _json_lines(str(path), file)
 
@@ -225,7 +209,6 @@ def _csv(name: str, file: BinaryIO, limit: int) -> Iterator[list[str]]:
 
 
 def _json_lines(name: str, file: BinaryIO) -> Iterator[Any]:
-    """Yields the values of a JSON Lines file."""
     index = 0
     with io.TextIOWrapper(file, "utf-8-sig") as lines:
         try:
@@ -265,9 +248,6 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
     The folder is created if necessary. After an error the temporary file is removed and `path` is
     as it was before.
-
-    Raises:
-      InputError: the file cannot be written.
     """
     check_utf8(path)
     temporary = path.with_name(f".{secrets.token_hex(4)}.{path.name}")
@@ -283,20 +263,13 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a UTF-8 text file atomically. Raises InputError if it cannot be written."""
+    """Writes a UTF-8 text file atomically."""
     with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def read_json(path: Path, shape: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Reads a JSON object.
-
-    Args:
-      path: the file.
-      shape: what it must contain, as in `check_shape`.
-    Raises:
-      InputError: the file does not exist, or holds something else.
-    """
+    """Reads a JSON object that contains what `check_shape` describes."""
     try:
         with reading(path):
             value = json.loads(path.read_text(encoding="utf-8"))

@@ -23,9 +23,6 @@ def data_sets(paths: list[Path]) -> Iterator[tuple[str, list[Table]]]:
     """Yields data sets by name: the files of one .zip or one folder belong together.
 
     Tables are ordered by split, then by task.
-
-    Raises:
-      InputError: a file does not exist, cannot be read, or holds no data.
     """
     found: dict[str, list[Source]] = {}
     for path in paths:

@@ -121,5 +121,3 @@ def test_a_data_frame_equals_its_rows() -> None:
     assert list(text_rows("x", (row for _, row in frame.iterrows()))) == expected
     assert list(text_rows("x", frame.astype("string").astype("category"))) == expected
     assert list(text_rows("x", frame.set_index("")))[1] == expected[1]  # a named index is a column
-    twice = pd.concat([frame, frame[["story"]]], axis=1)
-    assert next(text_rows("x", twice)).count("story") == 2
