@@ -49,20 +49,21 @@ class Task(NamedTuple):
     noise: int
     k: int
 
+    def has(self, noise: int) -> bool:
+        """Returns True if stories have noise facts of a kind."""
+        return self.noise in (noise, ALL_NOISE)
+
+    def may_state_answer(self) -> bool:
+        return self.noise in (MEMORY, MIXED)
+
     def __str__(self) -> str:
         return f"{self.noise}.{self.k}"
 
 
 def parse_tasks(text: str) -> tuple[Task, ...]:
-    """Parses a list such as `1.2,1.3`; an empty text has no tasks.
-
-    Raises:
-      InputError: an entry is not a task, or occurs twice.
-    """
+    """Parses a list of different tasks such as `1.2,1.3`; an empty text has none."""
     tasks: list[Task] = []
-    if not text:
-        return ()
-    for part in text.split(","):
+    for part in text.split(",") if text else ():
         noise, dot, k = part.strip().removeprefix("task_").partition(".")
         if not (dot and noise.isdecimal() and k.isdecimal()):
             raise InputError(f'task "{part.strip()}": expected the form T.K, such as 1.3')
@@ -176,9 +177,9 @@ class Config:
             (IRRELEVANT, self.irrelevant_length, self.irrelevant_length),
             (DISCONNECTED, self.disconnected_length, self.disconnected_length + 1),
         ):
-            if task.noise in (noise, ALL_NOISE):
+            if task.has(noise):
                 people, facts = people + new_people, facts + length
-        return people, facts + (task.noise in (MEMORY, MIXED))
+        return people, facts + task.may_state_answer()
 
     def holds_out_clauses(self, k: int) -> bool:
         """Returns True if some clauses of k facts are reserved for tests.
@@ -197,16 +198,15 @@ class Config:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Config":
-        """Inverse of `to_json`. Raises InputError for unknown names or bad values."""
+        """Inverse of `to_json`."""
         known = {f.name: f for f in fields(cls)}
         parsed: dict[str, Any] = {}
         for name, value in values.items():
             if name not in known:
                 raise InputError(f'unknown setting "{name}"; expected {", ".join(sorted(known))}')
             kind = type(known[name].default)
-            parse = PARSE.get(name) or _PARSE_KIND[kind]
             try:
-                parsed[name] = parse(str(value))
+                parsed[name] = PARSE.get(name, kind)(str(value))
             except (ValueError, KeyError):
                 expected = {int: "an integer", bool: "True or False"}.get(kind, "a number")
                 raise InputError(f'setting "{name}": "{value}", expected {expected}') from None
@@ -251,7 +251,7 @@ class Config:
 
 
 def parse_hold_out(text: str) -> tuple[str, ...]:
-    """Parses `clauses,paraphrases`, one of the two, or `none`. Raises InputError."""
+    """Parses `clauses,paraphrases`, one of the two, or `none`."""
     parts = tuple(sorted({part.strip() for part in text.split(",")} - {"none", ""}))
     if not set(parts) <= {"clauses", "paraphrases"}:
         raise InputError(f'hold_out "{text}": expected clauses,paraphrases, one of them, or none')
@@ -259,7 +259,7 @@ def parse_hold_out(text: str) -> tuple[str, ...]:
 
 
 def parse_rows(text: str | int) -> int | tuple[int, ...]:
-    """Parses `5000`, or one number per task as in `5000,10000`. Raises InputError."""
+    """Parses `5000`, or one number per task as in `5000,10000`."""
     counts = str(text).split(",")
     if not all(count.strip().isdecimal() for count in counts):
         raise InputError(
@@ -268,18 +268,15 @@ def parse_rows(text: str | int) -> int | tuple[int, ...]:
     return tuple(map(int, counts)) if len(counts) > 1 else int(counts[0])
 
 
-# Parsers of the settings by their type; true and false are in any case.
-_PARSE_KIND: dict[type, Callable[[str], Any]] = {
-    str: str,
-    int: int,
-    float: float,
-    bool: lambda text: {"true": True, "false": False}[text.lower()],
-}
+def parse_bool(text: str) -> bool:
+    """Parses `true` or `false`, in any case."""
+    return {"true": True, "false": False}[text.lower()]
+
+
+# Parsers of settings; others are parsed by their type.
 PARSE: dict[str, Callable[[str], Any]] = {
-    "train": parse_tasks,
-    "test": parse_tasks,
+    **dict.fromkeys(("train", "test"), parse_tasks),
+    **dict.fromkeys(("train_rows", "test_rows", "dev_rows"), parse_rows),
+    **dict.fromkeys(("equal_clauses", "unique_test_clauses"), parse_bool),
     "hold_out": parse_hold_out,
-    "train_rows": parse_rows,
-    "test_rows": parse_rows,
-    "dev_rows": parse_rows,
 }

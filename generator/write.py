@@ -45,13 +45,8 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
       out: the folder, which is created if necessary.
       workers: number of processes.
       form: one of FORMATS.
-
     Returns:
       The files, without config.json.
-
-    Raises:
-      InputError: the settings cannot be met, the folder cannot be written, or it holds data of
-        other settings.
     """
     bank = load_bank(config)
     banks = split_bank(bank, config)
@@ -65,11 +60,7 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
 
 
 def write_files(files: dict[Path, list[Piece]], render: Renderer, workers: int = 1) -> list[Path]:
-    """Writes the files that do not exist yet, each with its pieces, and returns all of them.
-
-    Raises:
-      InputError: a file cannot be written.
-    """
+    """Writes the files that do not exist yet, each with its pieces, and returns all of them."""
     missing = {path: parts for path, parts in files.items() if not path.exists()}
     total = sum(piece.size for parts in missing.values() for piece in parts)
     with (
@@ -114,17 +105,12 @@ def _description(config: Config, bank: Bank, banks: SplitBank, files: list[str])
         "held_out": {"clauses": clauses, "paraphrases": banks.held_out},
         "left_out": {"paraphrases": banks.left_out},
     }
-    text = json.dumps(content, indent=1)
-    text = re.sub(r"\[[^\[\]{}]*\]", lambda array: " ".join(array[0].split()), text)
-    return text + "\n"
+    text = json.dumps(content, indent=1) + "\n"
+    return re.sub(r"\[[^\[\]{}]*\]", lambda array: " ".join(array[0].split()), text)
 
 
 def write_description(out: Path, description: str) -> None:
-    """Writes config.json of a folder of stories.
-
-    Raises:
-      InputError: there is one with other settings, or it cannot be written.
-    """
+    """Writes config.json of a folder of stories, which must not have one of other settings."""
     path = out / "config.json"
     with reading(path):
         existing = path.read_bytes() if path.exists() else None

@@ -32,13 +32,7 @@ KINDS = {
 def write_diagnosis(config: Config, out: Path, workers: int = 1, form: str = "csv") -> list[Path]:
     """Writes a data set and the tests of KINDS of the k that it trains or tests on.
 
-    Args: as for `write_dataset`. All tests have the same number of stories.
-
-    Returns:
-      The files, without config.json.
-
-    Raises:
-      InputError: as `write_dataset`.
+    Arguments and result are those of `write_dataset`. All tests have the same number of stories.
     """
     if any(config.rows("dev", task) for task in config.tasks("dev")):
         raise InputError("dev_rows: expected 0, because the tests have the stories of dev files")

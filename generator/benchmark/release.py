@@ -70,13 +70,8 @@ def write_benchmark(version: str, out: Path, workers: int = 1, form: str = "csv"
       out: the folder, which is created if necessary.
       workers: number of processes.
       form: one of `generator.write.FORMATS`.
-
     Returns:
       The files with stories.
-
-    Raises:
-      InputError: the folder cannot be written or holds other data, or the stories are not those of
-        the release.
     """
     first: dict[tuple, Path] = {}  # of several files with the same stories
     written = []

@@ -16,7 +16,6 @@ from random import Random
 from generator.kinship import (
     GENDERS,
     INVERSE,
-    NUM_PREDICATES,
     PREDICATE_ID,
     RELATION_OF,
     RELATIONS,
@@ -98,13 +97,11 @@ class PlacedFrame:
 def clauses(length: int) -> list[tuple[Clause, tuple[int, ...]]]:
     """Returns all clauses for which the rules derive an answer, with the genders of their people.
 
-    Returns:
-      (predicates [length], genders [length + 1]); spouses have opposite genders.
+    They are (predicates [length], genders [length + 1]); spouses have opposite genders.
     """
-    predicates = [p for p in range(NUM_PREDICATES) if p in _AGE_DIFFERENCE]
     return [
         (clause, genders)
-        for clause in product(predicates, repeat=length)
+        for clause in product(sorted(_AGE_DIFFERENCE), repeat=length)
         if path_heads(clause)
         for genders in product(range(len(GENDERS)), repeat=length + 1)
         if all(p != _SPOUSE or genders[i] != genders[i + 1] for i, p in enumerate(clause))
@@ -115,9 +112,7 @@ def clauses(length: int) -> list[tuple[Clause, tuple[int, ...]]]:
 def is_plausible(clause: Clause, *pieces: tuple[int, Ages]) -> bool:
     """Returns True if people on a path can have the ages that frames require.
 
-    Args:
-      clause: predicates along the path.
-      *pieces: position of the first person, and age ranges, of each frame.
+    A piece is the position of the first person, and the age ranges, of a frame.
     """
     ages = [AGES["any"]] * (len(clause) + 1)
     for start, piece in pieces:
@@ -159,13 +154,7 @@ def _fitting_frames(clause: Clause, start: int, num_facts: int) -> tuple[PlacedF
 
 
 class ClauseWriter:
-    """Samples the frames, words and pronouns for the paraphrases of one clause.
-
-    Args:
-      clause: predicates along the path, [k].
-      genders: of the people on the path, [k + 1].
-      random: random generator.
-    """
+    """Samples the frames, words and pronouns for the paraphrases of one clause."""
 
     def __init__(self, clause: Clause, genders: Sequence[int], random: Random):
         self.clause, self.genders, self.random = clause, genders, random
@@ -176,14 +165,7 @@ class ClauseWriter:
         return options[int(self.random.random() * len(options))]
 
     def place(self, lengths: Sequence[int]) -> list[PlacedFrame] | None:
-        """Chooses unused frames that cover the path.
-
-        Args:
-          lengths: number of facts of each frame.
-
-        Returns:
-          The frames, or None if no compatible ones were found.
-        """
+        """Chooses unused frames with these numbers of facts; None if none were found that fit."""
         for _ in range(_MAX_ATTEMPTS):
             placed: list[PlacedFrame] = []
             start = 0

@@ -184,11 +184,7 @@ def _without_compounds(
 
 
 def read_stories(paths: Sequence[Path]) -> dict[SplitKey, list[Story]]:
-    """Reads the clean stories of files, by data set and split.
-
-    Raises:
-      InputError: a file is missing or malformed, or a text contains braces.
-    """
+    """Reads the clean stories of files, by data set and split."""
     stories: defaultdict[SplitKey, list[Story]] = defaultdict(list)
     for name, tables in data_sets(list(paths)):
         for table in tables:
@@ -210,9 +206,6 @@ def import_bank(paths: Sequence[Path], name: str) -> tuple[Bank, dict[SplitKey, 
     Returns:
       The bank; and by data set and split the number of stories that consist of recurring
       paraphrases, and the number of all stories.
-
-    Raises:
-      InputError: a file cannot be read, or no paraphrase recurs.
     """
     stories = read_stories(paths)
     complete, count = cut([story for part in stories.values() for story in part])

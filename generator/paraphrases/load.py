@@ -13,11 +13,7 @@ from generator.stories.text import Bank, clause_name
 
 
 def load_bank(config: Config) -> Bank:
-    """Returns the bank that the settings select: a file, plain templates or the embedded bank.
-
-    Raises:
-      InputError: the file cannot be read.
-    """
+    """Returns the bank that the settings select: a file, plain templates or the embedded bank."""
     if config.bank:
         return read_bank(Path(config.bank))
     templates = {"synthetic": synthetic_templates, "plain": plain_templates}
@@ -33,9 +29,6 @@ def read_bank(path: Path) -> Bank:
 
     A clause is the gender of the first person and the relations along the walk. The clauses may
     also be nested under the key "templates", next to other keys.
-
-    Raises:
-      InputError: the file does not exist or does not contain a bank.
     """
     content = read_json(path)
     content = content.get("templates", content)
@@ -56,7 +49,7 @@ def read_bank(path: Path) -> Bank:
 
 
 def save_bank(bank: Bank, path: Path) -> None:
-    """Writes a bank for `read_bank`, atomically. Raises InputError if it cannot be written."""
+    """Writes a bank for `read_bank`, atomically."""
     templates = {clause_name(key): texts for key, texts in sorted(bank.templates.items())}
     write_text(path, json.dumps({"name": bank.name, "templates": templates}, indent=1) + "\n")
 

@@ -11,6 +11,7 @@ the relations stay uniform.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -42,22 +43,17 @@ def block(
     expressible: np.ndarray = _ALL_PREDICATES,
     epoch: int = 0,
 ) -> tuple[Stories, np.random.Generator]:
-    """Returns block `index` of a task.
+    """Returns the stories of block `index` of a task, and the random generator for their text.
+
+    Every block has `BLOCK` stories, except the last one of a test without repeated clauses.
 
     Args:
       config: generator settings.
       split: train, test or dev.
       task: one of the tasks of the split.
-      index: index of the block. Every block has `BLOCK` stories, except the last one of a test
-        without repeated clauses.
+      index: index of the block.
       expressible: bool [11], the predicates that noise facts may have.
       epoch: other epochs have other stories under the same hold-out. Files contain epoch 0.
-
-    Returns:
-      The stories, and the random generator to use for their text.
-
-    Raises:
-      InputError: the settings allow no such stories, or too few.
     """
     rng = _rng(config, split, task, index, *([epoch] if epoch else []))
     graph = kinship_graph(config.shape, _FAMILIES, rng)
@@ -131,9 +127,8 @@ class _Plan:
 
     def missing(self, stories: Stories) -> np.ndarray:
         """Returns the number of stories that are still needed, [kinds]."""
-        kinds = len(self.relation)
-        found = np.bincount(self.kind_of(stories), minlength=kinds)
-        return np.bincount(self.wanted, minlength=kinds) - found
+        count = partial(np.bincount, minlength=len(self.relation))
+        return count(self.wanted) - count(self.kind_of(stories))
 
     def arrange(self, stories: Stories) -> Stories:
         """Returns the stories in an order such that each row has the kind that it wants."""
@@ -149,7 +144,6 @@ def _plan(
     index: int,
     rng: np.random.Generator,
 ) -> _Plan:
-    """Returns the plan of block `index`."""
     targets = RELATION_OF[graph.provable_predicates()].ravel()
     if not len(targets):
         raise InputError(
@@ -185,15 +179,8 @@ def _fill(
 ) -> tuple[Stories, int]:
     """Samples candidates until no stories are missing, or all relations have been given up.
 
-    A relation is given up after too many consecutive rejections; others take its place.
-
-    Args:
-      plan: the wanted stories.
-      sample: returns at most one story for each target relation [B].
-      rng: random generator for replacements.
-
-    Returns:
-      The stories, and the number of candidates.
+    A relation is given up after too many consecutive rejections; others take its place. `sample`
+    returns at most one story for each target relation. Also returns the number of candidates.
     """
     tried, accepted, failures = (np.zeros(NUM_RELATIONS, np.int64) for _ in range(3))
     max_candidates = np.inf

@@ -60,8 +60,7 @@ def chain(graph: KinshipGraph, target: np.ndarray, k: int, rng: np.random.Genera
 def choose(allowed: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Samples a uniform true column in each row of `allowed` [B, m].
 
-    Returns:
-      The column [B], and bool [B]: False for rows without a true column.
+    Returns the column [B], and bool [B]: False for rows without a true column.
     """
     count = allowed.cumsum(axis=1)
     total = count[:, -1]

@@ -21,8 +21,7 @@ def is_listable(config: Config, k: int) -> bool:
 def allowed_clauses(config: Config, split: str, k: int) -> np.ndarray:
     """Returns the clauses of k facts (listable) that may occur in a split.
 
-    Returns:
-      [C, k + 1] relations, sorted: the facts, then the answer.
+    They are relations [C, k + 1], sorted: the facts, then the answer.
     """
     # The largest family that can be sampled contains the others, and so all of their clauses.
     shape = config.shape

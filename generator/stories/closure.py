@@ -53,13 +53,7 @@ class KinshipGraph:
         return self.rule_offset[fact + 1] > self.rule_offset[fact]
 
     def sample_body(self, fact: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Samples a rule and then one of its bodies, both uniformly, for each fact [B].
-
-        All facts must be provable.
-
-        Returns:
-          The two facts of each body, [B, 2].
-        """
+        """Samples a rule, and then one of its bodies, [B, 2], for each provable fact [B]."""
         num_rules = self.rule_offset[fact + 1] - self.rule_offset[fact]
         group = self.rule_offset[fact] + _below(num_rules, rng)
         num_bodies = self.group_offset[group + 1] - self.group_offset[group]
@@ -94,11 +88,9 @@ def close(families: Families) -> KinshipGraph:
     """Returns all facts that follow from parents and partners, with all rule applications."""
     people = len(families.exists)
     key, predicate = _parents_and_partners(families)
-    while True:
-        more_keys, more_predicates = _derive(key, predicate, people)
-        if len(more_keys) == len(key):
-            break
-        key, predicate = more_keys, more_predicates
+    known = 0
+    while known < (known := len(key)):
+        key, predicate = _derive(key, predicate, people)
     start, end = key // people, key % people
     start_offset = np.searchsorted(start, np.arange(people + 1))
 
@@ -153,8 +145,7 @@ def _rule_applications(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All rule applications whose conclusion is one of the facts, sorted by fact and rule.
 
-    Returns:
-      The fact [A], the rule (first * 11 + second) [A] and the body [A, 2].
+    Returns the fact [A], the rule (first * 11 + second) [A] and the body [A, 2].
     """
     start, end = key // people, key % people
     i, j = _adjacent(start_offset, end)

@@ -34,9 +34,6 @@ def split_bank(bank: Bank, config: Config) -> SplitBank:
     more. A paraphrase that contains a held-out paraphrase (as one of two consecutive stories) is
     not used in training. It is left out of both parts once the quota of its clause is reached. A
     text that occurs under several clauses is on the same side for all of them.
-
-    Raises:
-      InputError: one part cannot express all facts of the stories.
     """
     if "paraphrases" not in config.hold_out:
         bank.check(config)

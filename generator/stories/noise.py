@@ -31,11 +31,7 @@ class NoiseSampler:
     """
 
     def __init__(
-        self,
-        graph: KinshipGraph,
-        chains: Chains,
-        expressible: np.ndarray,
-        rng: np.random.Generator,
+        self, graph: KinshipGraph, chains: Chains, expressible: np.ndarray, rng: np.random.Generator
     ) -> None:
         self.graph, self.chains, self.expressible, self.rng = graph, chains, expressible, rng
         self.n = graph.families.n

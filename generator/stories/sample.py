@@ -5,21 +5,12 @@ names, and a check that the stated facts imply the answer and no other.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from generator.config import (
-    ALL_NOISE,
-    DISCONNECTED,
-    IRRELEVANT,
-    MEMORY,
-    MIXED,
-    SUPPORTING,
-    Config,
-    Task,
-)
+from generator.config import DISCONNECTED, IRRELEVANT, MEMORY, SUPPORTING, Config, Task
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF
 from generator.names import NAMES_PER_GENDER
 from generator.prover import derivable
@@ -75,15 +66,14 @@ class Stories:
         return _map_arrays(lambda *a: np.concatenate(a), *parts)
 
 
-def _map_arrays(function: Callable[..., np.ndarray], first: Stories, *others: Stories) -> Stories:
+def _map_arrays(function: Callable[..., np.ndarray], *parts: Stories) -> Stories:
     """Applies `function` to each array field of some stories."""
-    mapped: dict[str, Any] = {"task": first.task}
-    for f in fields(Stories):
-        if f.name != "task":
-            values = [getattr(stories, f.name) for stories in (first, *others)]
-            is_tuple = isinstance(values[0], tuple)
-            mapped[f.name] = tuple(map(function, *values)) if is_tuple else function(*values)
-    return Stories(**mapped)
+    mapped: dict[str, Any] = {}
+    for f in fields(Stories)[1:]:  # the first is the task
+        values = [getattr(stories, f.name) for stories in parts]
+        is_tuple = isinstance(values[0], tuple)
+        mapped[f.name] = tuple(map(function, *values)) if is_tuple else function(*values)
+    return replace(parts[0], **mapped)
 
 
 def candidates(
@@ -103,11 +93,8 @@ def candidates(
       task: a task of the split.
       graph: families to sample from.
       expressible: bool [11], the predicates that noise facts may have.
-      relation: [B] target relations.
+      relation: [B] target relations; the stories are in this order.
       rng: random generator.
-
-    Returns:
-      At most B stories in the order of `relation`.
     """
     families = graph.families
     target = graph.sample_target(PREDICATE_OF[relation], rng)
@@ -127,11 +114,11 @@ def candidates(
 
     noise = NoiseSampler(graph, chains, expressible, rng)
     walks = [chains.facts]
-    if task.noise in (SUPPORTING, ALL_NOISE):
+    if task.has(SUPPORTING):
         walks.append(noise.supporting(config.supporting_length))
-    if task.noise in (IRRELEVANT, ALL_NOISE):
+    if task.has(IRRELEVANT):
         walks.append(noise.irrelevant(config.irrelevant_length))
-    if task.noise in (DISCONNECTED, ALL_NOISE):
+    if task.has(DISCONNECTED):
         walks.append(noise.disconnected(config.disconnected_length))
     stories = _assemble(task, graph, target, chains, walks, bits, rng)
     stories = stories.select(np.all([walk[:, 0] >= 0 for walk in walks], axis=0))
@@ -163,7 +150,7 @@ def _assemble(
     nodes = [node_of[row, p % n] for p in people]
     relations = [relation_of(w) for w in walks]
     answer = relation_of(target[:, None])
-    if task.noise in (MEMORY, MIXED):
+    if task.may_state_answer():
         stated = rng.random((len(target), 1)) < (1.0 if task.noise == MEMORY else 0.5)
         nodes.append(np.where(stated, nodes[0][:, [0, -1]], -1))
         relations.append(np.where(stated, answer, -1))
@@ -195,9 +182,7 @@ def is_unambiguous(stories: Stories) -> np.ndarray:
 def _story_ids(people: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Assigns ids to the family members `people` [B, m] of each story in order of occurrence.
 
-    Returns:
-      [B, n] id by family member, -1 for family members outside the story;
-      [B, m] family member by id, -1 for padding.
+    Returns the id by family member, [B, n], and the family member by id, [B, m]; -1 for none.
     """
     row = np.arange(len(people))
     node_of = np.full((len(people), n), -1)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from generator.config import MEMORY, MIXED, Config
+from generator.config import Config
 from generator.errors import InputError
 from generator.kinship import (
     GENDERS,
@@ -39,7 +39,7 @@ class Bank:
     templates: dict[ClauseKey, tuple[str, ...]]
 
     def __post_init__(self) -> None:
-        """Raises InputError for templates with wrong placeholders or too many sentences."""
+        """Checks the placeholders and the number of sentences."""
         for key, templates in self.templates.items():
             people = [str(i) for i in range(len(key[1]) + 1)]
             for text in templates:
@@ -64,7 +64,7 @@ class Bank:
         """
         if not self.templates:
             raise InputError(f'bank "{self.name}" is empty; each single fact needs a paraphrase')
-        states_answers = any(task.noise in (MEMORY, MIXED) for task in config.train + config.test)
+        states_answers = any(task.may_state_answer() for task in config.train + config.test)
         for predicate in np.unique(RULE_TABLE if states_answers else RULE_TABLE[:, :2]):
             for key in self._missing(predicate):
                 raise InputError(
@@ -188,15 +188,9 @@ def choose_templates(stories: Stories, bank: Bank, rng: np.random.Generator) -> 
 
 
 def _facts_without_repeated_people(nodes: np.ndarray) -> np.ndarray:
-    """Maximum number of facts, up to three, that one template may state at each walk position.
+    """Number of facts, up to three, that one template may state from each position of walks.
 
-    A template must not mention the same person under two placeholders.
-
-    Args:
-      nodes: [B, L + 1] people along walks.
-
-    Returns:
-      [B, L] number of facts from each position on before a person is repeated.
+    A template must not mention the same person under two placeholders. [B, L + 1] people -> [B, L].
     """
     length = nodes.shape[1] - 1
     limit = np.empty((len(nodes), length), np.int64)
@@ -211,17 +205,10 @@ def _facts_without_repeated_people(nodes: np.ndarray) -> np.ndarray:
 def texts(
     stories: Stories, people: list[list[str]], bank: Bank, rng: np.random.Generator
 ) -> Iterator[tuple[str, str, list[str]]]:
-    """Yields the texts of B stories.
+    """Yields the texts of stories about people with these names.
 
-    Args:
-      stories: B stories.
-      people: names by story id, for each story.
-      bank: paraphrases to sample from.
-      rng: random generator.
-
-    Yields:
-      The story (all facts, paraphrases in random order), the clean story (the path only, in order),
-      and a list with a sentence that states the answer (empty if the bank has none).
+    These are the story (all facts, paraphrases in random order), the clean story (the path only, in
+    order), and a list with a sentence that states the answer (empty if the bank has none).
     """
     chosen = choose_templates(stories, bank, rng)
     text_of = bank.pools.texts
@@ -232,15 +219,16 @@ def texts(
     rows = zip(
         people, chosen.num_path.tolist(), stories.target.tolist(), chosen.random, strict=True
     )
+    paraphrases = []
     for row, (names, num_path, answer, random) in enumerate(rows):
         names = [f"[{name}]" for name in names]
         first, end = start[row], start[row + 1]
-        paraphrases = [
+        paraphrases += [
             text_of[template[i]].format(*[names[person] for person in placeholders[i]])
             for i in range(first, end)
         ]
-        clean = " ".join(paraphrases[:num_path])
-        story = " ".join([paraphrases[i - first] for i in order[first:end]])
+        clean = " ".join(paraphrases[first : first + num_path])
+        story = " ".join([paraphrases[i] for i in order[first:end]])
         stated = []
         if pool := bank.templates.get((gender[row], (answer,))):
             stated = [pool[int(random * len(pool))].format(names[0], names[last[row]])]

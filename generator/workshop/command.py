@@ -84,7 +84,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(settings: argparse.Namespace) -> None:
-    """Raises InputError for settings out of range."""
     ranges = [
         ("k", settings.k[0], 2, MAX_FACTS),
         ("k", settings.k[-1], 2, MAX_FACTS),
@@ -104,11 +103,7 @@ def _check(settings: argparse.Namespace) -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the command.
-
-    Raises:
-      InputError: settings that cannot be used, or files that cannot be written.
-    """
+    """Runs the command."""
     settings = _parser().parse_args(argv)
     _check(settings)
     drop = settings.ambiguous == "drop"

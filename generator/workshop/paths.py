@@ -6,7 +6,6 @@ turns a path into another one with the same relations, so only one path per clas
 enumerated. `Paths.weight` is the expected size of the class in a random family.
 """
 
-from collections.abc import Iterator
 from itertools import islice, pairwise
 from math import perm
 from typing import NamedTuple
@@ -48,9 +47,6 @@ def family(l_max: int, children: int) -> Family:
 
     Siblings have an edge only in the last generation, which is unmarried; the counts of table 2
     imply this.
-
-    Raises:
-      InputError: more than `MAX_PEOPLE` people.
     """
     size = 2 * sum(children**level for level in range(l_max)) + children**l_max
     if size > MAX_PEOPLE:
@@ -95,13 +91,10 @@ def family(l_max: int, children: int) -> Family:
     return Family(edges, head, branches, parent)
 
 
-def simple_paths(members: Family) -> Iterator[np.ndarray]:
-    """Yields all simple paths of 1, 2, 3, ... people, one per class, [M, people] for each length.
+def simple_paths(members: Family, people: int) -> np.ndarray:
+    """Returns all simple paths of a number of people, one per class, [M, people].
 
     The representative of a class visits the branches of each couple in the order of their ids.
-
-    Raises:
-      InputError: more than `MAX_PATHS` paths of one length.
     """
     size = len(members.head)
     bit = [1 << p for p in range(size)]
@@ -122,13 +115,7 @@ def simple_paths(members: Family) -> Iterator[np.ndarray]:
     neighbors = [np.flatnonzero(row >= 0).tolist() for row in members.edges]
 
     level: list[tuple[tuple[int, ...], int]] = [((p,), bit[p]) for p in range(size) if not gates[p]]
-    while level:
-        if len(level) > MAX_PATHS:
-            raise InputError(
-                f"workshop: over {MAX_PATHS} paths of {len(level[0][0]) - 1} facts, "
-                "expected fewer: decrease --k, --l-max or --c-max"
-            )
-        yield np.array([path for path, _ in level])
+    for facts in range(1, people):
         longer = (
             ((*path, p), visited | bit[p])
             for path, visited in level
@@ -136,10 +123,12 @@ def simple_paths(members: Family) -> Iterator[np.ndarray]:
             if not visited & bit[p] and all(visited & gate for gate in gates[p])
         )
         level = list(islice(longer, MAX_PATHS + 1))
-
-
-def _paths_of_length(members: Family, people: int) -> np.ndarray:
-    return next(islice(simple_paths(members), people - 1, None), np.empty((0, people), int))
+        if len(level) > MAX_PATHS:
+            raise InputError(
+                f"workshop: over {MAX_PATHS} paths of {facts} facts, "
+                "expected fewer: decrease --k, --l-max or --c-max"
+            )
+    return np.array([path for path, _ in level], int).reshape(-1, people)
 
 
 def count_paths(l_max: int, c_max: int, people: int) -> int:
@@ -149,7 +138,7 @@ def count_paths(l_max: int, c_max: int, people: int) -> int:
     the edge between its ends. Paths start at the end that comes first in preorder.
     """
     members = family(l_max, min(c_max, people))
-    paths = _paths_of_length(members, people)
+    paths = simple_paths(members, people)
     ends = members.edges[paths[:, 0], paths[:, -1]]
     counted = (ends >= 0) & (paths[:, 0] < paths[:, -1])
     predicates = np.column_stack([members.edges[paths[:, :-1], paths[:, 1:]], ends])[counted]
@@ -165,11 +154,8 @@ def paths_of(members: Family, k: int, c_min: int, c_max: int, drop_ambiguous: bo
       c_min: minimum number of children per couple.
       c_max: maximum number of children; all numbers from c_min to c_max are equally likely.
       drop_ambiguous: only return paths with `rules.is_unambiguous`.
-
-    Raises:
-      InputError: there is no such path.
     """
-    people = _paths_of_length(members, k + 1)
+    people = simple_paths(members, k + 1)
     answer = members.edges[people[:, 0], people[:, -1]]
     people, answer = people[answer >= 0], answer[answer >= 0]
     clause = members.edges[people[:, :-1], people[:, 1:]]

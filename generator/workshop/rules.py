@@ -57,12 +57,9 @@ class Proof(NamedTuple):
 
 @cache
 def prove(clause: tuple[int, ...]) -> Proof | None:
-    """Returns a proof of the relation between the ends of a path, or None if there is none.
+    """Returns a proof of the relation between the ends of a path of distinct people, if any.
 
     All proofs have the same conclusion, because the rules hold in every family.
-
-    Args:
-      clause: the predicates along a path of distinct people.
     """
     if len(clause) == 1:
         return Proof(clause[0], ())
