@@ -4,8 +4,6 @@ All are written with the same seed, so they hold out the same paraphrases and th
 k = 3. A file that several of them have is written once; the others have a hard link to it.
 """
 
-import csv
-import io
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -18,7 +16,7 @@ import numpy as np
 from generator.benchmark.diagnosis import write_diagnosis
 from generator.config import ALL_NOISE, CLEAN, DISCONNECTED, IRRELEVANT, SUPPORTING, Config, Task
 from generator.errors import InputError
-from generator.files import table_rows, write_text
+from generator.files import csv_text, table_rows, write_text
 from generator.write import dataset_files, write_dataset
 
 VERSIONS = ("v1",)
@@ -125,9 +123,7 @@ def checksum(path: Path) -> str:
     header, *rows = table_rows(path)
     if header[0]:  # Parquet and JSON Lines have no row numbers
         header, rows = ["", *header], [[str(i), *row] for i, row in enumerate(rows)]
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([header, *rows])
-    return sha256(text.getvalue().encode()).hexdigest()
+    return sha256(csv_text([header, *rows]).encode()).hexdigest()
 
 
 def published_checksums(version: str) -> dict[str, str]:

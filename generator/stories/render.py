@@ -1,11 +1,10 @@
 """Rendering of generated stories as CSV, JSON Lines or Parquet."""
 
-import csv
 import gzip
-import io
 import json
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
+from itertools import chain
 from typing import NamedTuple
 from uuid import UUID
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from generator.columns import COLUMNS, format_row
 from generator.config import Config, Task
+from generator.files import csv_text
 from generator.names import names_of
 from generator.stories.blocks import BLOCK, block
 from generator.stories.hold_out import SplitBank
@@ -64,12 +64,7 @@ class Renderer:
             return _arrow(rows)
         if self.form == "jsonl":
             return b"".join(map(_json_line, rows))
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        if piece.first == 0:
-            writer.writerow(COLUMNS)
-        writer.writerows(rows)
-        data = text.getvalue().encode()
+        data = csv_text(chain([] if piece.first else [COLUMNS], rows)).encode()
         return gzip.compress(data, 5, mtime=0) if self.form == "csv.gz" else data
 
     def _rows(self, piece: Piece) -> Iterator[tuple[str, ...]]:

@@ -17,8 +17,6 @@ does.
 """
 
 import argparse
-import csv
-import io
 import json
 from collections.abc import Sequence
 from itertools import islice
@@ -30,7 +28,7 @@ import numpy as np
 from generator import VERSION
 from generator.columns import COLUMNS
 from generator.errors import InputError, Parser, check_range
-from generator.files import write_text
+from generator.files import csv_text, write_text
 from generator.workshop.paths import family, paths_of
 from generator.workshop.stories import story_rows
 from generator.workshop.text import KINDS, PEOPLE
@@ -38,6 +36,16 @@ from generator.write import write_description
 
 SPLITS = ("train", "test")
 MAX_FACTS = len(PEOPLE) - 1
+# option: default, lowest and highest value, meaning, value in the paper
+_NUMBERS = {
+    "train-rows": (4000, 0, inf, "train stories for each k", "4000, section 2"),
+    "test-rows": (1000, 0, inf, "test stories for each k", "1000, section 2"),
+    "l-max": (3, 1, 100, "generations below the root couple", "3, table 2"),
+    "c-min": (3, 0, 100, "minimum number of children per couple", "3, table 2"),
+    "c-max": (3, 1, 100, "maximum number of children per couple", "3, table 2"),
+    "distractors": (8, 0, len(KINDS), "distractor sentences per person, of different kinds: "
+                    + ", ".join(KINDS), "8, section 2"),
+}  # fmt: skip
 
 
 def _int_list(text: str) -> list[int]:
@@ -62,19 +70,9 @@ def _parser() -> argparse.ArgumentParser:
         help="facts per story, 2 or more [3,4,5,6; 3 to 6, section 2]")
     add("--train-k", type=_int_list, metavar="K,K,...",
         help="subset of --k for which a train file is written [all]")
-    add("--train-rows", type=int, default=4000, metavar="N",
-        help="train stories for each k [%(default)s; 4000, section 2]")
-    add("--test-rows", type=int, default=1000, metavar="N",
-        help="test stories for each k [%(default)s; 1000, section 2]")
-    add("--l-max", type=int, default=3, metavar="N",
-        help="generations below the root couple [%(default)s; 3, table 2]")
-    add("--c-min", type=int, default=3, metavar="N",
-        help="minimum number of children per couple [%(default)s; 3, table 2]")
-    add("--c-max", type=int, default=3, metavar="N",
-        help="maximum number of children per couple [%(default)s; 3, table 2]")
-    add("--distractors", type=int, default=8, metavar="D",
-        help="distractor sentences per person, each of a different kind: "
-        f"{', '.join(KINDS)} [%(default)s; 8, section 2]")
+    for name, (default, _, _, help_text, paper) in _NUMBERS.items():
+        add(f"--{name}", type=int, default=default, metavar="N",
+            help=f"{help_text} [{default}; {paper}]")
     add("--ambiguous", choices=("drop", "keep"), default="drop",
         help="drop or keep paths whose facts do not imply the answer [%(default)s; keep]")
     add("--seed", type=int, default=0, metavar="N",
@@ -84,19 +82,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(settings: argparse.Namespace) -> None:
-    ranges = [
-        ("k", settings.k[0], 2, MAX_FACTS),
-        ("k", settings.k[-1], 2, MAX_FACTS),
-        ("train-rows", settings.train_rows, 0, inf),
-        ("test-rows", settings.test_rows, 0, inf),
-        ("l-max", settings.l_max, 1, 100),
-        ("c-max", settings.c_max, 1, 100),
-        ("c-min", settings.c_min, 0, settings.c_max),
-        ("distractors", settings.distractors, 0, len(KINDS)),
-        ("seed", settings.seed, 0, inf),
-    ]
-    for name, value, low, high in ranges:
-        check_range(f"workshop: --{name}", value, low, high)
+    for k in settings.k:
+        check_range("workshop: --k", k, 2, MAX_FACTS)
+    for name, (_, low, high, _, _) in _NUMBERS.items():
+        check_range(f"workshop: --{name}", vars(settings)[name.replace("-", "_")], low, high)
+    check_range("workshop: --c-min", settings.c_min, 0, settings.c_max)
+    check_range("workshop: --seed", settings.seed, 0)
     if settings.train_k and not set(settings.train_k) <= set(settings.k):
         train_k = ",".join(map(str, settings.train_k))
         raise InputError(f"workshop: --train-k is {train_k}, expected a subset of --k")
@@ -123,8 +114,6 @@ def main(argv: Sequence[str]) -> int:
             rng = np.random.default_rng([settings.seed, k, SPLITS.index(split)])
             path = settings.out / f"M{k}_{split}.csv"
             rows = story_rows(members, paths, settings.distractors, split, rng)
-            text = io.StringIO()
-            csv.writer(text, lineterminator="\n").writerows([COLUMNS, *islice(rows, count)])
-            write_text(path, text.getvalue())
+            write_text(path, csv_text([COLUMNS, *islice(rows, count)]))
             print(f"{path}: {count} stories")
     return 0
