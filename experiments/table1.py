@@ -15,8 +15,7 @@ from generator.paraphrases.statistics import PAPER, statistics
 
 def rows() -> list[tuple[str, float, float]]:
     """Returns (name, measured, published) for each row of the table."""
-    measured, published = statistics(bank()).rows(), PAPER.rows()
-    return [(name, value, published[name]) for name, value in measured.items()]
+    return [(name, value, PAPER[name]) for name, value in statistics(bank()).items()]
 
 
 def get_config():

@@ -13,14 +13,7 @@ from functools import cache
 from itertools import accumulate, cycle, pairwise, product
 from random import Random
 
-from generator.kinship import (
-    GENDERS,
-    INVERSE,
-    PREDICATE_ID,
-    RELATION_OF,
-    RELATIONS,
-    path_heads,
-)
+from generator.kinship import GENDERS, INVERSE, PREDICATE_ID, RELATION_OF, RELATIONS, path_heads
 from generator.paraphrases.frames import (
     AGES,
     POSSESSIVE,

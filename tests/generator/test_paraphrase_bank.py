@@ -23,13 +23,7 @@ from generator.kinship import (
     RULES,
     path_heads,
 )
-from generator.paraphrases.bank import (
-    PER_CLAUSE,
-    ClauseWriter,
-    PlacedFrame,
-    bank,
-    is_plausible,
-)
+from generator.paraphrases.bank import PER_CLAUSE, ClauseWriter, PlacedFrame, bank, is_plausible
 from generator.paraphrases.frames import AGES, Frame, Name, Noun, Slot, frames, parse, words
 
 EVERYDAY = {"mom": "mother", "dad": "father", "grandma": "grandmother", "grandpa": "grandfather"}

@@ -10,13 +10,7 @@ import pytest
 
 from generator.columns import COLUMNS
 from generator.errors import InputError
-from generator.kinship import (
-    PREDICATE_OF,
-    PREDICATES,
-    RELATION_ID,
-    RELATIONS,
-    path_heads,
-)
+from generator.kinship import PREDICATE_OF, PREDICATES, RELATION_ID, RELATIONS, path_heads
 from generator.workshop import command, paths, rules, text
 from generator.workshop import stories as stories_2018
 from tests.generator.family_trees import family_2018, two_families
