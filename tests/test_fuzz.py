@@ -68,6 +68,7 @@ INSPECT_SAMPLES = [
     {"id": row["id"], "epoch": 1, "input": row["prompt"], "target": row["target"],
      "output": {"completion": "Answer: aunt"}} for row in HARNESS_ROWS
 ]  # fmt: skip
+INSPECT_JSON = INSPECT_HEADER | {"samples": INSPECT_SAMPLES}
 LM_EVAL_SAMPLES = [{"doc": row, "resps": [["aunt"]]} for row in HARNESS_ROWS]
 BANK = {clause_name(key): list(pool) for key, pool in synthetic_templates().items()}
 
@@ -140,6 +141,14 @@ def read_data(path: Path) -> None:
     data = load(path)
     if data.test is not None:
         story_ids(data.test)
+    for _, tables in data_sets([path]):
+        for one in tables:
+            audit(one, Seen())
+
+
+def read_import(path: Path) -> None:
+    read_data(path)
+    cut([story for part in read_stories([path]).values() for story in part])
 
 
 def read_prepared(path: Path) -> None:
@@ -148,16 +157,6 @@ def read_prepared(path: Path) -> None:
     assert GroundTruth(data.test, data.train).baselines
     for story in range(len(data.test)):
         question(data.test, story)
-
-
-def read_audit(path: Path) -> None:
-    for _, tables in data_sets([path]):
-        for one in tables:
-            audit(one, Seen())
-
-
-def read_import(path: Path) -> None:
-    cut([story for part in read_stories([path]).values() for story in part])
 
 
 def read_split_bank(path: Path) -> None:
@@ -187,6 +186,10 @@ def read_lm_eval(path: Path) -> None:
         raise InputError(f"{path}: {error}") from None
 
 
+def read_encoder(path: Path) -> None:
+    read_config(path.parent)
+
+
 def read_weights(path: Path) -> None:
     (path.parent / "config.json").write_text(json.dumps(BERT))
     load_encoder(path.parent)
@@ -198,32 +201,20 @@ def read_tokenizer(path: Path) -> None:
 
 # Kind -> file name, how to damage it, how to read it, number of cases.
 KINDS: dict[str, tuple[str, Make, Read, int]] = {
-    "csv": ("x.csv", rows_like(TABLE), read_data, 300),
+    "csv": ("x.csv", rows_like(TABLE), read_import, 300),
     "zip": ("x.zip", archive, read_data, 300),
     "parquet": ("x.parquet", parquet, read_data, 200),
     "json lines of stories": ("x.jsonl", lines_like(LINES), read_data, 200),
     "prepared": ("x.csv", rows_like(TABLE), read_prepared, 30),
-    "audited": ("x.csv", rows_like(TABLE), read_audit, 150),
-    "imported": ("x.csv", rows_like(TABLE), read_import, 100),
     "bank": ("bank.json", json_like(BANK), read_split_bank, 100),
     "settings": ("x.json", json_like(Config().to_json()), read_settings, 75),
     "predictions": ("x.csv", rows_like(PREDICTIONS), read_answers, 150),
     "json lines": ("x.jsonl", lines_like(JSON_PREDICTIONS), read_answers, 100),
     "inspect log": ("x.eval", inspect_log, read_answers, 150),
-    "inspect json": (
-        "x.json",
-        json_like(INSPECT_HEADER | {"samples": INSPECT_SAMPLES}),
-        read_answers,
-        75,
-    ),
+    "inspect json": ("x.json", json_like(INSPECT_JSON), read_answers, 75),
     "lm-eval log": ("samples_clutrr_1.2.jsonl", lines_like(LM_EVAL_SAMPLES), read_lm_eval, 75),
-    "bert config": ("config.json", json_like(BERT), lambda p: read_config(p.parent), 50),
-    "deberta config": (
-        "config.json",
-        json_like(tiny_bert.DEBERTA),
-        lambda p: read_config(p.parent),
-        50,
-    ),
+    "bert config": ("config.json", json_like(BERT), read_encoder, 50),
+    "deberta config": ("config.json", json_like(tiny_bert.DEBERTA), read_encoder, 50),
     "safetensors": ("model.safetensors", safetensors, read_weights, 75),
     "tokenizer": ("tokenizer.json", json_like(TOKENIZER), read_tokenizer, 50),
 }

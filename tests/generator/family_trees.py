@@ -38,13 +38,10 @@ class Tree:
             return "sibling"
         return None
 
-    def simple_paths(self, facts: int, married_siblings: bool = True, clauses=None) -> Counter:
-        """Counts (clause, predicate between the ends) over all simple paths.
+    def simple_paths(self, facts: int, married_siblings: bool = True) -> Counter:
+        """Counts (clause, predicate between the ends) over all simple paths of a length.
 
-        Args:
-          facts: facts per path.
-          married_siblings: whether siblings have an edge if one of them is married.
-          clauses: if given, only count paths with these clauses.
+        Siblings of whom one is married have an edge if `married_siblings`.
         """
         edges = defaultdict(dict)
         for x, y in itertools.permutations(range(len(self.parents)), 2):
@@ -52,13 +49,12 @@ class Tree:
             if name and (name != "sibling" or married_siblings or not {x, y} & {*self.partner}):
                 edges[x][y] = name
         paths = [((x,), ()) for x in range(len(self.parents))]
-        for length in range(1, facts + 1):
-            prefixes = clauses and {clause[:length] for clause in clauses}
+        for _ in range(facts):
             paths = [
                 ((*path, y), (*clause, name))
                 for path, clause in paths
                 for y, name in edges[path[-1]].items()
-                if y not in path and (not prefixes or (*clause, name) in prefixes)
+                if y not in path
             ]
         return Counter((clause, edges[path[0]].get(path[-1])) for path, clause in paths)
 

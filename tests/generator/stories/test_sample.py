@@ -65,50 +65,30 @@ def test_memory_tasks_state_the_answer():
     assert 0.4 < (mixed.relations[1] >= 0).mean() < 0.6
 
 
-def test_noise_has_the_released_shape():
-    for k in (2, 3):
-        for noise, length in ((2, 2), (3, 1), (4, 1)):
-            stories = first(Config(), Task(noise, k))
-            walk = stories.nodes[1]
-            assert walk.shape == (BLOCK, length + 1)
-            new = walk > k
-            if noise == 2:
-                assert (walk[:, 2] == walk[:, 0] + 1).all() and new[:, 1].all()
-            elif noise == 3:
-                assert not new[:, 0].any() and new[:, 1].all()
-                assert set(walk[:, 0]) == set(range(k))
-            else:
-                assert new.all()
-
-
 LONG_WALKS = {"supporting_length": 5, "irrelevant_length": 2, "disconnected_length": 2}
 # The people of each walk of noise that are new in the story, by the kind of noise.
 NEW_PEOPLE = {2: slice(1, -1), 3: slice(1, None), 4: slice(None)}
 
 
+@pytest.mark.parametrize("lengths", [{}, LONG_WALKS], ids=["released", "long"])
 @pytest.mark.parametrize("task", parse_tasks("2.2,2.5,3.3,4.2,5.2,5.4"), ids=str)
-def test_new_people_of_noise_occur_once_in_a_story(task):
-    stories = first(Config(**LONG_WALKS), task)
-    path, *walks = stories.nodes
+def test_noise_is_walks_from_the_path_to_new_people(task, lengths):
+    """A detour joins two people who follow each other; the last person has no irrelevant fact."""
+    config = Config(**lengths)
+    path, *walks = first(config, task).nodes
     kinds = (2, 3, 4) if task.noise == 5 else (task.noise,)
-    new = [walk[:, NEW_PEOPLE[kind]] for kind, walk in zip(kinds, walks, strict=True)]
-    new = np.concatenate(new, axis=1)
+    walk_of = dict(zip(kinds, walks, strict=True))
+    facts = [config.supporting_length, config.irrelevant_length, config.disconnected_length]
+    assert all(walk.shape == (BLOCK, facts[kind - 2] + 1) for kind, walk in walk_of.items())
+    new = np.concatenate([walk[:, NEW_PEOPLE[kind]] for kind, walk in walk_of.items()], axis=1)
     assert (new >= 0).all() and (np.diff(np.sort(new, axis=1), axis=1) > 0).all()
     assert (new[:, :, None] != path[:, None, :]).all()
-
-
-@pytest.mark.parametrize("task", parse_tasks("2.5,3.5,5.5"), ids=str)
-def test_noise_begins_and_ends_on_the_path(task):
-    """A detour joins two people who follow each other; the last person has no irrelevant fact."""
-    stories = first(Config(**LONG_WALKS), task)
-    path, *walks = stories.nodes
-    if task.noise != 3:
-        ends = walks[0][:, [0, -1]]
+    if 2 in walk_of:
         pairs = np.stack([path[:, :-1], path[:, 1:]], axis=2)
-        assert (pairs == ends[:, None]).all(axis=2).any(axis=1).all()
-    if task.noise != 2:
-        start = walks[-1 if task.noise == 3 else 1][:, :1]
-        assert (path[:, :-1] == start).any(axis=1).all()
+        assert (pairs == walk_of[2][:, None, [0, -1]]).all(axis=2).any(axis=1).all()
+    if 3 in walk_of:
+        start = walk_of[3][:, :1]
+        assert (path[:, :-1] == start).any(axis=1).all() and set(start.flat) == set(range(task.k))
 
 
 def test_targets_are_uniform_over_18_relations():
