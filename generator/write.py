@@ -131,7 +131,7 @@ def _write_file(path: Path, contents: list[Piece], compute: Compute, bar: tqdm) 
         bar.update(piece.size)
     with atomic_write(path) as temporary:
         if path.suffix == ".parquet":
-            _join_arrow(parts, temporary)
+            _join_parquet(parts, temporary)
         else:
             with temporary.open("wb") as file:
                 file.writelines(part.read_bytes() for part in parts)
@@ -141,17 +141,13 @@ def _parts_folder(path: Path) -> Path:
     return path.with_name(f".{path.name}.parts")
 
 
-def _join_arrow(parts: list[Path], path: Path) -> None:
-    """Writes Arrow streams as the row groups of a Parquet file."""
-    import pyarrow as pa  # only this format needs it
-    import pyarrow.parquet as pq
+def _join_parquet(parts: list[Path], path: Path) -> None:
+    """Writes Parquet files as the row groups of one."""
+    import pyarrow.parquet as pq  # only this format needs it
 
-    tables = (pa.ipc.open_stream(part.read_bytes()).read_all() for part in parts)
-    first = next(tables)
-    with pq.ParquetWriter(path, first.schema) as writer:
-        writer.write_table(first)
-        for table in tables:
-            writer.write_table(table)
+    with pq.ParquetWriter(path, pq.read_schema(parts[0])) as writer:
+        for part in parts:
+            writer.write_table(pq.read_table(part))
 
 
 @contextmanager

@@ -42,12 +42,12 @@ def pieces(config: Config, split: str, tasks: Iterable[Task]) -> list[Piece]:
 
 
 class Renderer:
-    """Renders pieces as bytes; a file is the concatenation of its pieces.
+    """Renders pieces as bytes; `write` joins them to files.
 
     Args:
       config: settings of the generator.
       banks: paraphrases for training and for tests.
-      form: csv, csv.gz, jsonl, or parquet, whose pieces are Arrow streams.
+      form: csv, csv.gz, jsonl, or parquet, whose pieces are files of one row group.
       test: the T of the tests T.K that the stories are written as, whatever their task and split;
         None: as they are.
     """
@@ -61,7 +61,7 @@ class Renderer:
     def __call__(self, piece: Piece) -> bytes:
         rows = self._rows(piece)
         if self.form == "parquet":
-            return _arrow(rows)
+            return _parquet(rows)
         if self.form == "jsonl":
             return b"".join(map(_json_line, rows))
         data = csv_text(chain([] if piece.first else [COLUMNS], rows)).encode()
@@ -116,13 +116,12 @@ def _json_line(row: tuple[str, ...]) -> bytes:
     return f"{json.dumps(cells, ensure_ascii=False)}\n".encode()
 
 
-def _arrow(rows: Iterable[tuple[str, ...]]) -> bytes:
-    """Returns rows as an Arrow stream, without their index."""
+def _parquet(rows: Iterable[tuple[str, ...]]) -> bytes:
+    """Returns rows as a Parquet file, without their index."""
     import pyarrow as pa  # only this format needs it
+    import pyarrow.parquet as pq
 
     columns = dict(zip(COLUMNS[1:], list(zip(*rows, strict=True))[1:], strict=True))
-    batch = pa.record_batch({name: pa.array(cells) for name, cells in columns.items()})
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
+    pq.write_table(pa.table(columns), sink)
     return sink.getvalue().to_pybytes()

@@ -122,14 +122,3 @@ def test_errors_for_unusable_stories(tmp_path, capsys, text, complaint):
     error = capsys.readouterr().err
     assert complaint in error and error.count("\n") == 1
     assert not list(tmp_path.glob("bank*"))
-
-
-def test_errors_for_bad_arguments(tmp_path, capsys):
-    file = write_csv(tmp_path / "train.csv", [story for story, _ in random_stories(50)])
-    for arguments in (
-        [str(file)],
-        [str(file), "--out", str(file / "bank.json")],
-        [str(tmp_path / "none.zip"), "--out", str(tmp_path / "bank.json")],
-    ):
-        assert main(["import-paraphrases", *arguments]) == 2
-        assert capsys.readouterr().err.count("\n") == 1

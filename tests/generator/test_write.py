@@ -90,10 +90,12 @@ def test_columns_agree_with_each_other(data, name):
 
 
 def test_train_has_no_held_out_clauses_or_paraphrases(tmp_path):
-    config = Config(train=parse_tasks("1.2,1.3,1.4"), test=parse_tasks("1.3,1.4"), train_rows=250)
+    config = Config(
+        train=parse_tasks("1.2,1.3,1.4"), test=parse_tasks("1.3,1.4"), train_rows=250, dev_rows=50
+    )
     write_dataset(config, tmp_path)
     held = json.loads((tmp_path / "config.json").read_text())["held_out"]
-    train = read(tmp_path / "1.2,1.3,1.4_train.csv")
+    train = [row for s in ("train", "dev") for row in read(tmp_path / f"1.2,1.3,1.4_{s}.csv")]
     shown = {row["f_comb"] for row in train}
     for k, total in (("3", 304), ("4", 1576)):
         assert 0.07 < len(held["clauses"][k]) / total < 0.13
