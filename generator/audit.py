@@ -1,13 +1,17 @@
 """Audit of CLUTRR data, released or new: `python -m generator audit FILE...`.
 
-An independent prover (`generator.prover`) derives the relations that the stated facts of a row
-imply for its query pair. The label of a row is
+An independent prover derives the relations that the stated facts of a row imply for its query pair.
+The exit code is 1 if a label is wrong. Columns of the report:
 
-  unique     if it is the only implied relation,
-  ambiguous  if other relations are implied as well,
-  wrong      if it is not implied, or has the wrong gender.
-
-The ceiling of a file is the best achievable accuracy: a row with n implied relations counts 1 / n.
+  unique             rows whose label is the only implied relation
+  ambiguous          rows for which other relations are implied as well
+  wrong              rows whose label is not implied, or has the wrong gender
+  ceiling            best achievable accuracy: a row with n implied relations counts 1 / n
+  twice              stories that occur earlier in the file
+  unnamed            rows with a person who is not in the story
+  disagree           rows whose k, f_comb, query, query_edge or genders contradict the facts
+  in train           clauses, sentences about several people, and stories of the train files
+  in other tests     stories that an earlier test file has
 """
 
 from collections import Counter
@@ -215,18 +219,7 @@ def _labels(found: dict[str, tuple[str, Findings]]) -> str:
 
 def main(argv: list[str]) -> int:
     """Audits files and prints the findings. Returns 1 if a label is wrong, else 0."""
-    parser = Parser(
-        prog="python -m generator audit",
-        description="Checks CLUTRR data, released or new: whether the stated facts of each row "
-        "imply its label and no other relation, duplicates, and the overlap of test files with "
-        "the train files and with each other. The exit code is 1 if a label is wrong.",
-        epilog="unique, ambiguous, wrong: rows with such a label; ceiling: the best achievable "
-        "accuracy; twice: stories that occur earlier in the file; unnamed: rows with a person who "
-        "is not in the story; disagree: rows whose k, f_comb, query, query_edge or genders "
-        "contradict the facts; in train: clauses, sentences about several people, and stories "
-        "that also occur in the train files; in other tests: stories that an earlier test file "
-        "has.",
-    )
+    parser = Parser(prog="python -m generator audit", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE",
                         help=f"a .zip, a folder, or a {', '.join(SUFFIXES)} file")  # fmt: skip
     wrong = rows = 0

@@ -3,7 +3,7 @@
 The clean text of a released story is a sequence of paraphrases in the order of the path, each
 stating the next one or more facts. The boundaries between paraphrases are unknown. They are found
 by two properties of a paraphrase: it names exactly the people of its facts, and it recurs in other
-stories with other names. Paraphrases that do not recur are discarded.
+stories with other names. Paraphrases that do not recur are discarded. The bank is for `--bank`.
 """
 
 import math
@@ -226,11 +226,7 @@ def import_bank(paths: Sequence[Path], name: str) -> tuple[Bank, dict[SplitKey, 
 
 def main(argv: list[str]) -> int:
     """Runs `import-paraphrases FILES --out bank.json`."""
-    parser = Parser(
-        prog="python -m generator import-paraphrases",
-        description="Extracts the paraphrases from the clean stories of CLUTRR files, and writes "
-        "them as a bank for --bank.",
-    )
+    parser = Parser(prog="python -m generator import-paraphrases", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=".zip, .csv or folder")
     parser.add_argument("--out", type=Path, required=True, metavar="BANK.json")
     arguments = parser.parse_args(argv)

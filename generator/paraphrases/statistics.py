@@ -1,5 +1,7 @@
 """`python -m generator stats [FILE...]`: table 1 of Sinha et al. 2019 for any bank or data set.
 
+The paraphrases of a data set are first extracted from its stories.
+
 Words are lower-cased runs of letters, with inner hyphens and apostrophes (`mother-in-law`,
 `don't`); the 's of a possessive name is dropped. Placeholders count as words in the overlaps, as
 {0}, {1}, ..., but not in the number of unique words. The paper does not define its counts; without
@@ -92,11 +94,7 @@ def _format(value: float) -> str:
 
 def main(argv: list[str]) -> int:
     """Runs `stats [FILE...]`."""
-    parser = Parser(
-        prog="python -m generator stats",
-        description="Prints table 1 of the paper for banks and data sets. For a data set, the "
-        "paraphrases are first extracted from its stories.",
-    )
+    parser = Parser(prog="python -m generator stats", description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE",
                         help="bank.json, .zip, .csv or folder [the embedded bank]")  # fmt: skip
     files = parser.parse_args(argv).files

@@ -13,7 +13,7 @@ facts. The paper does not have the last condition: "A's grandson is B, B's fathe
 son of A in one family and a son-in-law in another. For k = 3, 4, 5, 6 the condition keeps 38, 18,
 8 and 4 % of all paths, with 55, 115, 208 and 349 clauses. It also excludes the 1 % of paths for
 which the rules of 2019 derive a wrong answer. `--ambiguous=keep` keeps all paths, as Algorithm 1
-does.
+does. In brackets below: the default; the value in the paper.
 """
 
 import argparse
@@ -56,13 +56,7 @@ def _int_list(text: str) -> list[int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog="python -m generator workshop",
-        allow_abbrev=False,
-        description="Generates the benchmark of 2018, CLUTRR v0.1: the files Mk_train.csv and "
-        "Mk_test.csv for each k, in the published columns. In brackets: default; value in the "
-        "paper.",
-    )
+    parser = Parser(prog="python -m generator workshop", allow_abbrev=False, description=__doc__)
     # fmt: off
     add = parser.add_argument
     add("--out", type=Path, metavar="DIR", required=True, help="output folder")
