@@ -19,22 +19,6 @@ from generator.kinship import NUM_PREDICATES, RULE_TABLE
 MIN_PROBABILITY = 1e-4  # rules, facts and proofs with a lower probability are ignored
 
 
-def _close(known: np.ndarray, rules: np.ndarray, inverse: np.ndarray | None = None) -> np.ndarray:
-    """Adds everything that follows to the facts [R, P, P, B] of B stories, in place."""
-    own = np.arange(known.shape[1])
-    known[:, own, own] = False
-    before = -1
-    while before != (before := int(known.sum())):
-        for relation, other in enumerate(() if inverse is None else inverse):
-            known[other] |= known[relation].swapaxes(0, 1)
-        for z in own:
-            left, right = known[:, :, z].copy(), known[:, z].copy()
-            for first, second, head in rules:
-                known[head] |= left[first][:, None] & right[second]
-            known[:, own, own] = False
-    return known
-
-
 def closure(
     facts: np.ndarray, rules: np.ndarray = RULE_TABLE, inverse: np.ndarray | None = None
 ) -> np.ndarray:
@@ -48,8 +32,19 @@ def closure(
     Returns:
       [B, P, P, R] bool.
     """
-    known = facts.transpose(3, 1, 2, 0).copy()
-    return _close(known, rules, inverse).transpose(3, 1, 2, 0)
+    known = facts.transpose(3, 1, 2, 0).copy()  # [R, P, P, B]: operations on rows of stories
+    own = np.arange(known.shape[1])
+    known[:, own, own] = False
+    before = -1
+    while before != (before := int(known.sum())):
+        for relation, other in enumerate(() if inverse is None else inverse):
+            known[other] |= known[relation].swapaxes(0, 1)
+        for z in own:
+            left, right = known[:, :, z].copy(), known[:, z].copy()
+            for first, second, head in rules:
+                known[head] |= left[first][:, None] & right[second]
+            known[:, own, own] = False
+    return known.transpose(3, 1, 2, 0)
 
 
 def derivable(
@@ -69,8 +64,7 @@ def derivable(
     story, fact = np.nonzero(predicates >= 0)
     x, y = edges[story, fact].T
     known[predicates[story, fact], x, y, story] = True
-    x, y = query.T
-    return _close(known, RULE_TABLE)[:, x, y, np.arange(len(edges))].T
+    return closure(known.transpose(3, 1, 2, 0))[np.arange(len(edges)), *query.T]
 
 
 class Fact(NamedTuple):
