@@ -33,15 +33,8 @@ Output = Callable[[Any, Any], Any]  # of a model and a batch; arrays with a lead
 def map_batches(
     output: Output, model: Any, shape: Shape, stories: StoryArrays, rows: jax.Array
 ) -> Any:
-    """Outputs [C, B, ...] of a model for batches of stories.
-
-    Args:
-      output: function of the model and a batch.
-      model: in evaluation mode.
-      shape: of the batches.
-      stories: from which they are packed.
-      rows: [C, B] stories of each batch, -1 at padding.
-    """
+    """Outputs [C, B, ...] of a model in evaluation mode for batches of this shape, whose
+    `rows` [C, B] are indices of stories, -1 at padding."""
     return jax.lax.map(lambda batch: output(model, pack(stories, batch, shape)), rows)
 
 

@@ -36,12 +36,8 @@ def prove_extracted(
     """The most probable proof of a relation from facts that a model extracted.
 
     A fact is derived for a pair of people only as far as the model extracted none for that pair:
-    its probability is multiplied by 1 - the probability of the extracted fact.
-
-    Args:
-      relation, probability: [P, P] the most probable relation of each pair, and its probability.
-      heads: rules over relations, see `generator.prover.rule_heads`.
-      goal: the fact to prove.
+    its probability is multiplied by 1 - the probability of the extracted fact. `relation` and
+    `probability` are the most probable relation of each pair [P, P], `heads` rules over relations.
     """
     pairs = np.argwhere(probability > 0).tolist()
     facts = {Fact(x, int(relation[x, y]), y): float(probability[x, y]) for x, y in pairs}
