@@ -13,10 +13,6 @@ import numpy as np
 import pytest
 from flax import nnx
 from ml_collections import ConfigDict
-from tokenizers import AddedToken, Tokenizer
-from tokenizers.models import BPE
-from tokenizers.pre_tokenizers import ByteLevel
-from tokenizers.processors import RobertaProcessing
 
 from clutrr_jax.data.arrays import redraw_entities
 from clutrr_jax.data.batching import pack
@@ -77,41 +73,6 @@ def test_unusual_text_is_tokenized_as_by_the_reference(minilm) -> None:
         expected = np.split(reference["odd_pieces"], np.cumsum(reference["odd_lengths"])[:-1])
     for text, ids in zip(ODD, expected, strict=True):
         assert tokenizer.encode(text, add_special_tokens=False).ids == ids.tolist(), text
-
-
-def test_byte_level_bpe(tmp_path) -> None:
-    """As RoBERTa: a space belongs to the next token, and people are found in both ways
-    of naming them. Padding and truncation of the file are ignored."""
-    characters = [*"abcdefghijklmnopqrstuvwxyz0123456789.,'JM", "Ġ"]
-    merges = [("Ġ", "t"), ("h", "e"), ("Ġt", "he"), ("1", "7")]
-    tokens = ["<s>", "<pad>", "</s>", "<unk>", *characters, *("".join(m) for m in merges)]
-    tokenizer = Tokenizer(BPE({t: i for i, t in enumerate(tokens)}, merges, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
-    tokenizer.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
-    tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True)])
-    tokenizer.enable_padding(length=20)
-    tokenizer.enable_truncation(3)
-    tokenizer.save(str(tmp_path / "tokenizer.json"))
-    tokenizer = load_tokenizer(tmp_path, 10**6)
-    stories = Stories(["[Ann] met [Bo].", "the [Bo]'s"])
-    entities = np.array([17, 3, 5])
-    expected = {
-        "numbers": (
-            ["<s>", "17", "Ġ", "m", "e", "t", "Ġ", "3", ".", "</s>"],
-            ["<s>", "t", "he", "Ġ", "5", "'", "s", "</s>"],
-        ),
-        "hidden": (
-            ["<s>", "<mask>", "Ġ", "m", "e", "t", "<mask>", ".", "</s>"],
-            ["<s>", "t", "he", "<mask>", "'", "s", "</s>"],
-        ),
-    }
-    for people, of_stories in expected.items():
-        encoded = encode_stories(stories, tokenizer, entities, people)
-        found = [tokenizer.id_to_token(t) for t in encoded.ids]
-        assert found == [*of_stories[0], *of_stories[1]]
-        named = [(t, e) for t, e in zip(found, encoded.entity, strict=True) if e >= 0]
-        texts = ["<mask>"] * 3 if people == "hidden" else ["17", "3", "5"]
-        assert named == list(zip(texts, [17, 3, 5], strict=True))
 
 
 def tensors_but(**changes):

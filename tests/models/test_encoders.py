@@ -2,20 +2,20 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
-from tokenizers import Tokenizer
-from tokenizers.models import Unigram
-from tokenizers.pre_tokenizers import Metaspace
-from tokenizers.processors import TemplateProcessing
+from tokenizers import AddedToken, Tokenizer
+from tokenizers.models import BPE, Unigram
+from tokenizers.pre_tokenizers import ByteLevel, Metaspace
+from tokenizers.processors import RobertaProcessing, TemplateProcessing
 
 from clutrr_jax.models.pretrained.deberta import by_pair, distance_ids
 from clutrr_jax.models.pretrained.folder import read_config
 from clutrr_jax.models.pretrained.load import load_encoder
 from clutrr_jax.models.pretrained.tokenizer import (
-    PEOPLE,
     encode_stories,
     load_tokenizer,
     single_tokens,
@@ -84,38 +84,72 @@ def test_published_names_and_dtypes_are_read(dtype, tiny_bert, tmp_path) -> None
     np.testing.assert_allclose(states[0], call(load_encoder(tiny_bert), ids, mask), atol=0.5)
 
 
-def test_sentencepiece(tmp_path) -> None:
-    """The tokenizer.json of DeBERTa: a space belongs to the next token, people are found in both
-    ways of naming them, and words and marks have their tokens."""
+def byte_level_bpe() -> Tokenizer:
+    """As of RoBERTa."""
+    characters = [*"abcdefghijklmnopqrstuvwxyz0123456789.,'JM", "Ġ"]
+    merges = [("Ġ", "t"), ("h", "e"), ("Ġt", "he"), ("1", "7")]
+    tokens = ["<s>", "<pad>", "</s>", "<unk>", *characters, *("".join(m) for m in merges)]
+    tokenizer = Tokenizer(BPE({t: i for i, t in enumerate(tokens)}, merges, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    tokenizer.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True)])
+    return tokenizer
+
+
+def sentencepiece() -> Tokenizer:
+    """As of DeBERTa."""
     pieces = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]", "▁", "▁met", "▁the", "▁1", "▁3"]
     pieces += ["7", "▁aunt", *"abcdefghijklmnopqrstuvwxyzA0123456.'"]
-    vocabulary = [(piece, -float(i)) for i, piece in enumerate(pieces)]
-    tokenizer = Tokenizer(Unigram(vocabulary, unk_id=3))
+    tokenizer = Tokenizer(Unigram([(t, -float(i)) for i, t in enumerate(pieces)], unk_id=3))
     tokenizer.pre_tokenizer = Metaspace()
     tokenizer.post_processor = TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
     )
     tokenizer.add_special_tokens(["[MASK]"])
-    tokenizer.save(str(tmp_path / "tokenizer.json"))
-    tokenizer = load_tokenizer(tmp_path, 99)
+    return tokenizer
+
+
+def saved(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
+    """Tokenizer from a file with padding and truncation, which are ignored."""
+    tokenizer.enable_padding(length=20)
+    tokenizer.enable_truncation(3)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return load_tokenizer(folder, 99)
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "people", "expected"),
+    [
+        (byte_level_bpe, "numbers", "<s> 17* Ġ m e t Ġ 3* . </s> <s> t he Ġ 5* ' s </s>"),
+        (byte_level_bpe, "hidden", "<s> <mask>* Ġ m e t <mask>* . </s> <s> t he <mask>* ' s </s>"),
+        (
+            sentencepiece,
+            "numbers",
+            "[CLS] ▁1* 7* ▁met ▁3* . [SEP] [CLS] ▁the ▁ 5* ' s [SEP]",
+        ),
+        (
+            sentencepiece,
+            "hidden",
+            "[CLS] [MASK]* ▁met ▁ [MASK]* ▁ . [SEP] [CLS] ▁the ▁ [MASK]* ▁ ' s [SEP]",
+        ),
+    ],
+)
+def test_people_are_found(tokenizer, people: str, expected: str, tmp_path) -> None:
+    """In both ways of naming them; `*` marks their tokens. A space belongs to the next token."""
+    loaded, stories = saved(tokenizer(), tmp_path), Stories(["[Ann] met [Bo].", "the [Bo]'s"])
+    encoded = encode_stories(stories, loaded, np.array([17, 3, 5]), people)
+    tokens = zip(map(loaded.id_to_token, encoded.ids), encoded.entity, strict=True)
+    assert " ".join(token + "*" * int(entity >= 0) for token, entity in tokens) == expected
+    named = encoded.entity[encoded.entity >= 0]
+    assert list(dict.fromkeys(named.tolist())) == [17, 3, 5]
+
+
+def test_words_and_marks_of_one_token(tmp_path) -> None:
+    tokenizer = saved(sentencepiece(), tmp_path)
     assert [
         token and tokenizer.id_to_token(token)
         for token in single_tokens(tokenizer, ["aunt", "uncle", ".", "'s", "!"])
     ] == ["▁aunt", None, ".", None, None]
-
-    stories = Stories(["[Ann] met [Bo].", "the [Bo]'s"])
-    for people in PEOPLE:
-        encoded = encode_stories(stories, tokenizer, np.array([17, 3, 3]), people)
-        named = {17: "", 3: ""}
-        for token, entity in zip(encoded.ids, encoded.entity, strict=True):
-            if entity >= 0:
-                named[int(entity)] += tokenizer.id_to_token(int(token))
-        expected = (
-            {17: "▁17", 3: "▁3▁3"} if people == "numbers" else {17: "[MASK]", 3: "[MASK]" * 2}
-        )
-        assert {e: text.replace("▁[", "[") for e, text in named.items()} == expected
-        first = [tokenizer.id_to_token(int(i)) for i in encoded.ids[: encoded.start[1]]]
-        assert first[0] == "[CLS]" and "▁met" in first and first[-2:] == [".", "[SEP]"]
 
 
 def test_buckets_of_distances(tmp_path) -> None:

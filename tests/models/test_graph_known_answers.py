@@ -104,16 +104,11 @@ def test_pooled_people_are_the_mean_and_the_query_pair() -> None:
 
 # Gate inputs of two steps, recurrent weights and the two states. First state of the GRU: 1/4 of
 # 0.8; its second is 3/4 of 0.2 and 1/4 of 0.4, where 1/4 of the previous state counts in the 0.4.
-# The cells of the LSTM are 3/4 of 0.8, then 1/4 of 0.6 and 1/2 of 0.3; its outputs, 1/4 and 3/4.
 T = np.arctanh
 STATES = {
     "edge_rnn": ([[T(0.5)], [T(0.4) - 1]], [2], [0.5, 0.4]),
     "edge_gru": (
         [[0, LOG3, T(0.8)], [-LOG3 - 2, LOG3 + 1, T(0.4) - 0.25]], [10, -5, 5], [0.2, 0.25]
-    ),
-    "edge_lstm": (
-        [[LOG3, 0, T(0.8), -LOG3], [0, -LOG3, T(0.3), LOG3]], [0, 0, 0, 0],
-        [np.tanh(0.6) / 4, np.tanh(0.3) * 0.75],
     ),
 }  # fmt: skip
 
