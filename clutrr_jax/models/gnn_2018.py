@@ -145,7 +145,9 @@ class GNN2018(nnx.Module):
         first, second = node(gaps.first), node(gaps.second)
         senders, receivers = jnp.concatenate([first, second]), jnp.concatenate([second, first])
         edge = edge.reshape(len(first), -1) + self.direction[...][:, None]  # [2, B E, D]
-        position = self.positions(rows)  # [B P + 1, position]
+        own = jnp.pad(jnp.tile(self.own_position.table[...], (rows, 1)), ((0, 1), (0, 0)))
+        shared = jnp.broadcast_to(self.shared_position[...], (len(own), SHARED_POSITION))
+        position = jnp.concatenate([own, shared], axis=-1)  # [B P + 1, position], equation 1
         message = [edge.reshape(len(senders), -1), position[receivers], position[senders]]
         h = self.pass_messages(jnp.concatenate(message, axis=-1), position, senders, receivers)
 
@@ -156,13 +158,6 @@ class GNN2018(nnx.Module):
         story = total / jnp.maximum(mentioned.sum(axis=1, keepdims=True), 1)
         query = h[jnp.arange(rows)[:, None], batch.query]  # [B, 2, H]
         return self.readout(story, query[:, 0], query[:, 1])
-
-    def positions(self, rows: int) -> jax.Array:
-        """Position vectors of all nodes (equation 1), [B P + 1, own + shared position]."""
-        own = jnp.tile(self.own_position.table[...], (rows, 1))
-        own = jnp.pad(own, ((0, 1), (0, 0)))
-        shared = jnp.broadcast_to(self.shared_position[...], (len(own), self.shared_position.size))
-        return jnp.concatenate([own, shared], axis=-1)
 
     def pass_messages(self, message, position, senders, receivers) -> jax.Array:
         """Final node states [nodes, H].
