@@ -200,23 +200,6 @@ def of_all(look, made: nnx.Module, stories) -> np.ndarray:
     return np.asarray(run(state, stories))
 
 
-def test_the_file_holds_what_the_first_replica_extracts(few, trained, tmp_path: Path) -> None:
-    first = first_replica(*trained)
-    write_extracted(tmp_path, first, SPEC.kind, few)
-    found = read_extracted(tmp_path, GroundTruth(few.test))
-    read = of_all(lambda m, batch: m.read(batch), first, few.test_stories)
-    for story, of_story in enumerate(read):
-        size = np.diff(few.test.node_start)[story]
-        expected = of_story[:size, :size]
-        np.testing.assert_allclose(found.probability[story], expected.max(axis=-1), atol=1e-3)
-        named = np.take_along_axis(expected, found.relation[story][..., None], axis=-1)[..., 0]
-        np.testing.assert_allclose(named, found.probability[story], atol=1e-3)
-        assert not of_story[size:].any() and not of_story[:, size:].any()
-    rules = gendered(np.asarray(first.reasoner.rules()))
-    np.testing.assert_allclose(found.rules, rules, atol=1e-3)
-    assert (tmp_path / FILE).stat().st_size < 100_000
-
-
 @pytest.fixture(scope="module")
 def words_file(few, tmp_path_factory) -> tuple[Path, nnx.Module]:
     """Folder with the file of a model with random parameters, and the model."""
@@ -228,7 +211,8 @@ def words_file(few, tmp_path_factory) -> tuple[Path, nnx.Module]:
     return folder, made
 
 
-def test_the_file_holds_the_fact_of_each_word(few, words_file) -> None:
+def test_the_file_holds_what_the_model_extracts(few, words_file) -> None:
+    """The graph, the fact of each word and the rules."""
     folder, made = words_file
 
     def look(m, batch):
@@ -243,6 +227,15 @@ def test_the_file_holds_the_fact_of_each_word(few, words_file) -> None:
         of_words = found.word_probability[story]
         np.testing.assert_allclose(of_words, expected[story, :size, 3], atol=1e-3)
         assert not expected[story, size:, 3].any() and of_words.max() > 0.01
+    for story, graph in enumerate(of_all(lambda m, batch: m.read(batch), made, few.test_stories)):
+        size = np.diff(few.test.node_start)[story]
+        pairs = graph[:size, :size]
+        np.testing.assert_allclose(found.probability[story], pairs.max(axis=-1), atol=1e-3)
+        named = np.take_along_axis(pairs, found.relation[story][..., None], axis=-1)[..., 0]
+        np.testing.assert_allclose(named, found.probability[story], atol=1e-3)
+        assert not graph[size:].any() and not graph[:, size:].any()
+    np.testing.assert_allclose(found.rules, gendered(np.asarray(made.reasoner.rules())), atol=1e-3)
+    assert (folder / FILE).stat().st_size < 100_000
 
 
 def test_tokens_of_an_encoder_are_no_words(few, words_file, tmp_path: Path) -> None:
