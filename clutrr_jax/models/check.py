@@ -1,12 +1,13 @@
 """Checks of a model before its training."""
 
+import inspect
 from dataclasses import replace
 from typing import Any
 
 from flax import nnx
 
 from clutrr_jax.data.prepare import Prepared
-from clutrr_jax.models import MODELS
+from clutrr_jax.models import MODELS, has_method
 from clutrr_jax.models.common import EntityVectors
 from clutrr_jax.models.pretrained.folder import find_folder, read_config
 from generator.errors import InputError
@@ -16,13 +17,15 @@ def check_model(name: str, config: Any, data: Prepared) -> None:
     """Builds a model without its arrays.
 
     Raises:
-      InputError: a setting of the model or a file that it needs is wrong.
+      InputError: a setting of the model, a file that it needs, or the signature of an optional
+        method is wrong.
     """
     spec, sizes = MODELS[name], data.sizes
     try:
         if spec.kind == "states":
             sizes = replace(sizes, states=read_config(find_folder(config[name].folder)).hidden_size)
         model = nnx.eval_shape(lambda: spec.model(config[name], sizes, rngs=nnx.Rngs(0)))
+        check_methods(model)
         policy = config[name].train.get("entities") or config.train.get("entities")
         if spec.entity_vectors and policy and not nnx.state(model, EntityVectors):
             raise InputError(
@@ -31,3 +34,22 @@ def check_model(name: str, config: Any, data: Prepared) -> None:
             )
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
+
+
+def check_methods(model: Any) -> None:
+    """Checks the signatures of the optional methods of a model.
+
+    Raises:
+      InputError: one takes other arguments.
+    """
+    for name in ("loss", "attention", "read", "answer", "word_facts"):
+        arguments = ("batch", "graph") if name == "answer" else ("batch",)
+        if has_method(model, name):
+            signature = inspect.signature(getattr(type(model), name))
+            try:
+                signature.bind("self", *arguments)
+            except TypeError:
+                raise InputError(
+                    f"method {name}{signature}: expected {name}(self, {', '.join(arguments)}), or "
+                    "another name for a method that is not for the report or the training"
+                ) from None
