@@ -306,6 +306,16 @@ def test_logits_that_are_not_finite_are_predictions_with_probability_zero(
     assert found.results["runs"][0]["state"] == "finished"
 
 
+def test_an_optional_method_with_other_arguments_is_refused(registry, dataset, tmp_path) -> None:
+    class Reader(Constant):
+        def read(self):
+            """A method of its own that has the name of an optional one."""
+
+    clutrr_jax.register("reader", Reader, config={"columns": len(RELATIONS)})
+    with pytest.raises(clutrr_jax.InputError, match=r"reader: method read\(self\): expected read"):
+        clutrr_jax.train("reader", dataset, replicas=1, epochs=1, folder=tmp_path)
+
+
 def test_logits_of_minus_infinity_exclude_relations(registry, dataset, tmp_path) -> None:
     class Masked(Constant):
         def __call__(self, batch):
