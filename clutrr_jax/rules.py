@@ -10,7 +10,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 
-from clutrr_jax.command import run
+from clutrr_jax.cli import run
 from clutrr_jax.evaluation.baselines import given_rules
 from clutrr_jax.models.prover import learned_rules
 from clutrr_jax.training.checkpoints import Checkpoints

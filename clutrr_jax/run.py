@@ -22,7 +22,7 @@ import jax
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
-from clutrr_jax.command import FolderLocked, cache_folder, folder_lock
+from clutrr_jax.cli import FolderLocked, cache_folder, folder_lock
 from clutrr_jax.data.prepare import Prepared, generates, prepare_run
 from clutrr_jax.devices import available_cores, device_name
 from clutrr_jax.evaluation.ground_truth import GroundTruth

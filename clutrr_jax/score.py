@@ -19,7 +19,7 @@ generalization, an exact sign-flip test), two-sided, corrected over the tasks by
 
 from pathlib import Path
 
-from clutrr_jax.command import CommandParser, run
+from clutrr_jax.cli import CommandParser, run
 from clutrr_jax.data.dataset import load
 from clutrr_jax.language_models.answers import RULES
 from clutrr_jax.language_models.submissions import read_submissions, split_name

@@ -22,14 +22,14 @@ from typing import Any
 from clutrr_jax.experiment import MODEL, Average, Experiment, Training, experiment_config
 from experiments import claims
 from experiments.published.clutrr import MODELS_2018, WORKSHOP_TABLE_1
-from generator.workshop import command
+from generator.workshop import data_set
 
 LENGTHS = range(3, 7)  # k in training and tests
 
 
 def write_stories(settings: dict[str, Any], folder: Path) -> None:
     """Writes the benchmark of 2018 with train stories of one length."""
-    command.main([
+    data_set.main([
         f"--out={folder}", f"--train-k={settings['train']}", f"--k={settings['test']}",
         f"--train-rows={settings['train_rows']}", f"--test-rows={settings['test_rows']}",
         f"--seed={settings['seed']}",

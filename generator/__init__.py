@@ -7,9 +7,9 @@ errors         errors that the user can fix, and how commands report them
 files, cells   reads and writes files; rows of text; aligned tables
 kinship        relations and their composition rules
 names          names of people
-prover         relations that stated facts imply
+deduction      relations that stated facts imply
 columns        one row of a data set: columns as text, and their checks
-tables         all rows of a data set from any files
+data_sets      all rows of a data set from any files
 config         settings of a generated data set
 stories/       random stories: facts, then sentences
 paraphrases/   sentences for facts: embedded, imported or plain

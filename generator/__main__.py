@@ -9,7 +9,7 @@ _COMMANDS = {
     "audit": "generator.audit",
     "stats": "generator.paraphrases.statistics",
     "import-paraphrases": "generator.paraphrases.importer",
-    "workshop": "generator.workshop.command",
+    "workshop": "generator.workshop.data_set",
 }
 
 

@@ -24,12 +24,12 @@ from tqdm import tqdm
 
 from generator.cells import plain_text
 from generator.columns import Row
+from generator.data_sets import Table, data_sets
+from generator.deduction import derivable
 from generator.errors import Parser
 from generator.files import SUFFIXES
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF, RELATIONS
-from generator.prover import derivable
 from generator.stories.text import NAME, SENTENCE
-from generator.tables import Table, data_sets
 
 _CHUNK = 2048
 _LISTED = 5  # rows of each kind that are described

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clutrr_jax.command import folder_lock
+from clutrr_jax.cli import folder_lock
 from clutrr_jax.score import main as score
 from generator.__main__ import main as generator
 from generator.errors import InputError, run_command

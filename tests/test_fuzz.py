@@ -29,6 +29,7 @@ from clutrr_jax.models.pretrained.tokenizer import load_tokenizer
 from generator.audit import Seen, audit
 from generator.columns import parse_rows
 from generator.config import Config
+from generator.data_sets import data_sets
 from generator.errors import InputError
 from generator.files import read_json
 from generator.paraphrases.importer import cut, read_stories
@@ -36,7 +37,6 @@ from generator.paraphrases.load import read_bank
 from generator.paraphrases.templates import synthetic_templates
 from generator.stories.hold_out import split_bank
 from generator.stories.text import clause_name
-from generator.tables import data_sets
 from tests import fuzz, tiny_bert
 from tests.generator.test_columns import ROW
 

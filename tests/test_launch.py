@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from clutrr_jax import experiment, run
-from clutrr_jax.command import folder_lock
+from clutrr_jax.cli import folder_lock
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.report.__main__ import main as rebuild_report

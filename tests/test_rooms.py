@@ -9,9 +9,9 @@ ROOT = Path(__file__).parent.parent
 ROOMS = """
 generator.errors
 generator.cells generator.kinship generator.names
-generator.files generator.prover
+generator.files generator.deduction
 generator.columns
-generator.tables
+generator.data_sets
 generator.config
 generator.stories
 generator.paraphrases
@@ -19,7 +19,7 @@ generator.write generator.audit
 generator.workshop generator.benchmark
 generator.command
 generator.__main__
-clutrr_jax.streams clutrr_jax.command clutrr_jax.devices
+clutrr_jax.streams clutrr_jax.cli clutrr_jax.devices
 clutrr_jax.data
 clutrr_jax.models
 clutrr_jax.settings

@@ -11,13 +11,13 @@ import numpy as np
 
 from clutrr_jax.data.records import UNSTATED, Records, by_people, tasks
 from clutrr_jax.evaluation.predictions import Predictions
+from generator.deduction import closure
 from generator.kinship import (
     NUM_RELATIONS,
     PREDICATE_ID,
     RELATION_OF,
     RULE_TABLE,
 )
-from generator.prover import closure
 
 BASELINES = ("given rules", "induced rules", "majority label")
 

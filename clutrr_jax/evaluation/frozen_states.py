@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from clutrr_jax.command import cache_folder
+from clutrr_jax.cli import cache_folder
 from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.prepare import Prepared

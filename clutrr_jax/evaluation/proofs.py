@@ -4,8 +4,8 @@ it extracted."""
 import numpy as np
 
 from clutrr_jax.data.records import Records
+from generator.deduction import Fact, Proof, RuleHeads, Step, prove, rule_heads
 from generator.kinship import IS_RULE, PREDICATE_OF
-from generator.prover import Fact, Proof, RuleHeads, Step, prove, rule_heads
 
 _GIVEN = rule_heads(IS_RULE)  # the 16 rules over predicates
 

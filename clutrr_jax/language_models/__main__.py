@@ -23,7 +23,7 @@ from the stated facts by the benchmark's 16 rules.
 
 from pathlib import Path
 
-from clutrr_jax.command import CommandParser, run
+from clutrr_jax.cli import CommandParser, run
 from clutrr_jax.data.dataset import load
 from clutrr_jax.language_models.export import DEFAULT_SHOTS, DEFAULT_TOKENS, FORMATS, STYLES, export
 

@@ -6,9 +6,9 @@ from typing import Any
 from clutrr_jax.data.records import Records, Story, story_ids
 from clutrr_jax.evaluation.proofs import prove_label
 from clutrr_jax.streams import Stream, numpy_rng
+from generator.deduction import Fact, Step
 from generator.errors import InputError
 from generator.kinship import RELATION_OF, RELATIONS
-from generator.prover import Fact, Step
 from generator.stories.text import NAME
 
 CHOICES = sorted(RELATIONS)

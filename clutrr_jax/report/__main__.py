@@ -10,7 +10,7 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
-from clutrr_jax.command import run
+from clutrr_jax.cli import run
 from clutrr_jax.data.prepare import Prepared, prepare_run
 from clutrr_jax.experiment import SINGLE, Run
 from clutrr_jax.report.results import REPORT_FILES

@@ -1,5 +1,5 @@
 """Data sets with fixed recipes.
 
-diagnosis  tests that tell a reading error from a reasoning error
-release    benchmark releases, whose settings, and therefore bytes, never change
+seen_and_new  tests that tell a reading error from a reasoning error
+release       benchmark releases, whose settings, and therefore bytes, never change
 """

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from generator.benchmark.diagnosis import write_diagnosis
+from generator.benchmark.seen_and_new import write_diagnosis
 from generator.config import ALL_NOISE, CLEAN, DISCONNECTED, IRRELEVANT, SUPPORTING, Config, Task
 from generator.errors import InputError
 from generator.files import csv_text, table_rows, write_text

@@ -5,8 +5,8 @@ from functools import lru_cache
 import numpy as np
 
 from generator.config import Config, FamilyShape
+from generator.deduction import derivable
 from generator.kinship import RELATION_OF
-from generator.prover import derivable
 from generator.stories.clause import held_out
 from generator.stories.closure import KinshipGraph, kinship_graph, ranges
 

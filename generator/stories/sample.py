@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from generator.config import DISCONNECTED, IRRELEVANT, MEMORY, SUPPORTING, Config, Task
+from generator.deduction import derivable
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF
 from generator.names import NAMES_PER_GENDER
-from generator.prover import derivable
 from generator.stories.clause import Chains, chain, held_out
 from generator.stories.closure import KinshipGraph
 from generator.stories.noise import NoiseSampler

@@ -33,6 +33,7 @@ from clutrr_jax.rules import read_learned
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.loop import Trainer, first_replica
 from clutrr_jax.training.replicas import Replicas
+from generator.deduction import Fact, rule_heads
 from generator.errors import InputError
 from generator.kinship import (
     COMPOSE,
@@ -42,7 +43,6 @@ from generator.kinship import (
     PREDICATE_OF,
     RELATION_ID,
 )
-from generator.prover import Fact, rule_heads
 from tests.data.test_records import records_of
 from tests.training.small import TRAIN
 

@@ -7,6 +7,7 @@ from clutrr_jax.data.records import concatenate
 from clutrr_jax.evaluation.baselines import given_rules
 from clutrr_jax.evaluation.proofs import facts_of, prove_extracted, prove_label
 from clutrr_jax.language_models.prompts import sentences
+from generator.deduction import Fact, rule_heads
 from generator.kinship import (
     NUM_RELATIONS,
     PREDICATE_OF,
@@ -15,7 +16,6 @@ from generator.kinship import (
     RELATIONS,
     RULES,
 )
-from generator.prover import Fact, rule_heads
 from tests.data.test_records import records_of
 
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generator.columns import COLUMNS, REQUIRED, format_row, parse_rows
+from generator.data_sets import data_sets
 from generator.errors import InputError
 from generator.kinship import NUM_RELATIONS, RELATION_ID, RELATIONS
 from generator.names import NAMES
-from generator.tables import data_sets
 
 ROW = {
     "": "0",

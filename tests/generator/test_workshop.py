@@ -11,7 +11,7 @@ import pytest
 from generator.columns import COLUMNS
 from generator.errors import InputError
 from generator.kinship import PREDICATE_OF, PREDICATES, RELATION_ID, RELATIONS, path_heads
-from generator.workshop import command, paths, rules, text
+from generator.workshop import data_set, paths, rules, text
 from generator.workshop import stories as stories_2018
 from tests.generator.family_trees import family_2018, two_families
 from tests.generator.test_write import check_columns, read
@@ -78,7 +78,7 @@ def test_proofs_hold_in_every_family(facts):
 
 def generate(out, *options: str) -> dict[str, list[dict[str, str]]]:
     small = ["--k", "3,5", "--train-rows", "150", "--test-rows", "40"]
-    assert command.main(["--out", str(out), *small, *options]) == 0
+    assert data_set.main(["--out", str(out), *small, *options]) == 0
     return {path.name: read(path) for path in sorted(out.glob("*.csv"))}
 
 
@@ -210,7 +210,7 @@ def test_ambiguous_paths_can_be_kept(tmp_path, stories):
 def test_errors_for_bad_settings(tmp_path, monkeypatch, options, message):
     monkeypatch.setattr(paths, "MAX_PATHS", 10_000)
     with pytest.raises(InputError, match=re.escape(message)):
-        command.main(["--out", str(tmp_path / "new"), *options.split()])
+        data_set.main(["--out", str(tmp_path / "new"), *options.split()])
     assert not (tmp_path / "new").exists()
 
 
@@ -218,8 +218,8 @@ def test_errors_for_bad_folders(tmp_path):
     options = ["--k", "3", "--train-rows", "5"]
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
-        command.main(["--out", str(tmp_path / "file"), *options])
+        data_set.main(["--out", str(tmp_path / "file"), *options])
     (tmp_path / "M3_train.csv").mkdir()
     with pytest.raises(InputError, match=r"M3_train\.csv: cannot be written"):
-        command.main(["--out", str(tmp_path), *options])
+        data_set.main(["--out", str(tmp_path), *options])
     assert sorted(p.name for p in tmp_path.iterdir()) == ["M3_train.csv", "config.json", "file"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clutrr_jax import command, score
+from clutrr_jax import cli, score
 from clutrr_jax.data.records import UNSTATED, story_ids
 from clutrr_jax.evaluation.proofs import facts_of
 from clutrr_jax.language_models import __main__ as export_command
@@ -143,7 +143,7 @@ def test_an_error_is_one_line_and_exit_code_2(small_folder, tmp_path, monkeypatc
     ):
         monkeypatch.setattr("sys.argv", [module.__name__, "--data", str(small_folder), *more])
         with pytest.raises(SystemExit, match=r"^2$"):
-            command.run(module.main)
+            cli.run(module.main)
         error = capsys.readouterr().err
         assert error.startswith("error: ") and error.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]

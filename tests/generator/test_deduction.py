@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from generator.deduction import MIN_PROBABILITY, Fact, closure, derivable, prove, rule_heads
 from generator.kinship import NUM_PREDICATES, PREDICATE_ID, RULE_TABLE
-from generator.prover import MIN_PROBABILITY, Fact, closure, derivable, prove, rule_heads
 
 PEOPLE = 5
 person = st.integers(0, PEOPLE - 1)
