@@ -49,7 +49,7 @@ def read_learned(run: Path, model: str = "prover") -> np.ndarray:
     folder, setting = run / model, PROVERS[model]
     try:
         replicas = read_json(folder / "model.json")["replicas"]
-        settings = read_json(run / "config.json")
+        settings = read_json(folder / "config.json")
     except InputError as error:
         raise InputError(
             f"{run}: no finished prover, expected a run of launch.py with "

@@ -16,6 +16,7 @@ from clutrr_jax.cli import folder_lock
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.report.__main__ import main as rebuild_report
+from clutrr_jax.rules import main as learned_rules
 from clutrr_jax.settings import default_settings, train_settings
 from launch import main, parse_flags
 from tests.command_line import error_of, launch, start
@@ -70,6 +71,11 @@ def test_run_writes_report(finished) -> None:
     assert len((workdir / "gat" / "predictions.csv").read_text().splitlines()) == 1 + 2 * 80
     assert list((workdir / "gat" / "tensorboard").glob("events.*"))
     assert len(read_lines(workdir / "gat" / "metrics.jsonl")) == 2
+
+
+def test_the_rules_of_a_finished_prover_are_printed(finished, capsys) -> None:
+    learned_rules([str(finished[0])])
+    assert "mean of 2 replicas" in capsys.readouterr().out
 
 
 def test_same_command_changes_nothing(finished, data) -> None:

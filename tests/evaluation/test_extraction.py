@@ -253,7 +253,7 @@ def test_learned_rules_of_a_reader_prover_are_those_of_its_table(
     folder.mkdir()
     (folder / "model.json").write_text(json.dumps({"replicas": 2}))
     settings = {"reader_prover.reasoner": "prover", "reader_prover.prover.scale": 45.0}
-    (tmp_path / "config.json").write_text(json.dumps(settings))
+    (folder / "config.json").write_text(json.dumps(settings))
     other = jax.tree.map(jnp.zeros_like, trained[1].params)
     first, state = first_replica(*trained), trained[1]._replace(params=other)
     best = state._replace(best_params=state.ema_params, ema_params=other)
@@ -269,12 +269,12 @@ def test_learned_rules_of_a_reader_prover_are_those_of_its_table(
     np.testing.assert_array_equal(read_learned(tmp_path, "reader_prover"), found[:1])
     (folder / "model.json").write_text(json.dumps({"replicas": 2}))
     settings["reader_prover.reasoner"] = "rules"
-    (tmp_path / "config.json").write_text(json.dumps(settings))
+    (folder / "config.json").write_text(json.dumps(settings))
     with pytest.raises(InputError, match='"rules" learns no rules'):
         rules_main([str(tmp_path)])
-    shutil.copytree(folder, tmp_path / "reader_prover_bert")
+    over_bert = shutil.copytree(folder, tmp_path / "reader_prover_bert")
     settings |= {"reader_prover_bert.reasoner": "prover", "reader_prover_bert.prover.scale": 45.0}
-    (tmp_path / "config.json").write_text(json.dumps(settings))
+    (over_bert / "config.json").write_text(json.dumps(settings))
     rules_main([str(tmp_path)])
     printed = capsys.readouterr().out
     assert '"rules" learns no rules' in printed and "mean of 2 replicas" in printed

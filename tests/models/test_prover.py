@@ -183,7 +183,7 @@ def test_rules_of_invalid_folders_are_refused(tmp_path) -> None:
         main([str(tmp_path)])
     (tmp_path / "prover").mkdir()
     (tmp_path / "prover" / "model.json").write_text(json.dumps({"replicas": 1}))
-    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "prover" / "config.json").write_text("{}")
     with pytest.raises(InputError, match="checkpoint of a finished prover"):
         main([str(tmp_path)])
     with pytest.raises(InputError, match="required: RUN"):
