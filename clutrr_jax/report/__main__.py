@@ -30,14 +30,17 @@ def main(arguments: list[str]) -> None:
     folder = options.folder
     if not (folder / REPORT_FILES[0]).exists():
         raise InputError(f"{folder}: no report in this folder, expected one that launch.py wrote")
-    results = read_json(folder / REPORT_FILES[0], {"name": str, "runs": [{"model": str}]})
+    results = read_json(folder / REPORT_FILES[0], {"name": str, "runs": [{"model": str, "state": str}]})
     if results.get("scale") or any(one["dataset"] for one in results["runs"]):
         raise InputError(
             f"{folder}: several data sets; --config.only=none of the command of "
             f"{results['name']} rebuilds its report"
         )
+    finished = [one["model"] for one in results["runs"] if one["state"] == "finished"]
+    if not finished:
+        raise InputError(f"{folder}: no finished run, expected one for the stories of the report")
     (training,) = SINGLE.trainings
-    config = read_json(folder / results["runs"][0]["model"] / "config.json")
+    config = read_json(folder / finished[0] / "config.json")
     settings = ConfigDict({"data": config["data"], "generate": generate_settings(config)})
     runs = [Run("", one["model"], settings, training) for one in results["runs"]]
 
