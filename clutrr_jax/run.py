@@ -138,13 +138,12 @@ def run_all(selected: Sequence[Run], workdir: Path, prepare: Prepare) -> dict[st
             yield
         except BrokenPipeError:  # of stdout
             raise
-        except FolderLocked as error:
-            if len(concerned) == len(selected):
-                raise
-            _print(f"Skipped: {error}")
         except Exception as error:
             if len(concerned) == len(selected) or jax.process_count() > 1:
                 raise
+            if isinstance(error, FolderLocked):
+                _print(f"Skipped: {error}")
+                return
             for run in concerned:
                 failed[run.name] = record_failure(workdir / run.name, error)
                 print(f"failed: {run.name}: {failed[run.name]}", file=sys.stderr, flush=True)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import time
 from dataclasses import replace
@@ -152,6 +153,17 @@ def test_locked_folder_is_refused(data, tmp_path) -> None:
     with folder_lock(tmp_path / "prover"):
         done = launch(*PROVER, data, f"--workdir={tmp_path}")
     assert str(tmp_path) in error_of(done)
+
+
+def test_a_run_of_another_process_is_skipped(finished, data, tmp_path) -> None:
+    workdir = shutil.copytree(finished[0], tmp_path / "copy")
+    (workdir / "prover" / "model.json").unlink()
+    with folder_lock(workdir / "prover"):
+        done = launch(*BOTH, data, f"--workdir={workdir}")
+    assert done.code == 0 and "Skipped: " in done.out
+    assert "gat: trained before" in done.out and "| prover " not in done.out
+    states = json.loads((workdir / "results.json").read_text())["runs"]
+    assert [run["state"] for run in states] == ["finished", "not run"]
 
 
 @pytest.mark.slow

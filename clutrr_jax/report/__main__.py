@@ -30,7 +30,8 @@ def main(arguments: list[str]) -> None:
     folder = options.folder
     if not (folder / REPORT_FILES[0]).exists():
         raise InputError(f"{folder}: no report in this folder, expected one that launch.py wrote")
-    results = read_json(folder / REPORT_FILES[0], {"name": str, "runs": [{"model": str, "state": str}]})
+    form = {"name": str, "runs": [{"model": str, "state": str}]}
+    results = read_json(folder / REPORT_FILES[0], form)
     if results.get("scale") or any(one["dataset"] for one in results["runs"]):
         raise InputError(
             f"{folder}: several data sets; --config.only=none of the command of "
