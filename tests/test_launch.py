@@ -258,9 +258,9 @@ def test_wrong_command_is_one_line(arguments: list[str], expected: str, tmp_path
 
 
 def test_what_is_given_for_all_models_ranks_before_their_defaults() -> None:
-    given = ["--config.models=gat,prover,bilstm_attention", "--config.train.learning_rate=1e-4",
+    given = ["--config.models=gat,ncrl,bilstm_attention", "--config.train.learning_rate=1e-4",
              "--config.train.batch=50", "--config.train.steps=400",
-             "--config.prover.train.batch=20"]  # fmt: skip
+             "--config.ncrl.train.batch=20"]  # fmt: skip
     _, config, _ = parse_flags(["", "--config=experiments/demo.py", "--workdir=runs", *given])
     names = ("learning_rate", "batch", "steps", "patience", "epochs")
     used = {
@@ -269,9 +269,9 @@ def test_what_is_given_for_all_models_ranks_before_their_defaults() -> None:
     }
     # experiments/demo.py sets epochs of the GAT and BiLSTM, which rank before steps for all models.
     assert used == {
-        "gat": (1e-4, 50, 400, 1000, 80),
-        "prover": (1e-4, 20, 400, 500, None),
-        "bilstm_attention": (1e-4, 50, 400, 3000, 8),
+        "gat": (1e-4, 50, 400, 1000, 20),
+        "ncrl": (1e-4, 20, 400, 1000, None),
+        "bilstm_attention": (1e-4, 50, 400, 3000, 5),
     }
 
 
