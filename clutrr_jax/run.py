@@ -197,6 +197,7 @@ def _read(unfinished: list[Run], workdir: Path, prepare: Prepare) -> tuple[Prepa
             clear_old_stories(folder, first.config)
             data = prepare(first.config, folder / "data")
             truth = GroundTruth(data.test, data.train)
+            check_stories(folder, data)
             description = describe(data, truth) | {"generate": generated(first.config)}
             write_text(folder / DATA, json.dumps(description, indent=1) + "\n")
     _print(f"Read {len(data.train):,} train and {len(data.test):,} test stories.")
@@ -218,8 +219,8 @@ def _train_and_test(run: Run, folder: Path, data: Prepared, truth: GroundTruth) 
     else:
         with folder_lock(folder):
             (folder / ERROR).unlink(missing_ok=True)
+            check_run_folder(folder, identity(run))
             settings = identity(run) | {"stories": data.fingerprint}
-            check_run_folder(folder, settings)
             write_text(folder / "config.json", json.dumps(settings, indent=1) + "\n")
             run_model(run.model, run.config, data, truth, folder)
     distributed.barrier(f"end of {run.name}")
@@ -287,13 +288,21 @@ def check_run_folder(folder: Path, settings: dict[str, Any]) -> None:
                 f'"{before.get(name)}", now "{settings.get(name)}"; expected the same settings, or '
                 "another folder"
             )
-    if before["stories"] != settings.get("stories", before["stories"]):
-        raise InputError(f"{path}: belongs to a run on other stories, expected the same data")
 
 
 def has_begun(folder: Path) -> bool:
     """Returns whether the run in this folder has finished an epoch."""
     return (folder / "metrics.jsonl").exists()
+
+
+def check_stories(folder: Path, data: Prepared) -> None:
+    """Raises InputError if a run in the folder of a data set has begun on other stories."""
+    for path in folder.glob("*/config.json"):
+        if has_begun(path.parent) and read_json(path).get("stories") != data.fingerprint:
+            raise InputError(
+                f"{path}: belongs to a run on other stories, expected the same data, or another "
+                "folder"
+            )
 
 
 def generated(config: ConfigDict) -> dict[str, Any] | None:
@@ -308,7 +317,7 @@ def clear_old_stories(folder: Path, config: ConfigDict) -> None:
       InputError: the folder `data` holds other files.
     """
     stories, description = folder / "data", folder / DATA
-    if not generates(config.data) or not stories.exists() or any(folder.glob("*/metrics.jsonl")):
+    if not generates(config.data) or not stories.exists() or any(map(has_begun, folder.glob("*"))):
         return
     if description.exists():
         if read_json(description)["generate"] != generated(config):

@@ -155,6 +155,20 @@ def test_locked_folder_is_refused(data, tmp_path) -> None:
     assert str(tmp_path) in error_of(done)
 
 
+def test_models_of_one_folder_have_the_same_stories(small_folder, tmp_path) -> None:
+    """A model is added after the data set, which has the same path, has lost a train story."""
+    stories, workdir = shutil.copytree(small_folder, tmp_path / "data"), tmp_path / "run"
+    arguments = (f"--config.data={stories}", f"--workdir={workdir}")
+    assert launch(*PROVER, *arguments).code == 0
+    before = (workdir / "data.json").read_bytes()
+    (train,) = stories.glob("*_train.csv")
+    train.write_text("".join(train.read_text().splitlines(keepends=True)[:-1]))
+    for settings in (GAT, (*PROVER, *GAT, "--config.models=gat,prover")):
+        error = error_of(launch(*settings, *arguments))
+        assert "config.json: belongs to a run on other stories" in error
+        assert (workdir / "data.json").read_bytes() == before
+
+
 def test_a_run_of_another_process_is_skipped(finished, data, tmp_path) -> None:
     workdir = shutil.copytree(finished[0], tmp_path / "copy")
     (workdir / "prover" / "model.json").unlink()
