@@ -87,9 +87,10 @@ def collect(
     knowledge = {s: given({}, s) for s in BASELINES}
     knowledge |= {submission.name: submission.given for submission, _ in added}
     for run in all_runs:
-        settings = finished[run.name]["settings"] if run.name in finished else {}
-        knowledge |= {s: given(settings, s.removeprefix(f"{run.model}: "))
-                      for s in series_of(run.model) if settings or s not in knowledge}  # fmt: skip
+        settings = finished.get(run.name, {}).get("settings", run.config.get(run.model))
+        for name in series_of(run.model):
+            variant = name.removeprefix(f"{run.model}: ")
+            knowledge[name] = "" if settings is None else given(settings, variant)
     return {
         "name": config["name"],
         "scale": scale,

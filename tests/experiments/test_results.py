@@ -10,9 +10,11 @@ import pytest
 from ml_collections import ConfigDict
 
 from clutrr_jax.data.prepare import Prepared
+from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.metrics import Counts, interval, measure
 from clutrr_jax.evaluation.published import Accuracy, intervals_disjoint
 from clutrr_jax.experiment import MODEL, Experiment, Training, runs
+from clutrr_jax.models.given import given
 from clutrr_jax.report.results import averages, collect, compared, table_row
 from clutrr_jax.report.tables import accuracy_table
 from clutrr_jax.report.write import write_report
@@ -178,6 +180,23 @@ def test_row_of_a_published_table_has_error_ceiling_and_stories(tmp_path: Path) 
     assert row["high"] == pytest.approx(0.9935, abs=5e-5)
     assert row["intervals_disjoint"] is True
     assert results["models"]["gat"]["replicas"] == 2
+
+
+def test_models_that_were_not_run_are_given_what_their_settings_say(tmp_path: Path) -> None:
+    config = with_scale("figure6", "laptop", models="gat,prover,reader_prover")
+    config.prover.share_genders = True
+    results, _ = write(config, tmp_path)
+    assert results["given"] == {
+        "gat": "nothing",
+        "prover": "predicates and genders",
+        "reader_prover": "predicates and genders, words for relations",
+        "reader_prover: given rules": "predicates and genders, words for relations, rules",
+        "reader_prover: stated facts": "predicates and genders, words for relations, stated facts",
+        "reader_prover: stated facts, given rules": (
+            "predicates and genders, words for relations, stated facts, rules"
+        ),
+        **{name: given({}, name) for name in BASELINES},
+    }
 
 
 def test_row_of_a_figure_has_errors_ceilings_and_stories(tmp_path: Path) -> None:
