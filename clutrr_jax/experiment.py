@@ -35,6 +35,11 @@ from generator.config import TASKS, Config, parse_tasks
 from generator.errors import InputError
 from generator.write import write_dataset
 
+# Files in the folder of a run: of a finished one; of a failed one, the reason and, of a fault, the
+# traceback; the id of its last Slurm job.
+SUMMARY, ERROR, JOB_ID = "model.json", "error.txt", "slurm_job.txt"
+DATA = "data.json"  # in the folder of a data set
+
 MODEL = "MODEL"  # placeholder for the model's name in the keys of a training
 SCALES = ("paper", "laptop", "smoke")
 SCALE = Setting("laptop", "replicas and length of the trainings", choices=SCALES)
@@ -182,7 +187,12 @@ class Run:
     @property
     def name(self) -> str:
         """Its folder within that of the experiment."""
-        return f"{self.dataset}/{self.model}" if self.dataset else self.model
+        return run_name(self.dataset, self.model)
+
+
+def run_name(dataset: str, model: str) -> str:
+    """Returns the name of the run of a model on a data set."""
+    return f"{dataset}/{model}" if dataset else model
 
 
 def experiment_config(name: str, experiment: Experiment) -> ConfigDict:

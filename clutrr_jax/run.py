@@ -26,10 +26,20 @@ from clutrr_jax.cli import FolderLocked, cache_folder, folder_lock
 from clutrr_jax.data.prepare import Prepared, generates, prepare_run
 from clutrr_jax.devices import available_cores, device_name
 from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.experiment import Run, WriteStories, experiment_of, runs, select
+from clutrr_jax.experiment import (
+    DATA,
+    ERROR,
+    JOB_ID,
+    SUMMARY,
+    Run,
+    WriteStories,
+    experiment_of,
+    runs,
+    select,
+)
 from clutrr_jax.models.check import check_model
 from clutrr_jax.report.outputs import Prepare
-from clutrr_jax.report.results import DATA, ERROR, REPORT_FILES, SUMMARY, describe
+from clutrr_jax.report.results import REPORT_FILES, describe
 from clutrr_jax.report.tables import SMOKE, accuracy_table, claims_text, diverged
 from clutrr_jax.report.write import write_report
 from clutrr_jax.settings import train_settings
@@ -39,7 +49,7 @@ from generator.cells import plain_text
 from generator.errors import InputError, one_line
 from generator.files import read_json, write_text
 
-MARKS = {".lock", ERROR, "slurm_job.txt"}  # files in the folder of a run that has not started
+MARKS = {".lock", ERROR, JOB_ID}  # files in the folder of a run that has not started
 
 
 def configure_jax() -> None:

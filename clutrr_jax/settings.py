@@ -208,8 +208,8 @@ def describe(config: ConfigDict, more: Settings) -> Iterator[str]:
     """Lists the settings of a run, a line `--config.NAME=VALUE  MEANING (RANGE)` for each.
 
     Args:
-      config: settings of a run or a grid, which trains the models `config.models`.
-      more: settings that only a grid has.
+      config: settings of an experiment, which trains the models `config.models`.
+      more: settings that only experiments with scales have.
     """
     models = model_names(config.models)
     used = {model: train_settings(config, model).to_dict() for model in models}

@@ -28,7 +28,7 @@ RIGHT, FOLLOWS, WRONG, UNJUDGED = range(4)
 
 @dataclass(frozen=True)
 class GroundTruth:
-    """What is known about S test stories. Each part is computed once, when it is first used."""
+    """Facts about S test stories. Each part is computed once, when it is first used."""
 
     test: Records
     train: Records | None = None  # stories from which rules are induced

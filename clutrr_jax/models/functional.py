@@ -55,7 +55,7 @@ class ModelDef:
         return nnx.merge(graphdef, params, jax.tree.unflatten(treedef, seeds), buffers, copy=True)
 
     def evaluated(self, params: Any, buffers: Any) -> Any:
-        """Returns the model with these arrays in evaluation mode, in which it draws no numbers."""
+        """Returns the model with these arrays in evaluation mode, without dropout."""
         model = self.merge(params, buffers, jax.random.key(0))
         model.eval()
         return model

@@ -190,6 +190,6 @@ class GNN2018(nnx.Module):
 
 
 class GNN2018Attention(GNN2018):
-    """The same network, whose nodes attend to the messages."""
+    """GNN2018 whose nodes attend to the messages."""
 
     attends = True

@@ -6,8 +6,8 @@ own command with --config.only=none.
 """
 
 from pathlib import Path
-from typing import Any
 
+from flax.traverse_util import unflatten_dict
 from ml_collections import ConfigDict
 
 from clutrr_jax.cli import run
@@ -42,7 +42,8 @@ def main(arguments: list[str]) -> None:
         raise InputError(f"{folder}: no finished run, expected one for the stories of the report")
     (training,) = SINGLE.trainings
     config = read_json(folder / finished[0] / "config.json")
-    settings = ConfigDict({"data": config["data"], "generate": generate_settings(config)})
+    generate = unflatten_dict(config, sep=".").get("generate", {})
+    settings = ConfigDict({"data": config["data"], "generate": generate})
     runs = [Run("", one["model"], settings, training) for one in results["runs"]]
 
     def prepare(config: ConfigDict, stories: Path) -> Prepared:
@@ -50,12 +51,6 @@ def main(arguments: list[str]) -> None:
 
     write_report({"name": results["name"]}, runs, folder, prepare, options.add)
     print(folder / REPORT_FILES[3])
-
-
-def generate_settings(config: dict[str, Any]) -> dict[str, Any]:
-    """Returns the settings of the generator in the `config.json` of a run."""
-    names = [name for name in config if name.startswith("generate.")]
-    return {name.removeprefix("generate."): config[name] for name in names}
 
 
 if __name__ == "__main__":

@@ -12,9 +12,8 @@ from clutrr_jax.evaluation.attention import Attention, read_attention
 from clutrr_jax.evaluation.extraction import Extraction, read_extracted
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file
-from clutrr_jax.experiment import Run
+from clutrr_jax.experiment import DATA, SUMMARY, Run
 from clutrr_jax.language_models.submissions import read_predictions
-from clutrr_jax.report.results import DATA, SUMMARY
 from generator.errors import InputError
 from generator.files import read_json
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.data.vocabulary import sentences
+from clutrr_jax.experiment import run_name
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs, label_proof, word_facts
 from clutrr_jax.report.outputs import Outputs, Shown
 from clutrr_jax.report.tables import (
@@ -78,7 +79,6 @@ def set_content(results: dict[str, Any], shown: Shown) -> dict[str, Any]:
     )
     tests = [(name, int(t), int(k)) for name, _ in tasks(data.test) for t, k in [name.split(".")]]
     noise_types = {t for _, t, _ in tests}
-    prefix = f"{dataset}/" if dataset else ""
     return {
         "name": dataset,
         "title": data.name,
@@ -92,9 +92,9 @@ def set_content(results: dict[str, Any], shown: Shown) -> dict[str, Any]:
         | {"possibleAnswers": truth.possible_answers[order].tolist()},
         **{
             what: {
-                model: extraction_table(results[what][prefix + model])
+                model: extraction_table(results[what][run_name(dataset, model)])
                 for model in outputs
-                if prefix + model in results[what]
+                if run_name(dataset, model) in results[what]
             }
             for what in ("extraction", "wordings")
         },

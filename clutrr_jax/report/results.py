@@ -14,9 +14,11 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import Counts, Measured, measure, score
 from clutrr_jax.evaluation.published import Accuracy, intervals_disjoint
 from clutrr_jax.experiment import (
+    DATA,
+    ERROR,
     MODEL,
     SINGLE,
-    Average,
+    SUMMARY,
     Claims,
     Experiment,
     Key,
@@ -30,10 +32,7 @@ from clutrr_jax.models.given import given
 from generator.files import read_json
 
 REPORT_FILES = ("results.json", "results.md", "curve.png", "report.html")
-SUMMARY = "model.json"  # in the folder of a finished run
-DATA = "data.json"  # in the folder of a data set
 MEASURED = tuple(field.name for field in fields(Measured))
-ERROR = "error.txt"  # in the folder of a failed run: the reason and, of a fault, the traceback
 
 
 def describe(data: Prepared, truth: GroundTruth) -> dict[str, Any]:
@@ -74,7 +73,6 @@ def collect(
     tests = [(run.training, read_counts(finished[run.name])) for run in all_runs
              if run.name in finished]  # fmt: skip
     series = list(dict.fromkeys(s for run in all_runs for s in series_of(run.model)))
-    trained = set(series)
     check_names([submission for submission, _ in added], [*series, *BASELINES])
     for submission, truth in added:
         tests.append((SINGLE.trainings[0], score({submission.name: submission.predictions}, truth)))
@@ -82,8 +80,8 @@ def collect(
     if not experiment.published and experiment.column_names[2] == "model":
         tests += [(training_of[name], read_counts(content)) for name, content in data.items()]
         series += dict.fromkeys(c.model for content in data.values() for c in read_counts(content))
-    rows = table_rows(experiment, tests, series, experiment.trainings)
-    comparable = compared(tests, trained & set(MODELS))
+    rows = table_rows(experiment, tests, series)
+    comparable = compared(tests, {run.model for run in all_runs})
     knowledge = {s: given({}, s) for s in BASELINES}
     knowledge |= {submission.name: submission.given for submission, _ in added}
     for run in all_runs:
@@ -99,8 +97,7 @@ def collect(
                  for n, content in data.items()],
         "models": models_summary(all_runs, finished),
         "runs": [_state(workdir, run, finished.get(run.name)) for run in all_runs],
-        "series": [{"name": s, "baseline": s in BASELINES, "trained": s in trained}
-                   for s in series],
+        "series": [{"name": name, "baseline": name in BASELINES} for name in series],
         "given": knowledge,
         "rows": rows,
         "averages": averages(experiment, series, rows),
@@ -150,12 +147,11 @@ def table_rows(
     experiment: Experiment,
     tests: Sequence[tuple[Training, Sequence[Counts]]],
     series: Sequence[str],
-    trainings: Sequence[Training],
 ) -> list[dict[str, Any]]:
     """Returns one row for each cell of the table, also for cells without a measured accuracy."""
     found = measured_cells(tests)
     keys: dict[Key, Sequence[str]] = {}
-    for training in trainings:
+    for training in experiment.trainings:
         known = dict.fromkeys(c.task for t, of_run in tests if t is training for c in of_run)
         of_training = training.cells(known)
         keys |= {
@@ -220,30 +216,20 @@ def averages(
     """
     accuracy = {tuple(row[name] for name in experiment.column_names): row["accuracy"]
                 for row in rows}  # fmt: skip
-    return [
-        _average(experiment, place, average, name, accuracy)
-        for place, average in experiment.averages.items()
-        for name in series
-    ]
-
-
-def _average(
-    experiment: Experiment,
-    place: tuple[Any, Any],
-    average: Average,
-    series: str,
-    accuracy: Mapping[Key, float | None],
-) -> dict[str, Any]:
-    place_of_row = (*place, series)
-    row = table_row(experiment.column_names, place_of_row, (), None)  # type: ignore[arg-type]
-    values = [accuracy.get((*cell, series)) for cell in average.cells]
-    if None not in values:
-        row["accuracy"] = float(np.mean(np.array(values)))
-    if series in average.published:
-        row["published"] = {"mean": average.published[series], "error": None}
-        if row["accuracy"] is not None:
-            row["difference"] = row["accuracy"] - average.published[series]
-    return row
+    found = []
+    for (panel, x), average in experiment.averages.items():
+        for name in series:
+            published = None
+            if name in average.published:
+                published = Accuracy(average.published[name], None)
+            row = table_row(experiment.column_names, (panel, x, name), (), None, published)
+            values = [accuracy.get((*cell, name)) for cell in average.cells]
+            if None not in values:
+                row["accuracy"] = float(np.mean(np.array(values)))
+                if published:
+                    row["difference"] = row["accuracy"] - published.mean
+            found.append(row)
+    return found
 
 
 def models_summary(

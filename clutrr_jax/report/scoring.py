@@ -39,7 +39,7 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
     submitted, stories = {s.name: s.predictions for s in submissions}, dict(tasks(test))
     tests = [(training, score(found, truth)) for found in (submitted, truth.baselines)]
     series = [*submitted, *BASELINES]
-    rows = table_rows(SINGLE, tests, series, SINGLE.trainings)
+    rows = table_rows(SINGLE, tests, series)
     for row in rows:
         if row["model"] in submitted:
             predicted = submitted[row["model"]].relation[:, stories[row["task"]]]

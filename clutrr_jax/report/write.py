@@ -7,7 +7,7 @@ from typing import Any
 
 from clutrr_jax.evaluation.extraction import precision_recall
 from clutrr_jax.evaluation.wordings import by_wording
-from clutrr_jax.experiment import Run
+from clutrr_jax.experiment import Run, run_name
 from clutrr_jax.language_models.submissions import read_submissions
 from clutrr_jax.report.outputs import Prepare, shown_sets
 from clutrr_jax.report.page import render
@@ -47,13 +47,13 @@ def write_report(
     ]
     results = collect(config, all_runs, workdir, added)
     found = {
-        (f"{one.dataset}/{model}" if one.dataset else model): (output.extraction, one.data)
+        run_name(one.dataset, model): (output.extraction, one.data)
         for one in shown
         for model, output in one.outputs.items()
         if output.extraction
     }
     results["extraction"] = {
-        run: precision_recall(e, data.test) for run, (e, data) in found.items()
+        run: precision_recall(extraction, data.test) for run, (extraction, data) in found.items()
     }
     results["wordings"] = {
         run: by_wording(extraction, data.train, data.test)

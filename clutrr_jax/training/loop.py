@@ -35,6 +35,7 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predict import Output, classify, test_batches
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, write_predictions
+from clutrr_jax.experiment import SUMMARY
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.settings import train_settings
@@ -73,7 +74,7 @@ def run_model(name: str, config: Any, data: Prepared, truth: GroundTruth, folder
       truth: of the test stories.
       folder: of the model.
     """
-    finished = folder / "model.json"
+    finished = folder / SUMMARY
     if distributed.any_host(distributed.is_primary() and finished.exists()):
         if distributed.is_primary():
             print(f"{name}: trained before ({finished})", flush=True)

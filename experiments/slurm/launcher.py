@@ -24,7 +24,8 @@ from typing import Any
 from ml_collections import ConfigDict, config_dict
 
 from clutrr_jax import experiment
-from clutrr_jax.report.results import ERROR, SUMMARY, failure
+from clutrr_jax.experiment import ERROR, JOB_ID, SUMMARY
+from clutrr_jax.report.results import failure
 from clutrr_jax.report.write import write_report
 from clutrr_jax.run import (
     check_folder,
@@ -39,7 +40,6 @@ from experiments.slurm.job import Job
 from generator.errors import InputError
 from generator.files import write_text
 
-JOB_ID = "slurm_job.txt"  # in the folder of a run: the id of its last job
 RESUBMISSIONS = 3  # of a lost job
 TIMEOUTS = 20  # how often a job is requeued after running out of time
 # An ended job without a result is lost after this many polls, since shared folders are delayed.

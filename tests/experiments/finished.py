@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clutrr_jax.evaluation.metrics import Counts
-from clutrr_jax.experiment import Run
-from clutrr_jax.report.results import SUMMARY
+from clutrr_jax.experiment import SUMMARY, Run
 from clutrr_jax.settings import train_settings
 
 

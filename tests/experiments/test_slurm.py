@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clutrr_jax.devices import available_cores
-from clutrr_jax.report.results import ERROR, SUMMARY
+from clutrr_jax.experiment import ERROR, SUMMARY
 from experiments.slurm import launcher
 from experiments.slurm.job import Job
 from generator.errors import InputError

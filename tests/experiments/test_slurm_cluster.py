@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.slurm.launcher import JOB_ID
+from clutrr_jax.experiment import JOB_ID
 from tests.command_line import start
 
 EPOCHS = 60

@@ -20,8 +20,8 @@ from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.ground_truth import FOLLOWS, WRONG, GroundTruth
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predictions import Predictions, write_predictions
-from clutrr_jax.experiment import runs
-from clutrr_jax.report.results import DATA, describe
+from clutrr_jax.experiment import DATA, runs
+from clutrr_jax.report.results import describe
 from clutrr_jax.report.write import write_report
 from clutrr_jax.run import identity
 from clutrr_jax.settings import default_settings

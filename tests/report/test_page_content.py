@@ -14,13 +14,13 @@ from clutrr_jax.data.records import positional_ids, tasks
 from clutrr_jax.evaluation.attention import Attention
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.predictions import Predictions
+from clutrr_jax.experiment import SUMMARY
 from clutrr_jax.language_models.submissions import read_predictions
 from clutrr_jax.report import page_content
 from clutrr_jax.report.__main__ import main
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs
 from clutrr_jax.report.outputs import Outputs, Shown
 from clutrr_jax.report.page_content import GENERATIONS
-from clutrr_jax.report.results import SUMMARY
 from generator.config import Config
 from generator.errors import InputError
 from generator.kinship import (
