@@ -25,6 +25,7 @@ from clutrr_jax.models.pretrained.load import load_encoder
 from clutrr_jax.models.pretrained.tokenizer import PEOPLE, encode_stories, load_tokenizer
 from generator.errors import InputError
 from launch import main
+from tests.command_line import error_of, launch
 from tests.encoder_reference import MINILM, ODD
 from tests.models.small import Stories, call, shape_for
 from tests.tiny_bert import (
@@ -148,6 +149,16 @@ def test_a_fault_of_the_folder_is_one_line(fault: str, tiny_bert, small, tmp_pat
     with pytest.raises(InputError) as error:
         with_states(small, ConfigDict(MODELS["bert"].config | {"folder": str(folder)}))
     assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_trained_encoder_without_weights_is_one_line(small_folder, tiny_bert, tmp_path) -> None:
+    folder = tmp_path / "encoder"
+    shutil.copytree(tiny_bert, folder, ignore=shutil.ignore_patterns("*.safetensors"))
+    done = launch(
+        f"--config.data={small_folder}", f"--workdir={tmp_path / 'run'}", "--config.models=bert",
+        "--config.bert.train_encoder=True", f"--config.bert.folder={folder}",
+    )  # fmt: skip
+    assert "model.safetensors" in error_of(done)
 
 
 def test_wrong_settings_are_one_line(small, tiny_bert, monkeypatch) -> None:

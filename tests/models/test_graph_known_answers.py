@@ -94,6 +94,23 @@ def test_messages_along_and_against_two_facts(directions: str, expected: list[Fa
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("directions", ["forward", "backward"])
+@pytest.mark.parametrize("name", ["gat", "gcn", "rgcn"])
+def test_a_fact_carries_the_state_of_its_sender_to_its_receiver(name: str, directions: str) -> None:
+    """Fact 0 -> 1: only the receiver of the message changes with the entity of the other person."""
+    config = small_config(name, rounds=1, steps=1, directions=directions)
+    model = MODELS[name].model(config, SIZES, rngs=nnx.Rngs(0))
+    model.eval()
+    model.readout = lambda story, *query: jnp.concatenate(query)
+
+    def states(*entity: int) -> np.ndarray:
+        return np.asarray(model(one_story([(0, SON, 1)], entity=entity)))
+
+    start, other_second, other_first = states(3, 4), states(3, 5), states(6, 4)
+    assert (start[0] != other_second[0]).any() == (directions == "backward")
+    assert (start[1] != other_first[1]).any() == (directions == "forward")
+
+
 def test_pooled_people_are_the_mean_and_the_query_pair() -> None:
     """Two stories of three people with states 0, 1, 2 and 3, 4, 5; the padding node has 6."""
     batch = graphs([[], []], [(2, 0), (0, 1)], people=3)

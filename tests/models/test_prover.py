@@ -3,6 +3,7 @@
 import json
 from itertools import pairwise
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -115,6 +116,15 @@ def test_provers_with_the_16_rules_equal_the_independent_prover(share_genders: b
     np.testing.assert_array_equal(probability, np.where(count, 1 / np.maximum(count, 1), 0))
     assert expected[np.arange(len(answer)), answer][count > 0].all()
     assert (answer[count == 0] >= RELATION_ID["sister-in-law"]).all()
+
+
+def test_stated_fact_is_the_answer_for_any_parameters() -> None:
+    model = Prover(ConfigDict(MODELS["prover"].config), Sizes(20, 0), rngs=nnx.Rngs(0))
+    model.table = nnx.Param(jax.random.normal(jax.random.key(0), model.table.shape))
+    data = records([[(PREDICATE_OF[RELATION_ID["aunt"]], 1)], [(3, 0), (3, 0)]])
+    found = probabilities(model, data)
+    assert found[0].argmax() == RELATION_ID["aunt"] and found[0].max() > 0.999
+    assert found[1].max() < 0.9
 
 
 def test_rules_are_induced_from_two_step_rows() -> None:

@@ -86,6 +86,28 @@ def test_pooling_of_the_bilstm(pooling: str, expected: list[list[float]]) -> Non
     np.testing.assert_allclose(model(batch_of(STORIES, STEPS)), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["bilstm_last", "rmc"])
+def test_last_word_matters_and_padding_does_not(name: str) -> None:
+    model, story = make(name), [A, WORD, B, WORD + 1]
+    stories = [story, [*story[:-1], WORD + 2]]
+    out = call(model, batch_of(stories, STEPS))
+    assert np.abs(out[0] - out[1]).max() > 1e-4
+    np.testing.assert_allclose(out, call(model, batch_of(stories, 5)), atol=1e-6)
+
+
+def test_backward_lstm_starts_at_the_last_word() -> None:
+    """The backward state of the first token depends on the last one, the forward state does not."""
+    model = make("bilstm_mean")
+    assert isinstance(model, BiLSTMModel)
+    batch = batch_of([[A, WORD, B, WORD + 1], [A, WORD, B, WORD + 2]], STEPS)
+    layer = model.reader.layers[0]
+    forward, backward = jnp.split(
+        layer(model.reader.embed(batch.tokens.T), batch.mask.T)[0], 2, axis=-1
+    )
+    np.testing.assert_array_equal(forward[0], forward[1])
+    assert (backward[0] != backward[1]).any()
+
+
 @pytest.mark.parametrize("layer", [LSTM, BiLSTM])
 def test_forget_gate_of_the_lstms_has_the_bias_1(layer: type) -> None:
     """The first input puts 0.4 into the cell, the second one nothing."""
@@ -222,6 +244,15 @@ def cell(*inputs: float) -> float:
     for x in inputs:
         value = value / 2 + np.tanh(x) / 2
     return np.tanh(value) / 2
+
+
+@pytest.mark.parametrize("name", ["gnn_2018_mean", "gnn_2018_attention"])
+def test_gnn_2018_sees_the_words_between_two_people(name: str) -> None:
+    """The words and the order of the people matter, words after the last mention do not."""
+    stories = [[A, WORD, B], [A, WORD + 1, B], [B, WORD, A], [A, WORD, B, WORD]]
+    out = call(make(name), batch_of(stories, STEPS))
+    assert np.abs(out[0] - out[1]).max() > 1e-5 and np.abs(out[0] - out[2]).max() > 1e-5
+    np.testing.assert_allclose(out[0], out[3], atol=1e-6)
 
 
 @pytest.mark.parametrize("rounds", [1, 2])
