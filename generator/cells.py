@@ -27,7 +27,11 @@ def text_rows(name: str, rows: Any) -> Iterator[list[str]]:
     """
     if is_frame(rows):
         levels = [level for level in rows.index.names if level not in (None, *rows.columns)]
-        rows = rows.reset_index(level=levels).to_dict("records")
+        frame = rows.reset_index(level=levels)
+        for column in (*REQUIRED, *OPTIONAL):
+            if (count := list(frame.columns).count(column)) > 1:
+                raise InputError(f'{name}: {count} columns "{column}", expected one')
+        rows = frame.loc[:, ~frame.columns.duplicated()].to_dict("records")
     if not isinstance(rows, Iterable):
         raise InputError(f"{name}: {type(rows).__name__}, expected rows")
     header: list[str] = []

@@ -117,7 +117,8 @@ def _plot_series(
 def _plot_references(axes: Any, references: Sequence[dict[str, Any]], xs: Sequence[Any]) -> None:
     for reference in references:
         if reference["shown"]:
-            values = [(i, reference["values"].get(str(x))) for i, x in enumerate(xs)]
-            points = [(i, value["mean"]) for i, value in values if value]
+            by_x = reference["values"]
+            at = [i for i, x in enumerate(xs) if str(x) in by_x]
+            means = [by_x[str(xs[i])]["mean"] for i in at]
             color = "black" if "people" in reference["name"] else "grey"
-            axes.plot(*zip(*points, strict=True), ":", lw=1, color=color, label=reference["name"])
+            axes.plot(at, means, ":", lw=1, color=color, label=reference["name"])

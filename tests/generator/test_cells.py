@@ -116,3 +116,7 @@ def test_a_data_frame_equals_its_rows() -> None:
     assert list(text_rows("x", (row for _, row in frame.iterrows()))) == expected
     assert list(text_rows("x", frame.astype("string").astype("category"))) == expected
     assert list(text_rows("x", frame.set_index("")))[1] == expected[1]  # a named index is a column
+    with pytest.raises(InputError, match='2 columns "story", expected one'):
+        next(text_rows("x", pd.concat([frame, frame[["story"]]], axis=1)))
+    mine = frame.assign(mine=1)
+    assert next(text_rows("x", pd.concat([mine, mine[["mine"]]], axis=1))) == [*frame, "mine"]

@@ -17,6 +17,7 @@ from clutrr_jax.data.batching import pack, targets
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.models.pretrained.load import load_encoder
+from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.steps import create_optimizer
@@ -100,6 +101,16 @@ def test_logits_at_the_start_equal_those_over_frozen_states(
     assert np.ptp(found, axis=0).max() > 0.05
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_padding_never_changes_a_logit(name: str, fine_tuned, tiny_bert) -> None:
+    model = fine_tuned(name, tiny_bert)
+    logits = jax.jit(model.logits)
+    expected = logits(model.params, batch_of(model.data))
+    padded = logits(model.params, batch_of(model.data, [*ROWS, -1], extra=7))
+    np.testing.assert_allclose(padded[:3], expected, rtol=1e-5, atol=1e-5)
+    assert np.isfinite(padded).all()
+
+
 @pytest.mark.parametrize(
     ("name", "folder"),
     [
@@ -153,15 +164,22 @@ def test_rates_decay_by_layer(rate: float, fine_tuned, tiny_bert) -> None:
 
 
 @pytest.mark.slow
-def test_replicas_train_the_encoder(small_for, tiny_bert) -> None:
+def test_resumed_run_equals_uninterrupted_run(small_for, tiny_bert, tmp_path) -> None:
     """All replicas start from the pretrained parameters, and train all of them."""
     data = small_for("bert", folder=str(tiny_bert), train_encoder=True)
     config = small_config("bert", folder=str(tiny_bert), train_encoder=True)
-    train = ConfigDict(TRAIN | {"batch": 64, "epochs": 1})
+    train = ConfigDict(TRAIN | {"batch": 64, "epochs": 2})
     trainer = Trainer(MODELS["bert"], config, train, data, Replicas(2))
     state, pretrained = trainer.init(), leaves(nnx.state(load_encoder(tiny_bert)))
     for found, expected in zip(leaves(state.params["encoder"]), pretrained, strict=True):
         np.testing.assert_array_equal(found, np.stack([expected, expected]))
     state, _ = trainer.epoch(state, 1)
-    for found, expected in zip(leaves(state.params["encoder"]), pretrained, strict=True):
+    Checkpoints(tmp_path).save(1, state)
+    whole, _ = trainer.epoch(state, 2)
+    restored = Checkpoints(tmp_path).restore(trainer.init())
+    assert restored is not None and restored[0] == 1
+    resumed, _ = trainer.epoch(restored[1], 2)
+    for a, b in zip(leaves(whole), leaves(resumed), strict=True):
+        np.testing.assert_array_equal(a, b)
+    for found, expected in zip(leaves(whole.params["encoder"]), pretrained, strict=True):
         assert (found[0] != expected).any() and (found[0] != found[1]).any()

@@ -16,7 +16,7 @@ const predictions = (model, story) =>
   SET.models[model].predictions.map((replica) => relationAt(replica, story));
 const testOf = (story) => SET.tests[STORIES.test[story]];
 const peopleCount = (story) => STORIES.names[story].length;
-// "T.K/ROW": rows count from 1 within their test, as in predictions.csv.
+// "T.K/ROW": rows count from 1 within their test, as `score` reads them.
 const STORY_IDS = (() => {
   const seen = new Array(SET.tests.length).fill(0);
   return range(COUNT).map((story) => `${testOf(story).name}/${++seen[STORIES.test[story]]}`);
