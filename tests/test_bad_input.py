@@ -28,7 +28,7 @@ from tests.fuzz import checked, error_of
 from tests.generator.test_columns import ROW, table
 
 # Offsets of fields in the local and in the central header of a zip entry.
-FIELDS = {"flags": (6, 8), "method": (8, 10), "crc": (14, 16), "size": (22, 24)}
+FIELDS = {"flags": (6, 8), "method": (8, 10), "crc": (14, 16), "size": (22, 24), "name": (26, 28)}
 
 
 def zipped(content: bytes, compression: int = 8, **fields: bytes) -> bytes:
@@ -89,6 +89,11 @@ TABLES: list[tuple[str, bytes | Callable[[], bytes], str]] = [
     ("a.zip", zipped(ROWS, size=b"\xff\xff\xff\x7f"), "unpacks to 2,147,483,647 bytes"),
     # Small files that unpack to more than a gigabyte.
     ("a.zip", zipped_zeros, "unpacks to 1,153,433,600 bytes or more"),
+    ("a.zip", zipped(ROWS, method=b"\x63\x00"), "unsupported compression"),
+    ("a.zip", zipped(ROWS, zipfile.ZIP_LZMA), "unsupported compression"),
+    ("a.zip", zipped(ROWS, zipfile.ZIP_STORED, method=b"\x08\x00"), "damaged"),
+    ("a.zip", zipped(ROWS, size=b"\x05\x00\x00\x00"), "t_train.csv"),
+    ("a.zip", zipped(ROWS, name=b"\xff\xff"), "zip"),
     ("a.csv.gz", lambda: gzip.compress(bytes(1 << 20)) * 1100, "not a CSV row"),
     ("a.csv.gz", lambda: gzip.compress(b"," * (1 << 20)) * 1100, "not a CSV row"),
     ("a.csv.gz", lambda: gzip.compress(b'"\n",' * (1 << 18)) * 1100, "not a CSV row"),
