@@ -143,7 +143,7 @@ def test_hosts_with_different_settings_are_refused(small_folder, tmp_path) -> No
     ends = Hosts(tmp_path / "run", settings, second=("--config.train.epochs=7",)).end()
     assert [code for code, _ in ends] == [2, 2], ends
     for host, (_, output) in enumerate(ends):
-        expected = f'error: gat.train.epochs is "{6 + host}" on host {host}, expected the same on'
+        expected = f'error: train.epochs is "{6 + host}" on host {host}, expected the same on'
         assert output.splitlines()[-1] == f"{expected} all hosts"
 
 
