@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from clutrr_jax.api import *  # noqa: F403
 
 __all__ = [  # noqa: F405 (as in `clutrr_jax.api`)
-    "MODELS", "RELATIONS", "Dataset", "Evaluation", "InputError", "Story", "TokenBatch",
-    "Trained", "batches", "evaluate", "generate", "load", "register", "targets", "train",
+    "MODELS", "RELATIONS", "Answer", "Dataset", "Evaluation", "InputError", "Model", "Story",
+    "TokenBatch", "Trained", "batches", "evaluate", "generate", "load", "load_model", "register",
+    "targets", "train",
 ]  # fmt: skip
 
 

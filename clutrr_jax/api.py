@@ -22,7 +22,7 @@ from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import Records, Story
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
-from clutrr_jax.evaluation.predictions import Predictions, prediction_file
+from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_probabilities
 from clutrr_jax.language_models.submissions import (
     Submission,
     read_predictions,
@@ -32,27 +32,26 @@ from clutrr_jax.language_models.submissions import (
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import as_settings
 from clutrr_jax.report import scoring
-from clutrr_jax.report.plots import Figure, plot_results
-from clutrr_jax.report.tables import accuracy_table, html_table
+from clutrr_jax.report.evaluation import Evaluation
+from clutrr_jax.report.tables import accuracy_table
 from clutrr_jax.run import configure_jax, has_begun, run_experiment
 from clutrr_jax.settings import default_settings, model_names, train_group
 from clutrr_jax.streams import Stream, numpy_rng
-from generator.cells import is_frame, plain_text
+from clutrr_jax.trained_model import Answer, Model, load_model
+from generator.cells import is_frame
 from generator.config import Config
 from generator.errors import InputError, check_range, one_of
 from generator.kinship import RELATIONS
 from generator.write import write_dataset
 
 KINDS = ("graph", "pairs", "tokens")
-# Columns of `AccuracyTable`.
-COLUMNS = ("model", "task", "k", "accuracy", "stderr", "low", "high", "count", "replicas",
-           "ceiling")  # fmt: skip
 
 InputError.__module__ = "clutrr_jax"  # the public name, which tracebacks print
 
 __all__ = [
-    "MODELS", "RELATIONS", "Dataset", "Evaluation", "InputError", "Story", "TokenBatch",
-    "Trained", "batches", "evaluate", "generate", "load", "register", "targets", "train",
+    "MODELS", "RELATIONS", "Answer", "Dataset", "Evaluation", "InputError", "Model", "Story",
+    "TokenBatch", "Trained", "batches", "evaluate", "generate", "load", "load_model", "register",
+    "targets", "train",
 ]  # fmt: skip
 
 
@@ -183,64 +182,6 @@ def register(
 _RESERVED = {*default_settings("", ""), *MODELS}  # built-in models and other settings
 
 
-class AccuracyTable(list[dict[str, Any]]):
-    """Accuracy of each model on each test set: dictionaries with the keys `COLUMNS`."""
-
-    def _table(self) -> list[list[str]]:
-        return [list(COLUMNS), *([_cell(row[c]) for c in COLUMNS] for row in self)]
-
-    def __repr__(self) -> str:
-        return plain_text(self._table())
-
-    def _repr_html_(self) -> str:
-        return html_table(self._table())
-
-    def to_pandas(self) -> Any:
-        """Returns a pandas.DataFrame."""
-        import pandas as pd
-
-        return pd.DataFrame(self, columns=COLUMNS)
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else "" if value is None else str(value)
-
-
-class Evaluation:
-    """Accuracy of predictions next to the baselines.
-
-    Attributes:
-      results: everything as a JSON object; `rows` has one row per model and test set.
-    """
-
-    def __init__(self, results: dict[str, Any]):
-        self.results = results
-
-    @property
-    def accuracy(self) -> AccuracyTable:
-        """Accuracy of each model and baseline on each test set."""
-        rows = self.results["rows"]
-        return AccuracyTable(
-            {column: row[column] for column in COLUMNS}
-            for row in rows
-            if row["accuracy"] is not None
-        )
-
-    def plot(self) -> Figure:
-        """Plots accuracy against clause length; `.savefig(FILE)` writes the figure."""
-        return plot_results(self.results)
-
-    def tables(self) -> list[list[list[str]]]:
-        """Returns the tables that are printed, as rows of text cells."""
-        return scoring.tables(self.results)
-
-    def __repr__(self) -> str:
-        return "\n\n".join(map(plain_text, self.tables()))
-
-    def _repr_html_(self) -> str:
-        return "\n".join(map(html_table, self.tables()))
-
-
 class Trained(Evaluation):
     """Models that `train` has trained and tested.
 
@@ -252,11 +193,23 @@ class Trained(Evaluation):
 
     def __init__(self, folder: Path, dataset: Dataset):
         super().__init__(json.loads((folder / "results.json").read_text()))
-        self.folder = folder
+        self.folder, test = folder, dataset.records("test")
         self.predictions: dict[str, Predictions] = {
-            model: read_predictions(folder / model / prediction_file(), dataset.records("test"))
+            model: read_predictions(folder / model / prediction_file(), test)._replace(
+                probabilities=read_probabilities(
+                    folder / model / prediction_file("", "probabilities"), test
+                ).probabilities
+            )
             for model in self.results["models"]
         }
+
+    def model(self, name: str | None = None) -> Model:
+        """Returns a trained model, by default the only one."""
+        names = list(self.predictions)
+        if name is None and len(names) == 1:
+            (name,) = names
+        one_of("model", str(name), names)
+        return load_model(self.folder / str(name))
 
     def report(self) -> Path:
         """Returns the path of the interactive report, one HTML file."""
@@ -275,6 +228,7 @@ def train(
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
     folder: str | Path | None = None,
+    start: Model | None = None,
 ) -> Trained:
     """Trains and tests models.
 
@@ -286,6 +240,8 @@ def train(
       seed: of the first replica.
       settings: other settings by name, such as {"gat.dropout": 0.3} (clutrr_jax/settings.py).
       folder: the run folder, by default a new temporary one. The same call resumes a run.
+      start: a trained model, whose parameters, settings and vocabulary the training starts with.
+        `models` is then its name, and the replicas are as many as it has.
     Raises:
       InputError: a wrong setting, a data set without train or test stories, or a folder that holds
         another run.
@@ -293,6 +249,14 @@ def train(
     dataset = _dataset(dataset)
     names = model_names(models if isinstance(models, str) else ",".join(models))
     config = default_settings("train", ",".join(names))
+    if start:
+        if names != [start.name]:
+            raise InputError(f"start: a {start.name}, expected models={start.name!r}")
+        own = {name: value for name, value in start.settings.items() if name != "train"}
+        config[start.name].update(own)
+        if replicas not in (None, start.replicas):
+            raise InputError(f"replicas {replicas}: start has {start.replicas}, expected as many")
+        replicas = start.replicas
     arguments = {"seed": seed, "train.replicas": replicas, "train.epochs": epochs}
     settings = dict(settings or {})
     if both := arguments.keys() & settings:
@@ -306,13 +270,13 @@ def train(
         raise InputError(f"{folder}: holds other files, expected a new folder")
 
     def prepare_stories(config: ConfigDict, stories: Path) -> Prepared:
-        data = prepare(dataset)
+        data = prepare(dataset, vocabulary=start.vocabulary if start else None)
         if not any(map(has_begun, folder.glob("*"))):  # for `python -m clutrr_jax.report`
             dataset.to_parquet(stories)
         return data
 
     configure_jax()
-    _, failed = run_experiment(config, folder, prepare_stories)
+    _, failed = run_experiment(config, folder, prepare_stories, start.arrays if start else None)
     for name, reason in failed.items():
         raise InputError(f"{name}: {reason}")
     return Trained(folder, dataset)

@@ -80,11 +80,12 @@ class Training:
         """Returns `tests_by_cell`, given the tests T.K of the data set."""
         if self.tests_by_cell is not None:
             return self.tests_by_cell
-        return {(_noise(t), int(k), MODEL): (f"{t}.{k}",) for t, k in (x.split(".") for x in tests)}
+        split = (test.split(".") for test in tests)
+        return {(_noise(t), int(k) or "all", MODEL): (f"{t}.{k}",) for t, k in split}
 
 
 def _noise(task: str) -> str:
-    return TASKS.get(int(task), f"task {task}")
+    return TASKS.get(int(task), f"task {task}") if int(task) else "all"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,7 @@ from traceback import format_exc
 from typing import Any
 
 import jax
+import numpy as np
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
@@ -49,6 +51,8 @@ from generator.cells import plain_text
 from generator.errors import InputError, one_line
 from generator.files import read_json, write_text
 
+# Settings of the length of a training: it goes on if they are larger than before.
+LENGTHS = ("train.steps", "train.epochs", "train.patience")
 MARKS = {".lock", ERROR, JOB_ID}  # files in the folder of a run that has not started
 
 
@@ -63,7 +67,10 @@ def configure_jax() -> None:
 
 
 def run_experiment(
-    config: ConfigDict, workdir: Path, prepare: Prepare | None = None
+    config: ConfigDict,
+    workdir: Path,
+    prepare: Prepare | None = None,
+    start: tuple[Any, Any] | None = None,
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Trains and tests the unfinished runs of an experiment, and writes its report.
 
@@ -74,6 +81,7 @@ def run_experiment(
       config: settings of the experiment.
       workdir: its folder. It is created if necessary.
       prepare: reads the data set of a run; by default from the path `config.data`, or generated.
+      start: parameters and buffers that the replicas start from, see `Trainer.init`.
     Returns:
       The results, see `clutrr_jax.report.results` (empty on other hosts than the first), and
       {name of a failed run: reason}.
@@ -87,7 +95,7 @@ def run_experiment(
     prepare = remembering_the_last(prepare or prepare_with(config))
     if distributed.is_primary():
         check_folder(workdir, config.name)
-    failed = run_all(selected, workdir, prepare)
+    failed = run_all(selected, workdir, prepare, start)
     if not distributed.is_primary():
         return {}, failed
     return write_report(config, all_runs, workdir, prepare), failed
@@ -132,7 +140,12 @@ def prepare_stories(write_stories: WriteStories, config: ConfigDict, folder: Pat
     return prepare_run(config.data, config.generate.to_dict(), folder)
 
 
-def run_all(selected: Sequence[Run], workdir: Path, prepare: Prepare) -> dict[str, str]:
+def run_all(
+    selected: Sequence[Run],
+    workdir: Path,
+    prepare: Prepare,
+    start: tuple[Any, Any] | None = None,
+) -> dict[str, str]:
     """Trains and tests the unfinished ones of some runs, one after the other.
 
     If a run fails, the others go on; an error that concerns all of them is raised.
@@ -163,7 +176,7 @@ def run_all(selected: Sequence[Run], workdir: Path, prepare: Prepare) -> dict[st
         unfinished = []
         for run in of_data_set:
             if distributed.is_primary():
-                check_run_folder(workdir / run.name, identity(run))
+                check_run_folder(workdir / run.name, identity(run, start))
             if is_finished(workdir / run.name):
                 _print(f"{run.name}: trained before ({workdir / run.name / SUMMARY})")
             else:
@@ -175,7 +188,7 @@ def run_all(selected: Sequence[Run], workdir: Path, prepare: Prepare) -> dict[st
             for run in unfinished:
                 _print(f"\n{run.name}" if len(selected) > len(of_data_set) else "")
                 with failing([run]):
-                    _train_and_test(run, workdir / run.name, data, truth)
+                    _train_and_test(run, workdir / run.name, data, truth, start)
     return failed
 
 
@@ -218,21 +231,24 @@ def _read(unfinished: list[Run], workdir: Path, prepare: Prepare) -> tuple[Prepa
     return data, truth
 
 
-def _train_and_test(run: Run, folder: Path, data: Prepared, truth: GroundTruth) -> None:
+def _train_and_test(
+    run: Run, folder: Path, data: Prepared, truth: GroundTruth, start: tuple[Any, Any] | None
+) -> None:
     if run.config[run.model].get("reasoner", "rules") != "rules" and not data.sizes.relation_words:
         _print(
             f"{run.model}: no English word for a relation in the train stories; to learn what "
             f"words mean, it needs the rules: --config.{run.model}.reasoner=rules"
         )
     if not distributed.is_primary():
-        run_model(run.model, run.config, data, truth, folder)
+        run_model(run.model, run.config, data, truth, folder, start)
     else:
         with folder_lock(folder):
             (folder / ERROR).unlink(missing_ok=True)
-            check_run_folder(folder, identity(run))
-            settings = identity(run) | {"stories": data.fingerprint}
+            settings = identity(run, start)
+            check_run_folder(folder, settings)
+            settings |= {"stories": data.fingerprint}
             write_text(folder / "config.json", json.dumps(settings, indent=1) + "\n")
-            run_model(run.model, run.config, data, truth, folder)
+            run_model(run.model, run.config, data, truth, folder, start)
     distributed.barrier(f"end of {run.name}")
 
 
@@ -242,9 +258,9 @@ def _print(text: str) -> None:
         print(text, flush=True)
 
 
-def identity(run: Run) -> dict[str, Any]:
+def identity(run: Run, start: tuple[Any, Any] | None = None) -> dict[str, Any]:
     """Returns the settings that determine the results of a run, by dotted name: all but how often
-    it writes checkpoints."""
+    it writes checkpoints. `start` is represented by a hash."""
     config = run.config
     train = train_settings(config, run.model).to_dict()
     del train["checkpoint_minutes"]
@@ -252,6 +268,9 @@ def identity(run: Run) -> dict[str, Any]:
     settings = {"model": run.model, "data": config.data, "seed": config.seed, run.model: own,
                 "train": train}  # fmt: skip
     settings["generate"] = generated(config) or {}
+    if start:
+        leaves = map(np.asarray, jax.tree.leaves(start))
+        settings["start"] = sha256(b"".join(leaf.tobytes() for leaf in leaves)).hexdigest()[:16]
     return json.loads(json.dumps(flatten_dict(settings, sep=".")))  # lists instead of tuples
 
 
@@ -273,10 +292,11 @@ def check_folder(workdir: Path, name: str) -> None:
 
 
 def check_run_folder(folder: Path, settings: dict[str, Any]) -> None:
-    """Checks that a folder holds nothing, or the run with these settings.
+    """Checks that a folder holds nothing, or the run with these settings or a shorter one.
 
-    A run that ended before its first epoch, for example because of a wrong setting, leaves nothing
-    to resume: its settings are replaced.
+    A finished run with a shorter training is no longer finished: it goes on. A run that ended
+    before its first epoch, for example because of a wrong setting, leaves nothing to resume: its
+    settings are replaced.
 
     Raises:
       InputError: the folder holds another run, or other files that the run would replace.
@@ -292,12 +312,29 @@ def check_run_folder(folder: Path, settings: dict[str, Any]) -> None:
     if is_run and not has_begun(folder):
         return
     for name in before | settings:
-        if name != "stories" and before.get(name) != settings.get(name):
-            raise InputError(
-                f"{path}: belongs to a run with another configuration: {name} was "
-                f'"{before.get(name)}", now "{settings.get(name)}"; expected the same settings, or '
-                "another folder"
-            )
+        old, new = before.get(name), settings.get(name)
+        if name == "stories" or old == new:
+            continue
+        if name in LENGTHS and not _is_shorter(name, before, settings):
+            (folder / SUMMARY).unlink(missing_ok=True)
+            continue
+        same = "at least as long a training" if name in LENGTHS else "the same settings"
+        raise InputError(
+            f"{path}: belongs to a run with another configuration: {name} was "
+            f'"{old}", now "{new}"; expected {same}, or another folder'
+        )
+
+
+def _is_shorter(name: str, before: dict[str, Any], settings: dict[str, Any]) -> bool:
+    """Returns whether one of LENGTHS ends a training earlier. A length in epochs and one in steps
+    are compared by the training itself, see `train_model`."""
+    old, new = before.get(name), settings[name]
+    in_epochs = [found.get("train.epochs") is not None for found in (before, settings)]
+    if in_epochs[0] != in_epochs[1] or in_epochs[0] != (name == "train.epochs"):
+        return False
+    if name == "train.patience":  # 0: never
+        return new != 0 and (old == 0 or new < old)
+    return new < old
 
 
 def has_begun(folder: Path) -> bool:

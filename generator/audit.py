@@ -23,12 +23,12 @@ import numpy as np
 from tqdm import tqdm
 
 from generator.cells import plain_text
-from generator.columns import Row
 from generator.data_sets import Table, data_sets
 from generator.deduction import derivable
 from generator.errors import Parser
 from generator.files import SUFFIXES
 from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF, RELATIONS
+from generator.rows import Row
 from generator.stories.text import NAME, SENTENCE
 
 _CHUNK = 2048

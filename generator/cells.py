@@ -6,12 +6,13 @@ from typing import Any
 
 from generator.errors import InputError, at
 
+# Columns of a published data set that are read.
 REQUIRED = (
     "story", "query", "target", "task_name", "story_edges", "edge_types", "query_edge", "genders",
 )  # fmt: skip
 # Columns that are read if a table has them.
-OPTIONAL = ("id", "clean_story", "f_comb", "task_split", "target_text")
-LISTS = ("query", "story_edges", "edge_types", "query_edge")  # their cells may be lists
+OPTIONAL = ("id", "clean_story", "f_comb", "task_split", "target_text", "facts", "names", "k")
+LISTS = ("query", "story_edges", "edge_types", "query_edge", "facts", "names")  # may be lists
 
 
 def text_rows(name: str, rows: Any) -> Iterator[list[str]]:

@@ -1,12 +1,13 @@
-"""Data sets of any origin: tables in a .zip, a folder, or single files."""
+"""Data sets with the published columns: tables in a .zip, a folder, or single files."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from generator.columns import Row, parse_rows
+from generator.cells import REQUIRED
 from generator.files import SPLIT_FOLDERS, Source, sources
+from generator.rows import Row, parse_rows
 
 _ORDER = {"train": 0, "dev": 1, "test": 2}
 
@@ -35,7 +36,7 @@ def data_sets(paths: list[Path]) -> Iterator[tuple[str, list[Table]]]:
 def _tables(file: str, cells: Iterator[list[str]]) -> list[Table]:
     """One table per split: a file whose name states no split may hold rows of several."""
     rows: dict[str, list[Row]] = {}
-    for row in parse_rows(file, cells):
+    for row in parse_rows(file, cells, REQUIRED):
         rows.setdefault(row.split, []).append(row)
     path = Path(file)
     name = f"{path.parent.name}/{path.name}" if path.parent.name in SPLIT_FOLDERS else path.name

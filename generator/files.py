@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from generator.cells import text_rows
 from generator.errors import InputError, at, check_utf8
 
@@ -304,3 +306,14 @@ def check_shape(value: Any, shape: Any, place: str = "the file") -> None:
             if key not in value:
                 raise ValueError(f'{place}: no "{key}"')
             check_shape(value[key], shape.get("*", shape.get(key)), f"{place}.{key}")
+
+
+def read_arrays(path: Path) -> dict[str, Any] | None:
+    """Reads an `.npz` file of a run; None if there is none. Raises InputError if it is damaged."""
+    if not path.exists():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return dict(file)
+    except Exception:  # NumPy and zipfile raise a dozen kinds for damaged files
+        raise InputError(f"{path}: damaged, expected NumPy arrays of a run") from None

@@ -13,6 +13,7 @@ import numpy as np
 
 MALE, FEMALE = 0, 1
 GENDERS = ("male", "female")
+UNKNOWN_GENDER = 2  # of a person in data that state none
 
 # predicate: (relation if Y is male, relation if Y is female, inverse predicate)
 _PREDICATES = {
@@ -100,6 +101,12 @@ RELATION_OF = np.array([[RELATION_ID[n] for n in row[:2]] for row in _PREDICATES
 PREDICATE_OF, GENDER_OF = np.empty((2, NUM_RELATIONS), int)
 PREDICATE_OF[RELATION_OF] = np.arange(NUM_PREDICATES)[:, None]
 GENDER_OF[RELATION_OF] = MALE, FEMALE
+
+
+def in_words(predicate: int, gender: int) -> str:
+    """Returns the name of a relation, or both if the gender of Y is not known."""
+    names = [RELATIONS[relation] for relation in RELATION_OF[predicate]]
+    return " or ".join(names) if gender == UNKNOWN_GENDER else names[gender]
 
 
 def inverse_relation(relation: int, gender: int) -> int:

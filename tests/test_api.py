@@ -26,7 +26,7 @@ from clutrr_jax.run import run_experiment
 from clutrr_jax.settings import TRAIN, default_settings
 from generator.kinship import RELATIONS
 
-PAGE = Path(__file__).parent.parent / "docs" / "api.md"
+DOCS = Path(__file__).parent.parent / "docs"
 
 
 class Constant(nnx.Module):
@@ -59,8 +59,11 @@ def trained(dataset, tmp_path_factory) -> clutrr_jax.Trained:
     return clutrr_jax.train("edge_rnn", dataset, replicas=2, epochs=1, seed=3, folder=folder)
 
 
-def test_examples_of_the_page(registry) -> None:
-    failed, count = doctest.testfile(str(PAGE), module_relative=False, optionflags=doctest.ELLIPSIS)
+@pytest.mark.parametrize("page", ["api.md", "data.md"])
+def test_examples_of_a_page(page: str, registry) -> None:
+    failed, count = doctest.testfile(
+        str(DOCS / page), module_relative=False, optionflags=doctest.ELLIPSIS
+    )
     assert failed == 0 < count
 
 

@@ -166,7 +166,7 @@ def test_a_link_in_an_archive_is_not_followed(tmp_path: Path) -> None:
     link.external_attr = 0o120777 << 16
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr(link, "/etc/passwd")
-    assert 'no column "story"' in error_of(load, tmp_path / "x.zip")
+    assert 'no column "query"' in error_of(load, tmp_path / "x.zip")
 
 
 def test_only_regular_files_are_read(tmp_path: Path) -> None:

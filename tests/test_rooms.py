@@ -10,7 +10,7 @@ ROOMS = """
 generator.errors
 generator.cells generator.kinship generator.names
 generator.files generator.deduction
-generator.columns
+generator.columns generator.rows
 generator.data_sets
 generator.config
 generator.stories
@@ -28,7 +28,8 @@ clutrr_jax.experiment
 clutrr_jax.language_models
 clutrr_jax.training
 clutrr_jax.report
-clutrr_jax.rules clutrr_jax.run clutrr_jax.score
+clutrr_jax.rules clutrr_jax.run clutrr_jax.score clutrr_jax.trained_model
+clutrr_jax.predict
 clutrr_jax.api
 experiments
 launch benchmarks

@@ -8,8 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from clutrr_jax.data.records import NUM_EDGE_TYPES, Records
-from clutrr_jax.data.vocabulary import FIRST_ENTITY, Vocabulary, draw_entities, encode
-from clutrr_jax.streams import Stream, numpy_rng
+from clutrr_jax.data.vocabulary import (
+    FIRST_ENTITY,
+    Vocabulary,
+    draw_entities,
+    encode,
+    story_random,
+)
 from generator.kinship import NUM_RELATIONS
 
 
@@ -55,10 +60,9 @@ class StoryArrays(NamedTuple):
 
 
 def build_arrays(records: Records, vocabulary: Vocabulary, seed: int) -> StoryArrays:
-    """Converts records to arrays. `seed` determines the entities of each story."""
-    entities = draw_entities(
-        np.diff(records.node_start), vocabulary.entities, numpy_rng(Stream.ENTITIES, seed)
-    )
+    """Converts records to arrays. `seed` and its content determine the entities of a story."""
+    random = story_random(records, vocabulary.entities, seed)
+    entities = draw_entities(np.diff(records.node_start), random)
     tokens, token_start = encode(records, vocabulary, entities)
     arrays = {}
     for kind, start in (

@@ -17,9 +17,9 @@ from typing import Any
 from clutrr_jax.data.records import Records, build_records, columns, concatenate
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from generator.cells import is_frame, text_rows
-from generator.columns import Row, parse_rows
 from generator.errors import InputError
 from generator.files import Source, atomic_write, reading, sources, tables_in
+from generator.rows import NO_TARGET, Row, parse_rows
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,24 @@ class Dataset:
     train: Records | None
     test: Records | None
 
-    def records(self, split: str) -> Records:
-        """Returns the train or the test records. Raises InputError if there are none."""
+    def records(self, split: str, answered: bool = True) -> Records:
+        """Returns the train or the test records.
+
+        Args:
+          split: train or test.
+          answered: whether every row must have a target.
+        Raises:
+          InputError: there are none, or a row has no target.
+        """
         found: Records | None = getattr(self, split)
         if found is None:
             raise InputError(
                 f"{self.name}: no {split} rows, expected *_{split}.csv or rows whose "
                 f'task_split is "{split}"'
             )
+        if answered and (found.target == NO_TARGET).any():
+            row = int((found.target == NO_TARGET).argmax()) + 1
+            raise InputError(f"{self.name}: no target in {split} row {row}, expected one in each")
         return found
 
     @cached_property

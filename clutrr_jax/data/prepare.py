@@ -20,6 +20,7 @@ from generator.errors import InputError
 
 # Value of the setting `data`: generate stories, with new train stories in every epoch.
 GENERATE = "generate"
+TRAIN_SEED, TEST_SEED = 0, 1  # of the entities of the stories
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Prepared:
     train_stories: StoryArrays
     test_stories: StoryArrays
     sizes: Sizes
+    vocabulary: Vocabulary
     fingerprint: str  # hash of all arrays
     resample: Config | None = None  # generator settings, if each epoch has new train stories
 
@@ -40,6 +42,7 @@ def prepare(
     source: Dataset | str | Path,
     resample: Config | None = None,
     more: Sequence[str | Path] = (),
+    vocabulary: Vocabulary | None = None,
 ) -> Prepared:
     """Prepares a data set that has a train and a test split.
 
@@ -49,6 +52,7 @@ def prepare(
         all words that these may contain.
       more: data sets whose train rows are added, except those with a story that is there already
         or in the tests.
+      vocabulary: of a model that is trained further, instead of that of the train rows.
     Raises:
       InputError: a data set cannot be read, has no train rows or adds none, or the first has no
         test rows.
@@ -64,10 +68,9 @@ def prepare(
     if resample:
         pool = max(pool, *(resample.max_size(task)[0] for task in resample.train))
         vocabulary = Vocabulary(bank_words(resample), pool)
-    else:
-        vocabulary = build_vocabulary(train, pool)
-    train_stories = build_arrays(train, vocabulary, seed=0)
-    test_stories = build_arrays(test, vocabulary, seed=1)
+    vocabulary = vocabulary or build_vocabulary(train, pool)
+    train_stories = build_arrays(train, vocabulary, TRAIN_SEED)
+    test_stories = build_arrays(test, vocabulary, TEST_SEED)
     digest = hashlib.sha256()
     for array in jax.tree.leaves((train_stories, test_stories)):
         digest.update(array.tobytes())
@@ -77,14 +80,17 @@ def prepare(
         test=test,
         train_stories=train_stories,
         test_stories=test_stories,
-        sizes=Sizes(
-            entities=pool,
-            tokens=vocabulary.num_tokens,
-            **special_tokens(vocabulary.token_ids()),
-        ),
+        sizes=sizes_of(vocabulary),
+        vocabulary=vocabulary,
         fingerprint=digest.hexdigest()[:16],
         resample=resample,
     )
+
+
+def sizes_of(vocabulary: Vocabulary) -> Sizes:
+    """Returns the sizes of data with this vocabulary."""
+    tokens = special_tokens(vocabulary.token_ids())
+    return Sizes(entities=vocabulary.entities, tokens=vocabulary.num_tokens, **tokens)
 
 
 def _without(train: Records, known: set[str], path: str | Path) -> Records:

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from generator.columns import Row, format_facts
+from generator.columns import format_facts
 from generator.errors import InputError, at
 from generator.kinship import NUM_RELATIONS, RELATIONS
+from generator.rows import NO_TARGET, Row
 
 # Edge type of the released noise facts, whose relation is not given.
 UNSTATED = NUM_RELATIONS
@@ -22,8 +23,8 @@ class Story(NamedTuple):
     people: tuple[str, ...]
     facts: tuple[tuple[str, str, str], ...]  # (X, relation of Y to X, Y); "" if it is not stated
     query: tuple[str, str]  # (X, Y)
-    target: str  # relation of Y to X
-    k: int
+    target: str  # relation of Y to X; "" if it is not given
+    k: int  # clause length; 0 if it is not given
     id: str  # of the row; may be empty
 
 
@@ -37,24 +38,24 @@ class Records:
 
     stories: Sequence[str]  # S texts, with names in [brackets]
     names: Sequence[str]  # [N]
-    genders: np.ndarray  # [N] index in GENDERS
+    genders: np.ndarray  # [N] index in GENDERS, or UNKNOWN_GENDER
     senders: np.ndarray  # [E] X of the fact (X, relation, Y), index within the story
     receivers: np.ndarray  # [E] Y
     relations: np.ndarray  # [E] index in RELATIONS, or UNSTATED
     node_start: np.ndarray  # [S + 1]
     edge_start: np.ndarray  # [S + 1]
     query: np.ndarray  # [S, 2] the query pair (X, Y), indices within the story
-    target: np.ndarray  # [S] relation of Y to X, index in RELATIONS
-    task: np.ndarray  # [S] T of task T.K
-    clause_length: np.ndarray  # [S] K of task T.K
+    target: np.ndarray  # [S] relation of Y to X, index in RELATIONS, or NO_TARGET
+    task: np.ndarray  # [S] T of task T.K; 0 if it is not given
+    clause_length: np.ndarray  # [S] K of task T.K; 0 if it is not given
     ids: Sequence[str]  # S ids of the rows; "" in files without this column
 
     def __len__(self) -> int:
         return len(self.target)
 
     def __repr__(self) -> str:
-        lengths = ", ".join(map(str, np.unique(self.clause_length)))
-        return f"{len(self):,} stories of k = {lengths}"
+        known = [str(k) for k in np.unique(self.clause_length) if k]
+        return f"{len(self):,} stories" + (f" of k = {', '.join(known)}" if known else "")
 
     def story(self, index: int) -> Story:
         """Returns one story in words, with the facts that the data state."""
@@ -72,7 +73,7 @@ class Records:
                 )
             ),
             query=(people[self.query[index, 0]], people[self.query[index, 1]]),
-            target=RELATIONS[self.target[index]],
+            target=relation_name(self.target[index]),
             k=int(self.clause_length[index]),
             id=self.ids[index],
         )
@@ -133,7 +134,7 @@ def build_records(file: str, rows: Iterable[Row]) -> Records:
     for row in rows:
         if problem := _query_problem(row):
             raise InputError(f"{at(file, row.row_index, 'query')}: {problem}")
-    edges = np.array([edge for row in rows for edge in row.edges], np.int32)
+    edges = np.array([edge for row in rows for edge in row.edges], np.int32).reshape(-1, 2)
     # Only the first edges of a released story have relations.
     types = [[*row.relations, *[UNSTATED] * (len(row.edges) - len(row.relations))] for row in rows]
     return Records(
@@ -153,8 +154,16 @@ def build_records(file: str, rows: Iterable[Row]) -> Records:
     )
 
 
+def relation_name(target: int) -> str:
+    """Returns the name of a relation; "" for NO_TARGET."""
+    return "" if target == NO_TARGET else RELATIONS[target]
+
+
 def columns(records: Records) -> dict[str, list[str]]:
-    """Returns the cells of S stories by published column, [S] each; inverse of `build_records`."""
+    """Returns the cells of S stories by published column, [S] each; inverse of `build_records`.
+
+    Columns of what is not known for any story are left out.
+    """
     rows = []
     people, facts = records.node_start.tolist(), records.edge_start.tolist()
     pairs = np.stack([records.senders, records.receivers], axis=1).tolist()
@@ -165,22 +174,27 @@ def columns(records: Records) -> dict[str, list[str]]:
         rows.append(
             format_facts(records.names[person], genders[person], pairs[fact], stated, query)
         )
-    return {
+    found = {
         "id": list(records.ids),
         "story": list(records.stories),
-        "target": [RELATIONS[r] for r in records.target],
-        "task_name": [
-            f"task_{t}.{k}" for t, k in zip(records.task, records.clause_length, strict=True)
-        ],
+        "target": list(map(relation_name, records.target)),
         **{name: [row[name] for row in rows] for name in rows[0]},
     }
+    steps = list(zip(records.task.tolist(), records.clause_length.tolist(), strict=True))
+    if records.task.all():
+        found["task_name"] = [f"task_{t}.{k}" for t, k in steps]
+    else:
+        found["k"] = [str(k or "") for _, k in steps]
+    if not len(records.relations):
+        del found["story_edges"], found["edge_types"], found["query_edge"]
+    return {name: cells for name, cells in found.items() if name == "id" or any(cells)}
 
 
 def _query_problem(row: Row) -> str:
     """Returns what is wrong with the query of a row, or an empty string."""
     x, y = row.query
     for name in row.query_names:
-        if f"[{name}]" not in row.story:
+        if row.story and f"[{name}]" not in row.story:
             return f'"[{name}]" is not in the story: expected two people, with names in brackets'
     if row.query_names != (row.names[x], row.names[y]):
         return "query and query_edge name different people: expected the same"

@@ -98,7 +98,9 @@ class EpochSampler:
         is_person = people >= 0
         rng = numpy_rng(Stream.ENTITIES, self.config.seed, epoch)
         # From here on their entities, instead of their genders.
-        people[is_person] = draw_entities(is_person.sum(axis=1), self.entities, rng)
+        people[is_person] = draw_entities(
+            is_person.sum(axis=1), rng.random((len(is_person), self.entities))
+        )
         n_token, order = np.zeros(len(people), int), np.arange(len(people))
         tokens = np.zeros(0)
         if self.layout.max_tokens is not None:

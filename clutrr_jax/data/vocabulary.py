@@ -4,15 +4,19 @@ Token ids: 0 is padding, 1 an unknown word; then follow the entity tokens, and t
 train split in order of first appearance, in lower case.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from clutrr_jax.data.records import Records
+from clutrr_jax.streams import Stream, content_random
 from generator.errors import InputError
+from generator.files import read_json, write_text
 from generator.kinship import GENDER_OF, MALE, PREDICATE_ID, PREDICATE_OF, RELATIONS
 
 PAD, UNKNOWN, FIRST_ENTITY = 0, 1, 2
@@ -50,6 +54,7 @@ def _relation_words() -> dict[str, tuple[int, int]]:
 
 RELATION_WORDS = _relation_words()
 SPECIAL_WORDS = (*RELATION_WORDS, *HOLDER_BEFORE, *HOLDER_AFTER, *SENTENCE_ENDS)
+VOCABULARY = "vocabulary.json"  # file in the folder of a run
 ENTITY_POOL = 20  # entities, unless a story has more people
 
 _TOKEN = re.compile(
@@ -77,6 +82,17 @@ class Vocabulary:
         """Returns the token id of each word."""
         first = FIRST_ENTITY + self.entities
         return {word: first + w for w, word in enumerate(self.words)}
+
+
+def write_vocabulary(path: Path, vocabulary: Vocabulary) -> None:
+    """Writes a vocabulary as JSON."""
+    write_text(path, json.dumps(asdict(vocabulary), ensure_ascii=False, indent=0) + "\n")
+
+
+def read_vocabulary(path: Path) -> Vocabulary:
+    """Reads what `write_vocabulary` wrote. Raises InputError if it cannot be read."""
+    content = read_json(path, {"words": [str], "entities": int})
+    return Vocabulary(tuple(content["words"]), content["entities"])
 
 
 def entity_pool(*parts: Records) -> int:
@@ -152,25 +168,42 @@ def sentences(story: str) -> list[list[tuple[int, int]]]:
     return found
 
 
-def draw_entities(sizes: np.ndarray, pool: int, rng: np.random.Generator) -> np.ndarray:
-    """Samples an entity id below `pool` for each person, without replacement within a story.
+def draw_entities(sizes: np.ndarray, random: np.ndarray) -> np.ndarray:
+    """Samples an entity id for each person, without replacement within a story.
 
     Args:
       sizes: [S] number of people of each story.
-      pool: number of entities.
-      rng: source of random numbers.
+      random: [S, E] random numbers of each story for the E entities.
     Returns:
       int32 [N], N people of all stories.
     Raises:
       InputError: a story has more people than there are entities.
     """
-    if sizes.max(initial=0) > pool:
+    entities = random.shape[1]
+    if sizes.max(initial=0) > entities:
         raise InputError(
-            f"a story of {sizes.max()} people, expected at most {pool}, the entities of the "
+            f"a story of {sizes.max()} people, expected at most {entities}, the entities of the "
             "vocabulary"
         )
-    order = rng.random((len(sizes), pool)).argsort(axis=1)
-    return order[np.arange(pool) < sizes[:, None]].astype(np.int32)
+    return random.argsort(axis=1)[np.arange(entities) < sizes[:, None]].astype(np.int32)
+
+
+def story_random(records: Records, count: int, seed: int) -> np.ndarray:
+    """Random numbers of each story, uint64 [S, count].
+
+    They depend on the people, facts and query of the story alone, so that neither the order nor the
+    company of the stories changes them.
+    """
+    facts = np.stack([records.senders, records.relations, records.receivers], axis=1)
+    facts, queries = facts.astype(np.int32), np.asarray(records.query, np.int32)
+    people, edges = records.node_start.tolist(), records.edge_start.tolist()
+    contents = (
+        "\n".join(records.names[people[s] : people[s + 1]]).encode()
+        + facts[edges[s] : edges[s + 1]].tobytes()
+        + queries[s].tobytes()
+        for s in range(len(records))
+    )
+    return content_random(Stream.ENTITIES, seed, contents, count)
 
 
 def encode(

@@ -16,7 +16,7 @@ from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.predict import per_story
 from clutrr_jax.models import has_method
-from generator.errors import InputError
+from generator.files import read_arrays
 
 FILE = "attention.npz"
 
@@ -47,17 +47,6 @@ def write_attention(folder: Path, model: Any, kind: InputKind, stories: StoryArr
     weights = attention_weights(model, kind, stories).astype(np.float16)
     over = "facts" if kind in GRAPHS else "words"
     np.savez_compressed(folder / FILE, over=over, weights=weights)
-
-
-def read_arrays(path: Path) -> dict[str, np.ndarray] | None:
-    """Reads an `.npz` file of a run; None if there is none. Raises InputError if it is damaged."""
-    if not path.exists():
-        return None
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return dict(file)
-    except Exception:  # NumPy and zipfile raise a dozen kinds for damaged files
-        raise InputError(f"{path}: damaged, expected NumPy arrays of a run") from None
 
 
 def read_attention(folder: Path, test: Records) -> Attention | None:

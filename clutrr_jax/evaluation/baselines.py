@@ -17,6 +17,7 @@ from generator.kinship import (
     PREDICATE_ID,
     RELATION_OF,
     RULE_TABLE,
+    UNKNOWN_GENDER,
 )
 
 BASELINES = ("given rules", "induced rules", "majority label")
@@ -79,7 +80,7 @@ def predict_with_rules(test: Records, rules: np.ndarray) -> Predictions:
     """The relation that gendered rules [rules, 3] derive for each query pair.
 
     If several relations follow, the lowest-numbered one is predicted, with probability 1 / their
-    number. If none follows, the prediction is the sibling-in-law relation, which is the head of no
+    number. If none follows, the prediction is a sibling-in-law relation, which is the head of no
     rule, with probability 0.
     """
     follows = np.zeros((len(test), NUM_RELATIONS), bool)
@@ -89,7 +90,7 @@ def predict_with_rules(test: Records, rules: np.ndarray) -> Predictions:
         follows[rows] = closure(stated_facts(part), rules)[np.arange(len(part)), x, y]
     count = follows.sum(axis=-1)
     gender = test.genders[test.node_start[:-1] + test.query[:, 1]]
-    no_answer = RELATION_OF[PREDICATE_ID["sibling-in-law"], gender]
+    no_answer = RELATION_OF[PREDICATE_ID["sibling-in-law"], gender % UNKNOWN_GENDER]
     best = np.where(count, follows.argmax(axis=-1), no_answer)[None]
     return Predictions(best, best, (np.minimum(count, 1) / np.maximum(count, 1))[None])
 

@@ -20,11 +20,11 @@ from clutrr_jax.data.batching import InputKind
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import spans
-from clutrr_jax.evaluation.attention import read_arrays
 from clutrr_jax.evaluation.ground_truth import RIGHT, UNJUDGED, GroundTruth
 from clutrr_jax.evaluation.predict import per_story
 from clutrr_jax.models import has_method
 from clutrr_jax.models.prover import gendered
+from generator.files import read_arrays
 from generator.kinship import RELATION_OF, RELATIONS
 
 FILE = "extracted.npz"

@@ -7,6 +7,7 @@ is 770 bytes per token, or 0.3 GB for 10,000 released stories.
 
 import hashlib
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from tqdm import tqdm
 
 from clutrr_jax.cli import cache_folder
-from clutrr_jax.data.arrays import StoryArrays
+from clutrr_jax.data.arrays import Sizes, StoryArrays
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import Records
@@ -37,14 +38,30 @@ BATCH = 16  # stories of one encoder call; larger batches do not fit the cache o
 
 
 def with_states(data: Prepared, config: Any) -> Prepared:
-    """Replaces the words of a data set by the tokens of an encoder, each with its frozen state, or
-    with its token id if the encoder is trained.
+    """Replaces the words of a data set by the tokens of an encoder, see `encoder_input`."""
+    sizes, convert = encoder_input(data.sizes, config)
+    return replace(
+        data,
+        train_stories=convert(data.train, data.train_stories),
+        test_stories=convert(data.test, data.test_stories),
+        sizes=sizes,
+    )
+
+
+def encoder_input(
+    sizes: Sizes, config: Any
+) -> tuple[Sizes, Callable[[Records, StoryArrays], StoryArrays]]:
+    """Sizes of data for a model over an encoder, and the function that converts stories.
+
+    The function replaces the words of stories by the tokens of the encoder, each with its frozen
+    state, or with its token id if the encoder is trained. It raises InputError if a story is too
+    long.
 
     Args:
-      data: the data set.
+      sizes: of the data.
       config: settings of the model, see clutrr_jax/models/pretrained/load.py.
     Raises:
-      InputError: a setting or a file of the folder is invalid, or a story is too long.
+      InputError: a setting or a file of the folder is invalid.
     """
     folder = find_folder(config.folder)
     encoder_config = read_config(folder)
@@ -53,7 +70,7 @@ def with_states(data: Prepared, config: Any) -> Prepared:
     tokenizer = load_tokenizer(folder, encoder_config.vocab_size)
     # Special words keep a token id of their own, if the tokenizer has them as one token. All other
     # words become UNKNOWN: models see them through their states only.
-    first_word = FIRST_ENTITY + data.sizes.entities
+    first_word = FIRST_ENTITY + sizes.entities
     word_of_token = np.full(encoder_config.vocab_size, UNKNOWN)
     ids: dict[str, int] = {}
     for w, token in enumerate(single_tokens(tokenizer, SPECIAL_WORDS)):
@@ -65,7 +82,7 @@ def with_states(data: Prepared, config: Any) -> Prepared:
         n_token = np.diff(encoded.start)
         if n_token.max() > encoder_config.max_tokens:
             raise InputError(
-                f"{data.name}: a story of {n_token.max()} tokens, expected at most "
+                f"a story of {n_token.max()} tokens, expected at most "
                 f"{encoder_config.max_tokens}, the maximum of the encoder {folder}"
             )
         words = word_of_token[encoded.ids]
@@ -81,17 +98,13 @@ def with_states(data: Prepared, config: Any) -> Prepared:
         states = jnp.asarray(cached_states(encoder, fingerprint, stories))
         return stories._replace(states=states, pieces=None)
 
-    return replace(
-        data,
-        train_stories=convert(data.train, data.train_stories),
-        test_stories=convert(data.test, data.test_stories),
-        sizes=replace(
-            data.sizes,
-            states=encoder_config.hidden_size,
-            encoder=encoder_config if config.train_encoder else None,
-            **special_tokens(ids),
-        ),
+    changed = replace(
+        sizes,
+        states=encoder_config.hidden_size,
+        encoder=encoder_config if config.train_encoder else None,
+        **special_tokens(ids),
     )
+    return changed, convert
 
 
 def cached_states(encoder: Any, fingerprint: bytes, stories: StoryArrays) -> np.ndarray:

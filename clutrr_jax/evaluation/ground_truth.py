@@ -18,7 +18,7 @@ from clutrr_jax.evaluation.baselines import (
 )
 from clutrr_jax.evaluation.predictions import Predictions
 from generator.deduction import closure
-from generator.kinship import GENDER_OF, INVERSE, PREDICATE_OF, RULE_TABLE
+from generator.kinship import GENDER_OF, INVERSE, PREDICATE_OF, RULE_TABLE, UNKNOWN_GENDER
 
 # Verdicts on a fact: it is stated; it is not, but follows from the stated facts by the 16 rules and
 # inverses; neither. Some pairs cannot be judged: a person with themselves, the query pair, and
@@ -57,11 +57,14 @@ class GroundTruth:
 
     @cached_property
     def baselines(self) -> dict[str, Predictions]:
-        """Predictions of each of BASELINES; without training stories no rules are induced."""
+        """Predictions of each of BASELINES: rules need the facts of the test stories, and induced
+        ones also those of training stories."""
         given, induced, most_frequent = BASELINES
-        found = {given: predict_with_rules(self.test, given_rules())}
-        if self.train is not None:
-            found[induced] = predict_with_rules(self.test, induced_rules(self.train))
+        found = {}
+        if len(self.test.relations):
+            found[given] = predict_with_rules(self.test, given_rules())
+            if self.train is not None and len(self.train.relations):
+                found[induced] = predict_with_rules(self.test, induced_rules(self.train))
         return found | {most_frequent: majority(self.test)}
 
     @cached_property
@@ -72,7 +75,7 @@ class GroundTruth:
             part = self.test.select(rows)
             derived = closure(stated_predicates(part), RULE_TABLE, INVERSE)[..., PREDICATE_OF]
             gender = part.genders.reshape(len(part), 1, -1, 1)  # of Y
-            follows = derived & (gender == GENDER_OF)
+            follows = derived & ((gender == GENDER_OF) | (gender == UNKNOWN_GENDER))
             verdict = np.where(stated_facts(part), RIGHT, np.where(follows, FOLLOWS, WRONG))
             story, (x, y) = np.arange(len(part)), part.query.T
             verdict[story, x, y] = verdict[story, y, x] = UNJUDGED

@@ -55,12 +55,11 @@ def relation_logits(model: Any, batch: Any, variant: Output | None = None) -> ja
 
 
 def classify(model: Any, batch: Any, variant: Output | None = None) -> tuple[jax.Array, jax.Array]:
-    """Predicted relation [B] and its probability [B], which is 0 if the logits have none: one is
-    NaN or infinity, or all are minus infinity."""
+    """Predicted relation [B] and the probabilities [B, relations], which are 0 if the logits have
+    none: one is NaN or infinity, or all are minus infinity."""
     logits = relation_logits(model, batch, variant)
-    probability = nnx.softmax(logits).max(axis=-1)
     valid = (logits < jnp.inf).all(axis=-1) & (logits > -jnp.inf).any(axis=-1)
-    return logits.argmax(axis=-1), jnp.where(valid, probability, 0.0)
+    return logits.argmax(axis=-1), jnp.where(valid[:, None], nnx.softmax(logits), 0.0)
 
 
 def grade(model: Any, batch: Any) -> tuple[jax.Array, jax.Array]:

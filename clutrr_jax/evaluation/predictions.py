@@ -1,4 +1,5 @@
-"""Predictions of a model, and their file `predictions.csv` in its folder."""
+"""Predictions of a model, and their files `predictions.csv` and `probabilities.npz` in its
+folder."""
 
 import csv
 from pathlib import Path
@@ -6,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clutrr_jax.data.records import Records, story_ids, tasks
-from generator.files import atomic_write
+from clutrr_jax.data.records import Records, relation_name, story_ids, tasks
+from generator.errors import InputError
+from generator.files import atomic_write, read_arrays
 from generator.kinship import RELATIONS
 
 _HEADER = ("id", "replica", "task", "target", "prediction", "probability", "last_prediction")
@@ -19,11 +21,13 @@ class Predictions(NamedTuple):
     relation: np.ndarray  # [R, S] after the epoch that is tested, see `train.selection`
     last: np.ndarray  # [R, S] after the last epoch, by default the same
     probability: np.ndarray  # [R, S] probability of `relation`
+    probabilities: np.ndarray | None = None  # [R, S, 22] of all relations, float32, if known
 
 
-def prediction_file(variant: str = "") -> str:
-    """Name of the file of predictions of a model, or of one of its variants."""
-    return "_".join(["predictions", *variant.replace(",", "").split()]) + ".csv"
+def prediction_file(variant: str = "", what: str = "predictions") -> str:
+    """Name of the file of predictions, or of probabilities, of a model or one of its variants."""
+    suffix = ".csv" if what == "predictions" else ".npz"
+    return "_".join([what, *variant.replace(",", "").split()]) + suffix
 
 
 def write_predictions(path: Path, predictions: Predictions, records: Records) -> None:
@@ -39,8 +43,58 @@ def write_predictions(path: Path, predictions: Predictions, records: Records) ->
                     ids[story],
                     replica,
                     task,
-                    RELATIONS[records.target[story]],
+                    relation_name(records.target[story]),
                     RELATIONS[predictions.relation[replica, story]],
                     f"{predictions.probability[replica, story]:.4f}",
                     RELATIONS[predictions.last[replica, story]],
                 ))  # fmt: skip
+
+
+def write_probabilities(path: Path, predictions: Predictions, records: Records) -> None:
+    """Writes the probabilities of all relations, with the ids of the stories in their order."""
+    assert predictions.probabilities is not None
+    with atomic_write(path) as part, part.open("wb") as file:
+        np.savez_compressed(
+            file,
+            probabilities=predictions.probabilities,
+            ids=np.array(story_ids(records)),
+            relations=np.array(RELATIONS),
+        )
+
+
+def read_probabilities(path: Path, records: Records) -> Predictions:
+    """Reads what `write_probabilities` wrote for the same stories, in any order.
+
+    Raises:
+      InputError: the file cannot be read, or has other stories or relations.
+    """
+    arrays = read_arrays(path)
+    names = ("probabilities", "ids", "relations")
+    if arrays is None or not set(names) <= set(arrays):
+        raise InputError(f"{path}: expected the arrays {', '.join(names)} of a run")
+    values, ids, relations = (arrays[name] for name in names)
+    if relations.tolist() != list(RELATIONS) or values.shape[1:] != (len(ids), len(RELATIONS)):
+        raise InputError(f"{path}: expected probabilities of {len(RELATIONS)} relations")
+    place = {id: i for i, id in enumerate(ids.tolist())}
+    missing = [id for id in story_ids(records) if id not in place]
+    if missing:
+        raise InputError(f"{path}: no story {missing[0]!r}, expected those of this data")
+    values = values[:, [place[id] for id in story_ids(records)]]
+    relation = values.argmax(axis=-1)
+    return Predictions(relation, relation, values.max(axis=-1), values)
+
+
+def ensemble(name: str, predictions: Predictions) -> dict[str, Predictions]:
+    """Returns the ensemble of the replicas of a model, by name: the relation whose mean probability
+    is the highest. Empty for one replica, and if the probabilities are not known."""
+    if predictions.probabilities is None or len(predictions.relation) == 1:
+        return {}
+    mean = predictions.probabilities.mean(axis=0, keepdims=True)
+    relation = mean.argmax(axis=-1)
+    found = Predictions(relation, relation, mean.max(axis=-1), mean)
+    return {f"{name} (ensemble of {len(predictions.relation)})": found}
+
+
+def is_ensemble(series: str) -> bool:
+    """Returns whether a series has the name of an ensemble."""
+    return "(ensemble of " in series

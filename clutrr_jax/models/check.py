@@ -4,9 +4,12 @@ import inspect
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from flax import nnx
 
+from clutrr_jax.data.batching import GRAPHS, InputKind
 from clutrr_jax.data.prepare import Prepared
+from clutrr_jax.data.records import Records
 from clutrr_jax.models import MODELS, has_method
 from clutrr_jax.models.common import EntityVectors
 from clutrr_jax.models.pretrained.folder import find_folder, read_config
@@ -18,9 +21,11 @@ def check_model(name: str, config: Any, data: Prepared) -> None:
 
     Raises:
       InputError: a setting of the model, a file that it needs, or the signature of an optional
-        method is wrong.
+        method is wrong, or it cannot read the stories.
     """
     spec, sizes = MODELS[name], data.sizes
+    for records in (data.train, data.test):
+        check_input(name, spec.kind, records)
     try:
         if spec.kind == "states":
             sizes = replace(sizes, states=read_config(find_folder(config[name].folder)).hidden_size)
@@ -34,6 +39,18 @@ def check_model(name: str, config: Any, data: Prepared) -> None:
             )
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
+
+
+def check_input(name: str, kind: InputKind, records: Records) -> None:
+    """Raises InputError if a model cannot read these stories: one has no facts, or no text."""
+    what = "facts" if kind in GRAPHS else "text"
+    sizes = np.diff(records.edge_start) if kind in GRAPHS else list(map(len, records.stories))
+    if 0 in sizes:
+        story = list(sizes).index(0) + 1
+        raise InputError(
+            f"{name}: reads {what}, but story {story} of {len(sizes):,} has none; expected {what} "
+            "in every story"
+        )
 
 
 def check_methods(model: Any) -> None:

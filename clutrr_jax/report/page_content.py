@@ -13,6 +13,7 @@ import numpy as np
 
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.data.vocabulary import sentences
+from clutrr_jax.evaluation.predictions import is_ensemble
 from clutrr_jax.experiment import run_name
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs, label_proof, word_facts
 from clutrr_jax.report.outputs import Outputs, Shown
@@ -28,7 +29,14 @@ from clutrr_jax.report.tables import (
     title,
 )
 from generator.config import TASKS
-from generator.kinship import PREDICATE_OF, PREDICATES, RELATION_OF, RELATIONS
+from generator.kinship import (
+    PREDICATE_OF,
+    PREDICATES,
+    RELATION_OF,
+    RELATIONS,
+    UNKNOWN_GENDER,
+    in_words,
+)
 
 # Generations from X down to Y if Y is the predicate of X.
 GENERATIONS = {
@@ -44,8 +52,10 @@ def content(results: dict[str, Any], shown: Sequence[Shown]) -> dict[str, Any]:
       results: see `clutrr_jax.report.results`.
       shown: data sets with the outputs of their runs.
     """
-    # Baselines that use rules are often close to 1.00, so they are hidden at first.
-    hidden = ("given rules", "induced rules")
+    # Baselines that use rules are often close to 1.00, and ensembles to their model: they are
+    # hidden at first.
+    hidden = {"given rules", "induced rules"}
+    hidden |= {s["name"] for s in results["series"] if is_ensemble(s["name"])}
     return {
         **{name: results[name] for name in ("columns", "rows", "averages", "references", "claims",
                                             "runs")},
@@ -58,6 +68,7 @@ def content(results: dict[str, Any], shown: Sequence[Shown]) -> dict[str, Any]:
         "table": accuracy_table(results),
         "settings": settings_table(results),
         "relations": RELATIONS,
+        "ofEitherGender": [in_words(p, UNKNOWN_GENDER) for p in range(len(PREDICATES))],
         "relationOrder": RELATION_OF.ravel().tolist(),  # similar relations next to each other
         "generations": [GENERATIONS[PREDICATES[p]] for p in PREDICATE_OF],
         "factKinds": FACT_KINDS,
@@ -79,13 +90,18 @@ def set_content(results: dict[str, Any], shown: Shown) -> dict[str, Any]:
     )
     tests = [(name, int(t), int(k)) for name, _ in tasks(data.test) for t, k in [name.split(".")]]
     noise_types = {t for _, t, _ in tests}
+    labels = (
+        [f"k={k}" if k else "all" for _, _, k in tests]
+        if len(noise_types) == 1
+        else [name for name, *_ in tests]
+    )
     return {
         "name": dataset,
         "title": data.name,
         "noiseTypes": {str(t): TASKS.get(t, f"task {t}") for t in noise_types},
         "tests": [
-            {"name": name, "label": f"k={k}" if len(noise_types) == 1 else name, "noise": t, "k": k}
-            for name, t, k in tests
+            {"name": name, "label": label, "noise": t, "k": k}
+            for (name, t, k), label in zip(tests, labels, strict=True)
         ],
         "models": {model: _model(output, data.test, order) for model, output in outputs.items()},
         "stories": _stories(data.test.select(order), over_words)

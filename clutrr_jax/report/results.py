@@ -12,6 +12,7 @@ from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import Counts, Measured, measure, score
+from clutrr_jax.evaluation.predictions import is_ensemble
 from clutrr_jax.evaluation.published import Accuracy, intervals_disjoint
 from clutrr_jax.experiment import (
     DATA,
@@ -72,12 +73,18 @@ def collect(
             if (workdir / name / DATA).exists()}  # fmt: skip
     tests = [(run.training, read_counts(finished[run.name])) for run in all_runs
              if run.name in finished]  # fmt: skip
-    series = list(dict.fromkeys(s for run in all_runs for s in series_of(run.model)))
+    compares = not experiment.published and experiment.column_names[2] == "model"
+    if not compares:
+        tests = [(t, [c for c in of_run if not is_ensemble(c.model)]) for t, of_run in tests]
+    found = {run.model: dict.fromkeys(series_of(run.model)) for run in all_runs}
+    for run, (_, of_run) in zip([r for r in all_runs if r.name in finished], tests, strict=True):
+        found[run.model] |= dict.fromkeys(c.model for c in of_run)
+    series = [name for of_model in found.values() for name in of_model]
     check_names([submission for submission, _ in added], [*series, *BASELINES])
     for submission, truth in added:
         tests.append((SINGLE.trainings[0], score({submission.name: submission.predictions}, truth)))
         series.append(submission.name)
-    if not experiment.published and experiment.column_names[2] == "model":
+    if compares:
         tests += [(training_of[name], read_counts(content)) for name, content in data.items()]
         series += dict.fromkeys(c.model for content in data.values() for c in read_counts(content))
     rows = table_rows(experiment, tests, series)
@@ -86,7 +93,7 @@ def collect(
     knowledge |= {submission.name: submission.given for submission, _ in added}
     for run in all_runs:
         settings = finished.get(run.name, {}).get("settings", run.config.get(run.model))
-        for name in series_of(run.model):
+        for name in found[run.model]:
             variant = name.removeprefix(f"{run.model}: ")
             knowledge[name] = "" if settings is None else given(settings, variant)
     return {

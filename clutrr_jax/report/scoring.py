@@ -12,6 +12,7 @@ from clutrr_jax.data.records import tasks
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import score
+from clutrr_jax.evaluation.predictions import Predictions, ensemble
 from clutrr_jax.evaluation.significance import holm, paired_p
 from clutrr_jax.experiment import SINGLE
 from clutrr_jax.language_models.submissions import UNMAPPED, Submission, check_names
@@ -36,9 +37,16 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
     test = data.records("test")
     truth = GroundTruth(test, data.train)
     (training,) = SINGLE.trainings
-    submitted, stories = {s.name: s.predictions for s in submissions}, dict(tasks(test))
+    submitted: dict[str, Predictions] = {}
+    knowledge = {name: given({}, name) for name in BASELINES}
+    for submission in submissions:
+        found = {submission.name: submission.predictions}
+        found |= ensemble(submission.name, submission.predictions)
+        submitted |= found
+        knowledge |= dict.fromkeys(found, submission.given)
+    stories = dict(tasks(test))
     tests = [(training, score(found, truth)) for found in (submitted, truth.baselines)]
-    series = [*submitted, *BASELINES]
+    series = [*submitted, *truth.baselines]
     rows = table_rows(SINGLE, tests, series)
     for row in rows:
         if row["model"] in submitted:
@@ -57,7 +65,7 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
             for name, predictions in submitted.items()
         },
         "series": [{"name": name, "baseline": name in BASELINES} for name in series],
-        "given": {s.name: s.given for s in submissions} | {n: given({}, n) for n in BASELINES},
+        "given": knowledge,
         "rows": rows,
         **{part: [] for part in ("averages", "references")},
         "compared": [compare(a, b, data) for a, b in combinations(submissions, 2)],

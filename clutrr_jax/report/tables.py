@@ -9,6 +9,7 @@ from typing import Any
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
+from clutrr_jax.evaluation.predictions import is_ensemble
 from clutrr_jax.models import MODELS
 from clutrr_jax.settings import TRAIN
 
@@ -81,7 +82,9 @@ def _figure(
         xs.sort()
     references, given = results["references"], results["given"]
     baselines = {one["name"] for one in results["series"] if one["baseline"]}
-    lines = [[panel_name, series_name, "given", *(f"{x_name}={x}" for x in xs)]]
+    lines = [
+        [panel_name, series_name, "given", *(x if x == "all" else f"{x_name}={x}" for x in xs)]
+    ]
     for panel in panels:
         published = [r for r in references if r["panel"] == panel]
         for name in (*series, ""):  # "": published rows of models that are no series
@@ -106,7 +109,8 @@ def _series(name: str, rows: Sequence[Row], baseline: bool, intervals: bool) -> 
     intervals and the number of answers that were not mapped."""
     measured = [row for row in rows if row.get("accuracy") is not None]
     replicas = {row["replicas"] for row in measured}
-    label = name if baseline or len(replicas) != 1 else f"{name} ({count_replicas(*replicas)})"
+    named = baseline or is_ensemble(name) or len(replicas) != 1
+    label = name if named else f"{name} ({count_replicas(*replicas)})"
     yield [label, *map(_accuracy, rows)]
     last = [_accuracy(row, "_last") for row in rows]
     if last != [_accuracy(row) for row in rows]:

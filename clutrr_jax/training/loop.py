@@ -13,7 +13,7 @@ import sys
 import time
 from contextlib import closing
 from dataclasses import asdict
-from functools import cache, partial
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,24 +23,26 @@ import numpy as np
 from jax.sharding import PartitionSpec
 from tqdm import tqdm
 
-from clutrr_jax.data.arrays import StoryArrays
-from clutrr_jax.data.batching import Shape
 from clutrr_jax.data.order import TrainBatches
 from clutrr_jax.data.prepare import Prepared
+from clutrr_jax.data.vocabulary import VOCABULARY, write_vocabulary
 from clutrr_jax.devices import device_name
-from clutrr_jax.evaluation.attention import write_attention
-from clutrr_jax.evaluation.extraction import write_extracted
 from clutrr_jax.evaluation.frozen_states import with_states
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import score
-from clutrr_jax.evaluation.predict import Output, classify, test_batches
-from clutrr_jax.evaluation.predictions import Predictions, prediction_file, write_predictions
+from clutrr_jax.evaluation.predictions import Predictions, ensemble
 from clutrr_jax.experiment import SUMMARY
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.settings import train_settings
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.checkpoints import Checkpoints
+from clutrr_jax.training.inference import (
+    REPLICA_BATCHES,
+    Predictor,
+    predict_all,
+    write_outputs,
+)
 from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
 from clutrr_jax.training.steps import (
     TrainState,
@@ -48,7 +50,6 @@ from clutrr_jax.training.steps import (
     dev_metrics,
     init_state,
     is_trained,
-    predict,
     select_epoch,
     train_epoch,
 )
@@ -57,12 +58,17 @@ from generator.errors import InputError
 from generator.files import write_text
 
 PACKAGES = ("jax", "flax", "optax", "jraph", "numpy", "orbax-checkpoint")
-_BATCHES = PartitionSpec("data")  # [C, B]: all replicas have the same, a group shares them
-_DEV_BATCHES = PartitionSpec("replica", "data")  # [R, C, B]
 _MICROBATCHES = PartitionSpec("replica", None, "data")  # [R, steps, M, b]
 
 
-def run_model(name: str, config: Any, data: Prepared, truth: GroundTruth, folder: Path) -> None:
+def run_model(
+    name: str,
+    config: Any,
+    data: Prepared,
+    truth: GroundTruth,
+    folder: Path,
+    start: tuple[Any, Any] | None = None,
+) -> None:
     """Trains and tests a model of the registry, unless its folder says that it is finished.
 
     Every host calls this; the first one alone reads and writes the folder.
@@ -73,6 +79,7 @@ def run_model(name: str, config: Any, data: Prepared, truth: GroundTruth, folder
       data: train and test stories.
       truth: of the test stories.
       folder: of the model.
+      start: parameters and buffers of all replicas to start from, see `Trainer.init`.
     """
     finished = folder / SUMMARY
     if distributed.any_host(distributed.is_primary() and finished.exists()):
@@ -92,14 +99,15 @@ def run_model(name: str, config: Any, data: Prepared, truth: GroundTruth, folder
                 f"train.dev_fraction {train.dev_fraction}: none of {len(data.train)} train stories "
                 "is a dev story, expected a larger fraction"
             )
-        state = trainer.init()
+        state = trainer.init(start)
     except InputError as error:  # of a setting of the model, or a train setting
         raise InputError(f"{name}: {error}") from None
     if distributed.is_primary():
-        folder.mkdir(parents=True, exist_ok=True)
+        write_vocabulary(folder / VOCABULARY, data.vocabulary)
     with closing(trainer):
         state, history = train_model(name, trainer, state, folder, config.tensorboard)
     tested = predict_tests(name, trainer, state, data, folder)
+    tested |= ensemble(name, tested[name])
     selected = trainer.selected_epochs(state)
     diverged = trainer.replicas.gather(state.diverged_epoch).tolist()
     if distributed.is_primary():
@@ -130,6 +138,10 @@ def train_model(
     improves any more. Returns the state, and the lines of `metrics.jsonl`."""
     checkpoints = Checkpoints(folder / "checkpoints")
     epoch, state = checkpoints.restore(state) or (0, state)
+    if epoch > trainer.epochs:
+        raise InputError(
+            f"{folder}: has trained {epoch} epochs, expected at least as many, now {trainer.epochs}"
+        )
     is_writer = distributed.is_primary()
     metrics_file = folder / "metrics.jsonl"
     history = truncate_metrics(metrics_file, epoch) if is_writer else []
@@ -221,35 +233,13 @@ def truncate_metrics(path: Path, last: int) -> list[dict[str, Any]]:
 def predict_tests(
     name: str, trainer: "Trainer", state: TrainState, data: Prepared, folder: Path
 ) -> dict[str, Predictions]:
-    """Writes predictions, attention and extracted graphs of the test stories.
-
-    Returns:
-      Predictions of the model, NAME, and of its variants, "NAME: VARIANT".
-    """
-    spec, stories = trainer.model.spec, data.test_stories
-    tested = {}
-    for suffix, variant in {"": None, **spec.variants}.items():
-        relation, chance = trainer.predict(state.tested_params, state.buffers, stories, variant)
-        last = relation
-        if state.best_params is not None:
-            last, _ = trainer.predict(state.ema_params, state.buffers, stories, variant)
-        predictions = Predictions(relation, last, chance)
-        tested[f"{name}: {suffix}" if suffix else name] = predictions
-        if distributed.is_primary():
-            write_predictions(folder / prediction_file(suffix), predictions, data.test)
+    """Predicts the test stories and writes the outputs, see `training.inference`."""
+    predict, tested, buffers = trainer.predict, state.tested_params, state.buffers
+    found = predict_all(name, predict, tested, state.ema_params, buffers, data.test_stories)
     if distributed.is_primary():
-        first = first_replica(trainer.model, state)
-        write_attention(folder, first, spec.kind, stories)
-        write_extracted(folder, first, spec.kind, data)
-    return tested
-
-
-def first_replica(model: ModelDef, state: TrainState) -> Any:
-    """Model of the first replica with its tested parameters, in evaluation mode, on this host."""
-    arrays = state.tested_params, state.buffers
-    return model.evaluated(
-        *jax.tree.map(lambda array: np.asarray(array.addressable_data(0)[0]), arrays)
-    )
+        kind, first = trainer.model.spec.kind, predict.first(tested, buffers)
+        write_outputs(folder, name, found, kind, first, data)
+    return found
 
 
 class Trainer:
@@ -274,7 +264,7 @@ class Trainer:
         # A run of a given number of epochs is never stopped early.
         self.epochs = train.epochs or math.ceil(train.steps / batches.steps)
         self.patience = 0 if train.epochs else math.ceil(train.patience / batches.steps)
-        self._dev_rows = replicas.place(batches.dev_rows, _DEV_BATCHES)
+        self._dev_rows = replicas.place(batches.dev_rows, REPLICA_BATCHES)
         self._stories = replicas.place(data.train_stories, REPLICATED)
         self._seeds = replicas.place(replicas.seeds)
         self.model = ModelDef(spec, config, data.sizes, train.entities == "learned")
@@ -286,31 +276,52 @@ class Trainer:
             donate=(5,),
         )
         self._dev_metrics = replicas.map(
-            partial(dev_metrics, self.model, batches.shapes), (REPLICATED, _DEV_BATCHES, REPLICA)
+            partial(dev_metrics, self.model, batches.shapes), (REPLICATED, REPLICA_BATCHES, REPLICA)
         )
         self._select_epoch = replicas.map(
             partial(select_epoch, self.patience), (REPLICATED, REPLICA, REPLICA), donate=(2,)
         )
-
-        @cache
-        def predictor(shape: Shape, variant: Output | None) -> Any:
-            output = partial(classify, variant=variant)
-            function = partial(predict, output, self.model, shape)
-            return replicas.map(function, (REPLICATED, _BATCHES, REPLICA, REPLICA), _DEV_BATCHES)
-
-        self._predictor = predictor
+        self.predict = Predictor(self.model, replicas)
 
     def close(self) -> None:
         """Ends the thread that samples stories. Predictions are still possible."""
         if self.batches.resampled:
             self.batches.resampled.close()
 
-    def init(self) -> TrainState:
-        """Initial state of all replicas, on their devices."""
+    def init(self, start: tuple[Any, Any] | None = None) -> TrainState:
+        """Initial state of all replicas, on their devices.
+
+        Args:
+          start: parameters and buffers [R, ...] to start from, instead of random ones.
+        Raises:
+          InputError: they have other shapes than those of the model.
+        """
         init = jax.jit(partial(init_state, self.model, self.optimizer, self.train))
         pretrained = self.model.load_pretrained()
         states = [init(seed, pretrained) for seed in self.replicas.seeds]
-        return self.replicas.place(jax.tree.map(lambda *leaves: np.stack(leaves), *states))
+        state = jax.tree.map(lambda *leaves: np.stack(leaves), *states)
+        if start:
+            state = self._started(state, start)
+        return self.replicas.place(state)
+
+    def _started(self, state: TrainState, start: tuple[Any, Any]) -> TrainState:
+        """An initial state with the parameters and buffers of a trained model."""
+        own, given = (
+            {jax.tree_util.keystr(path): leaf.shape[1:] for path, leaf in
+             jax.tree_util.tree_leaves_with_path(tree)}
+            for tree in ((state.params, state.buffers), start)
+        )  # fmt: skip
+        for name in own | given:
+            if own.get(name) != given.get(name):
+                raise InputError(
+                    f"start: array {name} of shape {given.get(name)}, expected {own.get(name)}; "
+                    "the settings or sizes of the model differ"
+                )
+        # Additional replicas, see `Replicas`, are copies of the last one.
+        rows = np.minimum(np.arange(len(self.replicas.seeds)), self.replicas.count - 1)
+        params, buffers = jax.tree.map(lambda array: np.asarray(array)[rows], start)
+        best = None if state.best_params is None else params
+        return state._replace(params=params, buffers=buffers, ema_params=params, best_params=best)
 
     def epoch(self, state: TrainState, epoch: int) -> tuple[TrainState, dict[str, np.ndarray]]:
         """Trains one epoch, counted from 1, and selects the parameters that are tested.
@@ -342,27 +353,3 @@ class Trainer:
         if self.train.selection == "last":
             return (self.replicas.gather(state.step) // self.batches.steps).tolist()
         return self.replicas.gather(state.best_epoch).tolist()
-
-    def predict(
-        self, params: Any, buffers: Any, stories: StoryArrays, variant: Output | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Predicted relation and its probability for every story, [R, S] each.
-
-        Args:
-          params, buffers: of all replicas.
-          stories: what to predict.
-          variant: of the model, see `Spec.variants`.
-        """
-        replicas, placed = self.replicas, self.replicas.place(stories, REPLICATED)
-        batches = test_batches(self.model.spec.kind, stories, replicas.devices_per_group)
-        outputs = [
-            self._predictor(shape, variant)(placed, replicas.place(rows, _BATCHES), params, buffers)
-            for shape, rows in batches
-        ]
-        size = replicas.count, len(stories.target)
-        relation, probability = np.zeros(size, int), np.zeros(size, np.float32)
-        for (_, rows), output in zip(batches, outputs, strict=True):
-            real = rows >= 0
-            for array, values in zip((relation, probability), output, strict=True):
-                array[:, rows[real]] = replicas.gather(values)[:, real]
-        return relation, probability

@@ -1,6 +1,7 @@
 """Laws of tokens, entities and batches."""
 
 import itertools
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +20,7 @@ from clutrr_jax.data.batching import (
     pack,
     plan_shapes,
 )
+from clutrr_jax.data.records import concatenate
 from clutrr_jax.data.vocabulary import (
     FIRST_ENTITY,
     PAD,
@@ -26,6 +28,7 @@ from clutrr_jax.data.vocabulary import (
     build_vocabulary,
     draw_entities,
     encode,
+    story_random,
 )
 from tests.data.test_records import records_of
 
@@ -59,10 +62,21 @@ def test_words_that_only_the_tests_have_are_unknown() -> None:
 
 def test_entities_of_a_story_are_distinct(small) -> None:
     records = small.train
-    entities = draw_entities(np.diff(records.node_start), 20, np.random.default_rng(3))
+    entities = draw_entities(np.diff(records.node_start), story_random(records, 20, 3))
     for s in range(len(records)):
         mine = entities[records.node_start[s] : records.node_start[s + 1]]
         assert len(set(mine)) == len(mine) and mine.max() < 20
+
+
+def test_entities_depend_on_the_story_alone(small) -> None:
+    records, some = small.test, np.array([31, 4, 60])
+    draw = partial(story_random, count=20, seed=1)
+    np.testing.assert_array_equal(draw(records.select(some)), draw(records)[some])
+    assert (draw(records) != story_random(records, 20, 2)).all()
+    # Uniform: the smallest of 20 numbers is at each place about as often.
+    stories = concatenate([small.train, small.test])
+    first = np.bincount(story_random(stories, 4, 0).argmin(axis=1), minlength=4)
+    assert first.min() > len(stories) / 4 - 4 * (len(stories) * 3 / 16) ** 0.5
 
 
 def test_redraw_entities_renames_people_and_nothing_else(small) -> None:

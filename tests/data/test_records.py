@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import UNSTATED, Records, build_records, by_people, concatenate
-from generator.columns import parse_rows
 from generator.errors import InputError
 from generator.kinship import RELATION_ID
+from generator.rows import parse_rows
 from tests.generator.test_columns import ROW
 
 

@@ -31,7 +31,7 @@ from clutrr_jax.models.prover import gendered
 from clutrr_jax.rules import main as rules_main
 from clutrr_jax.rules import read_learned
 from clutrr_jax.training.checkpoints import Checkpoints
-from clutrr_jax.training.loop import Trainer, first_replica
+from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
 from generator.deduction import Fact, rule_heads
 from generator.errors import InputError
@@ -181,9 +181,9 @@ def test_the_stated_facts_and_the_given_rules_prove_the_label(small) -> None:
 
 @pytest.fixture(scope="module")
 def trained(few):
-    """Definition and state of two replicas."""
+    """Trainer and state of two replicas."""
     trainer = Trainer(SPEC, CONFIG, ConfigDict(TRAIN), few, Replicas(2))
-    return trainer.model, trainer.init()
+    return trainer, trainer.init()
 
 
 def of_all(look, made: nnx.Module, stories) -> np.ndarray:
@@ -254,8 +254,10 @@ def test_learned_rules_of_a_reader_prover_are_those_of_its_table(
     (folder / "model.json").write_text(json.dumps({"replicas": 2}))
     settings = {"reader_prover.reasoner": "prover", "reader_prover.prover.scale": 45.0}
     (folder / "config.json").write_text(json.dumps(settings))
-    other = jax.tree.map(jnp.zeros_like, trained[1].params)
-    first, state = first_replica(*trained), trained[1]._replace(params=other)
+    trainer, state = trained
+    other = jax.tree.map(jnp.zeros_like, state.params)
+    first = trainer.predict.first(state.tested_params, state.buffers)
+    state = state._replace(params=other)
     best = state._replace(best_params=state.ema_params, ema_params=other)
     for epoch, saved in ((1, state), (2, best)):
         Checkpoints(folder / "checkpoints").save(epoch, saved)

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.columns import COLUMNS, REQUIRED, format_row, parse_rows
+from generator.cells import REQUIRED
+from generator.columns import COLUMNS, format_row
 from generator.data_sets import data_sets
 from generator.errors import InputError
 from generator.kinship import NUM_RELATIONS, RELATION_ID, RELATIONS
 from generator.names import NAMES
+from generator.rows import parse_rows
 
 ROW = {
     "": "0",
@@ -209,7 +211,7 @@ BAD_CELLS = [
     ("story_edges", "[(0, 1), (1, 1), (1, 2)]", "(1, 1): expected two different people"),
     ("story_edges", "[(0, 1), (1, 2), (0, 0)]", "(0, 0): expected two different people"),
     ("query_edge", "0", "expected a pair such as"),
-    ("query", "Ann, Cy", "expected a pair of names"),
+    ("query", "Ann; Cy", "expected a pair of names"),
     ("genders", "Ann:female,Bob:male,Cy", '"Cy": expected NAME:male or NAME:female'),
     ("genders", "Ann:female,Ann:male,Cy:male", "a name occurs twice"),
     ("genders", "\u00e9:male,e\u0301:male", "a name occurs twice"),
@@ -218,7 +220,6 @@ BAD_CELLS = [
     ("target", "6", '"6" is mother, but target_text is "daughter"'),
     ("task_name", "1.1", "expected a task such as task_1.10"),  # 1.10 as a number
     ("task_name", "task_1.0", "expected a task such as task_1.3"),
-    ("story", " ", "empty, expected text"),
     ("story", "x" * 40_000, "40,000 characters, expected at most 32,768"),
     ("clean_story", "x" * 40_000, "40,000 characters, expected at most 32,768"),
 ]
@@ -250,4 +251,4 @@ def test_a_repeated_column_is_reported() -> None:
 def test_a_missing_column_is_reported(column: str) -> None:
     header = [name for name in ROW if name != column]
     with pytest.raises(InputError, match=f'^x.csv: no column "{column}".*; found .*task_split'):
-        list(parse_rows("x.csv", [header, [ROW[name] for name in header]]))
+        list(parse_rows("x.csv", [header, [ROW[name] for name in header]], REQUIRED))

@@ -19,7 +19,6 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.models.prover import Prover, gendered
 from clutrr_jax.rules import describe, main
 from generator.audit import readings
-from generator.columns import Row
 from generator.errors import InputError
 from generator.kinship import (
     COMPOSE,
@@ -33,6 +32,7 @@ from generator.kinship import (
     RULE_TABLE,
     RULES,
 )
+from generator.rows import Row
 
 
 def rows_of(chains: list[list[tuple[int, int]]], targets: list[int] | None = None) -> list[Row]:

@@ -10,7 +10,8 @@ const UNSTATED = DATA.relations.length;
 
 // A list of relations is a string with one letter per relation, from "a".
 const relationAt = (letters, i) => letters.charCodeAt(i) - 97;
-const relationName = (relation) => DATA.relations[relation];
+const relationName = (relation) =>
+  DATA.relations[relation] ?? DATA.ofEitherGender[relation - UNSTATED - 1];
 const target = (story) => relationAt(STORIES.target, story);
 const predictions = (model, story) =>
   SET.models[model].predictions.map((replica) => relationAt(replica, story));

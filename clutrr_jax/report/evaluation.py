@@ -1,0 +1,70 @@
+"""Accuracies as an object that notebooks display: what `evaluate` and `train` return."""
+
+from typing import Any
+
+from clutrr_jax.report import scoring
+from clutrr_jax.report.plots import Figure, plot_results
+from clutrr_jax.report.tables import html_table
+from generator.cells import plain_text
+
+# Columns of `AccuracyTable`.
+COLUMNS = ("model", "task", "k", "accuracy", "stderr", "low", "high", "count", "replicas",
+           "ceiling")  # fmt: skip
+
+
+class AccuracyTable(list[dict[str, Any]]):
+    """Accuracy of each model on each test set: dictionaries with the keys `COLUMNS`."""
+
+    def _table(self) -> list[list[str]]:
+        return [list(COLUMNS), *([_cell(row[c]) for c in COLUMNS] for row in self)]
+
+    def __repr__(self) -> str:
+        return plain_text(self._table())
+
+    def _repr_html_(self) -> str:
+        return html_table(self._table())
+
+    def to_pandas(self) -> Any:
+        """Returns a pandas.DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self, columns=COLUMNS)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+class Evaluation:
+    """Accuracy of predictions next to the baselines.
+
+    Attributes:
+      results: everything as a JSON object; `rows` has one row per model and test set.
+    """
+
+    def __init__(self, results: dict[str, Any]):
+        self.results = results
+
+    @property
+    def accuracy(self) -> AccuracyTable:
+        """Accuracy of each model and baseline on each test set."""
+        rows = self.results["rows"]
+        return AccuracyTable(
+            {column: row[column] for column in COLUMNS}
+            for row in rows
+            if row["accuracy"] is not None
+        )
+
+    def plot(self) -> Figure:
+        """Plots accuracy against clause length; `.savefig(FILE)` writes the figure."""
+        return plot_results(self.results)
+
+    def tables(self) -> list[list[list[str]]]:
+        """Returns the tables that are printed, as rows of text cells."""
+        return scoring.tables(self.results)
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(plain_text, self.tables()))
+
+    def _repr_html_(self) -> str:
+        return "\n".join(map(html_table, self.tables()))

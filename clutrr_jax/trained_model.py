@@ -1,0 +1,330 @@
+"""A trained model as an object: `load_model` reads it from the folder of its run."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from flax import nnx
+from flax.traverse_util import flatten_dict
+from ml_collections import ConfigDict
+
+from clutrr_jax.data.arrays import StoryArrays, build_arrays
+from clutrr_jax.data.batching import GRAPHS
+from clutrr_jax.data.dataset import Dataset, load
+from clutrr_jax.data.prepare import TEST_SEED, sizes_of
+from clutrr_jax.data.records import Records, Story
+from clutrr_jax.data.vocabulary import VOCABULARY, Vocabulary, entity_pool, read_vocabulary
+from clutrr_jax.evaluation.extraction import THRESHOLD
+from clutrr_jax.evaluation.frozen_states import encoder_input
+from clutrr_jax.evaluation.predict import per_story
+from clutrr_jax.evaluation.predictions import Predictions
+from clutrr_jax.evaluation.proofs import prove_extracted
+from clutrr_jax.experiment import DATA, SUMMARY
+from clutrr_jax.language_models.submissions import Submission
+from clutrr_jax.models import MODELS, has_method
+from clutrr_jax.models.check import check_input
+from clutrr_jax.models.functional import ModelDef
+from clutrr_jax.models.given import given
+from clutrr_jax.models.prover import gendered
+from clutrr_jax.report import scoring
+from clutrr_jax.report.evaluation import Evaluation
+from clutrr_jax.training.checkpoints import Checkpoints
+from clutrr_jax.training.inference import Predictor, predict_all
+from clutrr_jax.training.replicas import Replicas
+from generator.deduction import Fact, rule_heads
+from generator.errors import InputError
+from generator.files import atomic_write, read_json
+from generator.kinship import RELATIONS
+
+SHOWN = 5  # relations of a printed answer
+
+
+class Answer(NamedTuple):
+    """What a model says about one story."""
+
+    story: Story
+    relations: Mapping[str, float]  # probabilities, the highest first: mean over the replicas
+    # Facts that the first replica read from the text, with their probabilities; None for a model
+    # that reads no facts from text.
+    facts: Sequence[tuple[str, str, str, float]] | None = None
+    # The most probable proof by its rules, a sentence for each step, and its probability; None if
+    # the model has no rules, or the answer does not follow.
+    proof: Sequence[str] | None = None
+    proof_probability: float | None = None
+
+    @property
+    def relation(self) -> str:
+        """The most probable relation."""
+        return next(iter(self.relations))
+
+    def _parts(self) -> list[tuple[str, list[str]]]:
+        x, y = self.story.query
+        best = list(self.relations.items())[:SHOWN]
+        parts = [(f"What is {y} to {x}?", [f"{name} {p:.3f}" for name, p in best])]
+        if self.facts is not None:
+            read = [f"{fact} ({p:.2f})" for *words, p in self.facts for fact in [_say(*words)]]
+            parts.append(("Facts that it reads:", read or ["none"]))
+        if self.proof is not None:
+            title = f"Proof with probability {self.proof_probability:.3f}:"
+            parts.append((title, list(self.proof) or ["The fact is stated."]))
+        return parts
+
+    def __repr__(self) -> str:
+        return "\n".join("\n  ".join([title, *lines]) for title, lines in self._parts())
+
+    def _repr_html_(self) -> str:
+        text = escape(self.story.text)
+        lists = [
+            f"<p>{escape(title)}</p><ul>{''.join(f'<li>{escape(x)}</li>' for x in lines)}</ul>"
+            for title, lines in self._parts()
+        ]
+        return (f"<p>{text}</p>" if text else "") + "".join(lists)
+
+
+def _say(x: str, relation: str, y: str) -> str:
+    return f"{y} is the {relation} of {x}"
+
+
+class Model:
+    """A trained model, with all of its replicas.
+
+    Attributes:
+      name: in the registry.
+      settings: of the model, with its train settings.
+      vocabulary: of its train stories.
+      params: parameters that are tested, a tree of dictionaries of arrays [replicas, ...].
+      replicas: their number.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        vocabulary: Vocabulary,
+        seed: int,
+        arrays: Mapping[str, np.ndarray],
+    ):
+        """
+        Args:
+          seed: of the first replica.
+          arrays: of a checkpoint, by path.
+        Raises:
+          InputError: the arrays are of another model.
+        """
+        self.name, self.settings, self.vocabulary = name, dict(settings), vocabulary
+        config, spec, sizes = ConfigDict(self.settings), MODELS[name], sizes_of(vocabulary)
+        self._encode = None
+        if spec.kind == "states":
+            sizes, self._encode = encoder_input(sizes, config)
+        definition = ModelDef(spec, config, sizes, config.train.entities == "learned")
+        self.replicas: int = config.train.replicas
+        self._predictor = Predictor(definition, Replicas(self.replicas, seed))
+        shapes = jax.eval_shape(definition.init, jax.random.key(0))
+        tested = ".best_params" if config.train.selection != "last" else ".ema_params"
+        self._tested, self._last, self._buffers = (
+            self._place(arrays, prefix, tree)
+            for prefix, tree in ((tested, shapes[0]), (".ema_params", shapes[0]),
+                                 (".buffers", shapes[1]))
+        )  # fmt: skip
+        if config.train.selection == "last":
+            self._last = self._tested
+
+    def _place(self, arrays: Mapping[str, np.ndarray], prefix: str, shapes: Any) -> Any:
+        """The arrays of a tree on the devices, as many replicas as training had there."""
+        replicas = self._predictor.replicas
+
+        def placed(path: Any, shape: jax.ShapeDtypeStruct) -> jax.Array:
+            name = prefix + jax.tree_util.keystr(path)
+            found = arrays.get(name)
+            if found is None or found.shape[1:] != shape.shape or len(found) < self.replicas:
+                raise InputError(f"a checkpoint without {name} of shape {shape.shape}")
+            rows = np.minimum(np.arange(len(replicas.seeds)), self.replicas - 1)
+            return replicas.place(found[rows])
+
+        return jax.tree_util.tree_map_with_path(placed, shapes)
+
+    def __repr__(self) -> str:
+        count = sum(leaf[0].size for leaf in jax.tree.leaves(self.params))
+        return f"Model({self.name}, {self.replicas} replicas, {count:,} parameters each)"
+
+    @cached_property
+    def params(self) -> dict[str, Any]:
+        return nnx.to_pure_dict(self.arrays[0])
+
+    @property
+    def arrays(self) -> tuple[Any, Any]:
+        """Parameters that are tested, and buffers, [replicas, ...]."""
+        return jax.tree.map(
+            lambda array: np.asarray(array)[: self.replicas], (self._tested, self._buffers)
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Writes the parameters as safetensors, named by their path: "readout.out.kernel"."""
+        from safetensors.numpy import save_file
+
+        flat = {".".join(map(str, k)): v for k, v in flatten_dict(self.params).items()}
+        with atomic_write(Path(path)) as temporary:
+            save_file(
+                {name: np.ascontiguousarray(array) for name, array in flat.items()}, temporary
+            )
+
+    def predict(self, data: Any) -> Predictions:
+        """Predicts the relation of every story.
+
+        Args:
+          data: a `Dataset`, its records, its path, or rows in memory. Of a data set with test
+            stories, these; otherwise all of its stories. A target is not needed.
+        Returns:
+          `relation` [replicas, S] and `probabilities` [replicas, S, 22].
+        Raises:
+          InputError: the model cannot read the stories, or one has more people than it has vectors
+            for.
+        """
+        return self.predict_variants(stories_of(data))[self.name]
+
+    def evaluate(self, data: Any) -> Evaluation:
+        """Tests the model on stories with targets, see `predict`, next to the baselines."""
+        dataset = _dataset(data)
+        if dataset.test is None:
+            dataset = Dataset(dataset.name, None, dataset.train)
+        predictions = self.predict(dataset.records("test"))
+        submission = Submission(self.name, predictions, given=given(self.settings))
+        return Evaluation(scoring.collect(dataset, [submission]))
+
+    def predict_variants(self, records: Records) -> dict[str, Predictions]:
+        """Predictions of the model, NAME, and of its variants, "NAME: VARIANT"."""
+        return predict_all(
+            self.name, self._predictor, self._tested, self._last, self._buffers,
+            self.read(records),
+        )  # fmt: skip
+
+    def read(self, records: Records) -> StoryArrays:
+        """Stories as the model reads them."""
+        check_input(self.name, self._predictor.model.spec.kind, records)
+        vocabulary = self.vocabulary
+        if self._predictor.model.spec.kind in GRAPHS and not self._has_entity_vectors:
+            pool = max(vocabulary.entities, entity_pool(records))
+            vocabulary = Vocabulary(vocabulary.words, pool)
+        try:
+            stories = build_arrays(records, vocabulary, TEST_SEED)
+            return self._encode(records, stories) if self._encode else stories
+        except InputError as error:
+            raise InputError(f"{self.name}: {error}") from None
+
+    @property
+    def _has_entity_vectors(self) -> bool:
+        paths = jax.tree_util.tree_leaves_with_path((self._tested, self._buffers))
+        return any("entity" in jax.tree_util.keystr(path) for path, _ in paths)
+
+    def answer(
+        self,
+        story: str = "",
+        *,
+        query: Sequence[str] | str,
+        facts: Iterable[Sequence[str]] | str | None = None,
+        names: Sequence[str] | None = None,
+    ) -> Answer:
+        """Answers what the second person of the query is to the first.
+
+        Args:
+          story: text with names in [brackets], for models that read text.
+          query: two names, or "Ann, Cy".
+          facts: triples such as ("Ann", "son", "Bob"), for models that read graphs; or their text.
+          names: the people, if the names of the story are not in brackets.
+        Raises:
+          InputError: the story, the facts or the query cannot be read, or not by this model.
+        """
+        row = {"story": story or None, "query": query, "facts": facts, "names": names}
+        given = {name: cell for name, cell in row.items() if cell is not None}
+        records = stories_of({"story": [given]})
+        probabilities = self.predict(records).probabilities
+        assert probabilities is not None
+        mean = probabilities[:, 0].mean(axis=0)
+        order = np.argsort(-mean, kind="stable")
+        relations = {RELATIONS[r]: float(mean[r]) for r in order}
+        return Answer(records.story(0), relations, *self._explain(records, int(order[0])))
+
+    def _explain(self, records: Records, predicted: int) -> tuple[Any, Any, Any]:
+        """Facts that the first replica reads, and its proof of a relation, as for `Answer`."""
+        model: Any = self._predictor.first(self._tested, self._buffers)
+        told, (x, y) = records.story(0), records.query[0].tolist()
+        people, read = told.people, None
+        relation = np.zeros((len(people),) * 2, int)
+        chance = np.zeros(relation.shape)
+        reasoner = model
+        if has_method(model, "answer"):
+            kind, stories = self._predictor.model.spec.kind, self.read(records)
+            ((_, graph),) = per_story(type(model).read, model, kind, stories)
+            graph = graph[: len(people), : len(people)]
+            relation, chance = graph.argmax(axis=-1), graph.max(axis=-1).astype(float)
+            np.fill_diagonal(chance, 0)
+            chance[x, y] = chance[y, x] = 0  # the reasoner does not see the query pair
+            read = [
+                (people[a], RELATIONS[relation[a, b]], people[b], float(chance[a, b]))
+                for a, b in np.argwhere(chance > THRESHOLD)
+            ]
+            reasoner = getattr(model, "reasoner", None)
+        else:
+            for a, name, b in told.facts:
+                pair = people.index(a), people.index(b)
+                relation[pair], chance[pair] = RELATIONS.index(name), 1.0
+        if not hasattr(type(reasoner), "rules"):
+            return read, None, None
+        heads = rule_heads(gendered(np.asarray(reasoner.rules())))
+        proof = prove_extracted(relation, chance, heads, Fact(x, predicted, y))
+        if proof is None:
+            return read, None, None
+
+        def say(fact: Fact) -> str:
+            return _say(people[fact.x], RELATIONS[fact.relation], people[fact.y])
+
+        steps = [f"{say(s.first)} and {say(s.second)}, so {say(s.head)}." for s in proof.steps]
+        return read, steps, proof.probability
+
+
+def _dataset(data: Any) -> Dataset:
+    """Returns data in any form as a data set; records are test stories."""
+    if isinstance(data, Records):
+        return Dataset("stories", None, data)
+    return data if isinstance(data, Dataset) else load(data)
+
+
+def stories_of(data: Any) -> Records:
+    """Returns the test stories of data in any form or, if it has none, all of its stories."""
+    dataset = _dataset(data)
+    split = "train" if dataset.test is None else "test"
+    return dataset.records(split, answered=False)
+
+
+def load_model(folder: str | Path) -> Model:
+    """Loads the model of a finished run, with all of its replicas.
+
+    Args:
+      folder: of the run, such as runs/first/gat.
+    Raises:
+      InputError: the folder holds no finished run, or one of its files is damaged.
+    """
+    folder = Path(folder)
+    if (folder / DATA).exists() and not (folder / "config.json").exists():
+        runs = sorted(path.parent.name for path in folder.glob(f"*/{SUMMARY}"))
+        raise InputError(f"{folder}: an experiment, expected one of its runs: {', '.join(runs)}")
+    for file in ("config.json", SUMMARY, VOCABULARY):
+        if not (folder / file).exists():
+            raise InputError(f"{folder}: no {file}, expected the folder of a finished run")
+    config = read_json(folder / "config.json", {"model": str, "seed": int})
+    settings = read_json(folder / SUMMARY, {"settings": {"train": {"replicas": int}}})["settings"]
+    name = config["model"]
+    if name not in MODELS:
+        raise InputError(f'{folder}: a run of model "{name}", expected it to be registered before')
+    found = Checkpoints(folder / "checkpoints").newest()
+    if found is None:
+        raise InputError(f"{folder / 'checkpoints'}: no checkpoint, expected that of the run")
+    vocabulary = read_vocabulary(folder / VOCABULARY)
+    try:
+        return Model(name, settings, vocabulary, config["seed"], found[1])
+    except (InputError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{folder}: cannot be loaded as {name} ({error})") from None

@@ -1,0 +1,128 @@
+"""Predictions of a trained model on test stories, in its run or after it is loaded again.
+
+Shapes: R replicas, S stories, N relations, C batches, B stories of a batch.
+"""
+
+from collections.abc import Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import PartitionSpec
+
+from clutrr_jax.data.arrays import StoryArrays
+from clutrr_jax.data.batching import InputKind, Shape
+from clutrr_jax.data.prepare import Prepared
+from clutrr_jax.evaluation.attention import write_attention
+from clutrr_jax.evaluation.extraction import write_extracted
+from clutrr_jax.evaluation.predict import Output, classify, test_batches
+from clutrr_jax.evaluation.predictions import (
+    Predictions,
+    prediction_file,
+    write_predictions,
+    write_probabilities,
+)
+from clutrr_jax.models.functional import ModelDef
+from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
+from clutrr_jax.training.steps import predict
+from generator.kinship import NUM_RELATIONS
+
+BATCHES = PartitionSpec("data")  # [C, B]: all replicas have the same, a group shares them
+REPLICA_BATCHES = PartitionSpec("replica", "data")  # [R, C, B]
+
+
+class Predictor:
+    """Inference of all replicas of a model, with its compiled programs."""
+
+    def __init__(self, model: ModelDef, replicas: Replicas):
+        self.model, self.replicas = model, replicas
+
+        @cache
+        def program(shape: Shape, variant: Output | None) -> Any:
+            function = partial(predict, partial(classify, variant=variant), model, shape)
+            return replicas.map(function, (REPLICATED, BATCHES, REPLICA, REPLICA), REPLICA_BATCHES)
+
+        self._program = program
+
+    def __call__(
+        self, params: Any, buffers: Any, stories: StoryArrays, variant: Output | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Predicted relation [R, S] and probabilities [R, S, N] of every story.
+
+        Args:
+          params, buffers: of all replicas.
+          stories: what to predict.
+          variant: of the model, see `Spec.variants`.
+        """
+        replicas, placed = self.replicas, self.replicas.place(stories, REPLICATED)
+        batches = test_batches(self.model.spec.kind, stories, replicas.devices_per_group)
+        outputs = [
+            self._program(shape, variant)(placed, replicas.place(rows, BATCHES), params, buffers)
+            for shape, rows in batches
+        ]
+        size = replicas.count, len(stories.target)
+        relation = np.zeros(size, int)
+        probabilities = np.zeros((*size, NUM_RELATIONS), np.float32)
+        for (_, rows), output in zip(batches, outputs, strict=True):
+            real = rows >= 0
+            for array, values in zip((relation, probabilities), output, strict=True):
+                array[:, rows[real]] = replicas.gather(values)[:, real]
+        return relation, probabilities
+
+    def first(self, params: Any, buffers: Any) -> Any:
+        """Model of the first replica in evaluation mode, on this host."""
+        first = jax.tree.map(
+            lambda array: np.asarray(array.addressable_data(0)[0]), (params, buffers)
+        )
+        return self.model.evaluated(*first)
+
+
+def predict_all(
+    name: str, predictor: Predictor, tested: Any, last: Any, buffers: Any, stories: StoryArrays
+) -> dict[str, Predictions]:
+    """Predictions of a model, NAME, and of its variants, "NAME: VARIANT".
+
+    Args:
+      tested, last: parameters of the tested epoch, and of the last one; perhaps the same.
+      stories: what to predict.
+    """
+    found = {}
+    for suffix, variant in {"": None, **predictor.model.spec.variants}.items():
+        relation, probabilities = predictor(tested, buffers, stories, variant)
+        of_last = relation
+        if last is not tested:
+            of_last, _ = predictor(last, buffers, stories, variant)
+        found[f"{name}: {suffix}" if suffix else name] = Predictions(
+            relation, of_last, probabilities.max(axis=-1), probabilities
+        )
+    return found
+
+
+def write_outputs(
+    folder: Path,
+    name: str,
+    found: Mapping[str, Predictions],
+    kind: InputKind,
+    first: Any,
+    data: Prepared,
+) -> None:
+    """Writes predictions, attention and extracted graphs of the test stories.
+
+    Args:
+      folder: of the run.
+      name: of the model.
+      found: from `predict_all`.
+      kind: of the batches that the model reads.
+      first: the model of the first replica.
+      data: the test stories as the model reads them.
+    """
+    for series, predictions in found.items():
+        variant = series.removeprefix(name).removeprefix(": ")
+        write_predictions(folder / prediction_file(variant), predictions, data.test)
+        write_probabilities(
+            folder / prediction_file(variant, "probabilities"), predictions, data.test
+        )
+    write_attention(folder, first, kind, data.test_stories)
+    write_extracted(folder, first, kind, data)

@@ -1,0 +1,173 @@
+"""The fewest columns that a data set needs: `story` or `facts`, `query`, `target`."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+import clutrr_jax
+from clutrr_jax.data.records import columns
+from clutrr_jax.evaluation.ground_truth import GroundTruth
+from generator.errors import InputError
+from generator.kinship import FEMALE, MALE, UNKNOWN_GENDER
+from generator.rows import NO_TARGET, parse_rows
+
+STORY = "[Ann] and her son [Bob] went out. [Bob]'s sister is [Cy]."
+FACTS = [("Ann", "son", "Bob"), ("Bob", "sister", "Cy")]
+TEXT = {"story": STORY, "query": ("Ann", "Cy"), "target": "daughter"}
+GRAPH = {"facts": FACTS, "query": ("Ann", "Cy"), "target": "daughter", "k": 2}
+
+
+def load(*rows: dict) -> clutrr_jax.Dataset:
+    return clutrr_jax.load({"test": list(rows)})
+
+
+def first(row: dict) -> clutrr_jax.Story:
+    return load(row).test.story(0)
+
+
+def test_text_needs_a_story_a_query_and_a_target() -> None:
+    story = first(TEXT)
+    assert story.text == STORY and story.people == ("Ann", "Bob", "Cy")
+    assert story.facts == () and story.query == ("Ann", "Cy") and story.target == "daughter"
+    assert first({**TEXT, "story": STORY.replace("[", "").replace("]", ""),
+                  "names": ["Ann", "Bob", "Cy"]}) == story  # fmt: skip
+
+
+def test_a_graph_needs_facts_a_query_and_a_target() -> None:
+    data = load(GRAPH)
+    story = data.test.story(0)
+    assert story.text == "" and story.facts == tuple(FACTS) and story.k == 2
+    # Nobody says whether Ann is a mother or a father.
+    assert data.test.genders.tolist() == [UNKNOWN_GENDER, MALE, FEMALE]
+
+
+@pytest.mark.parametrize(
+    ("facts", "query"),
+    [
+        (str(FACTS), "('Ann', 'Cy')"),
+        ('[["Ann", "son", "Bob"], ["Bob", "Sister", "Cy"]]', '["Ann", "Cy"]'),
+        (np.array(FACTS), "Ann,Cy"),
+        ([list(fact) for fact in FACTS], np.array(["Ann", "Cy"])),
+    ],
+)
+def test_facts_and_query_have_several_forms(facts, query) -> None:
+    assert first({**GRAPH, "facts": facts, "query": query}) == first(GRAPH)
+
+
+def test_names_with_quotes_and_accents() -> None:
+    row = {
+        "facts": '[["O\'Neil", "son", "Jos\\u00e9"]]',
+        "query": "José,O'Neil",
+        "target": "father",
+    }
+    assert first(row).facts == (("O'Neil", "son", "José"),)
+
+
+def test_the_least_columns_say_the_same_as_the_published_ones() -> None:
+    test = clutrr_jax.generate(
+        train="1.2", test="1.2,1.4,3.3", train_rows=3, test_rows=5, language="synthetic", seed=3
+    ).test
+    stories = [test.story(i) for i in range(len(test))]
+    rows = [
+        {"story": s.text, "facts": s.facts, "names": list(s.people), "query": s.query,
+         "target": s.target, "k": s.k}
+        for s in stories
+    ]  # fmt: skip
+    same = load(*rows).test
+    assert [same.story(i)._replace(id="") for i in range(len(same))] == [
+        s._replace(id="") for s in stories
+    ]
+    assert set(same.task) == {0}
+    known = same.genders != UNKNOWN_GENDER
+    np.testing.assert_array_equal(same.genders[known], test.genders[known])
+    truth, published = GroundTruth(same), GroundTruth(test)
+    np.testing.assert_array_equal(truth.ceilings, published.ceilings)
+    np.testing.assert_array_equal(
+        truth.baselines["given rules"].relation, published.baselines["given rules"].relation
+    )
+
+
+@pytest.mark.parametrize("row", [TEXT, GRAPH, {**TEXT, **GRAPH}])
+def test_records_are_read_as_they_were_written(row, tmp_path) -> None:
+    data = load(row)
+    data.to_parquet(tmp_path)
+    again = clutrr_jax.load(tmp_path)
+    assert again.test.story(0) == data.test.story(0)
+    assert columns(again.test) == columns(data.test)
+
+
+def test_without_k_there_is_one_column_and_without_facts_no_rule() -> None:
+    scores = clutrr_jax.evaluate({"own": ["daughter", "son"]}, load(TEXT, TEXT))
+    assert scores.tables()[0] == [
+        ["model", "given", "all"],
+        ["own (1 replica)", "", ".50"],
+        ["  95 % interval", "", ".09-.91"],
+        ["  not mapped", "", "0"],
+        ["majority label", "nothing", "1.00"],
+        ["ceiling", "", "1.00"],
+        ["stories", "", "2"],
+    ]
+
+
+def test_a_data_set_without_targets_is_not_evaluated() -> None:
+    row = {name: cell for name, cell in TEXT.items() if name != "target"}
+    data = load(row)
+    assert data.test.target.tolist() == [NO_TARGET] and data.test.story(0).target == ""
+    with pytest.raises(InputError, match="no target in test row 2, expected one in each"):
+        clutrr_jax.evaluate({"own": ["son", "son"]}, load(TEXT, {**TEXT, "target": None}))
+    with pytest.raises(InputError, match="no target in train row 1, expected one in each"):
+        clutrr_jax.train("bilstm_mean", clutrr_jax.load({"train": [row], "test": [TEXT]}))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"facts": [], "story": " "}, '"story": empty, expected text or facts'),
+        ({"facts": []}, '"facts": empty, expected text or facts'),
+        ({"facts": "Ann son Bob"}, '"facts": expected a list of triples such as'),
+        ({"facts": [("Ann", "son")]}, '"facts": expected a list of triples such as'),
+        ({"facts": [("Ann", 3, "Bob")]}, '"facts": expected a list of triples such as'),
+        ({"facts": "[" * 4000}, '"facts": expected a list of triples such as'),
+        ({"facts": [("Ann", "pal", "Bob")]}, '"facts": unknown relation "pal", expected one of'),
+        ({"facts": [("Ann", "son", "Ann")]}, '"facts": "Ann" twice in a fact'),
+        ({"facts": FACTS * 600}, '"facts": 1,200 facts, expected at most 1000'),
+        ({"names": ["Ann", "Bob"]}, '"facts": no person "Cy", expected Ann, Bob'),
+        ({"names": ["Ann", "Ann"]}, '"names": a name occurs twice'),
+        ({"query": "Ann"}, '"query": expected a pair of names such as'),
+        ({"query": "Ann,Ann"}, '"query": (0, 0): expected two different people'),
+        ({"names": "Ann,Bob,Cy", "query": "Ann,Di"}, '"query": no person "Di", expected'),
+        ({"k": 0}, '"k": "0": expected an integer from 1 to 999'),
+        ({"k": "two"}, '"k": "two": expected an integer from 1 to 999'),
+        ({"target": "pal"}, '"target": unknown label "pal"'),
+    ],
+)  # fmt: skip
+def test_a_bad_cell_is_reported(change: dict, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        load({**GRAPH, **change})
+    assert f"data set/test, row 1, column {message}" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "missing"),
+    [
+        ("story,target", "query"),
+        ("query,target", "story"),
+        ("query,target,story,edge_types", "story_edges"),
+        ("query,target,story_edges", "edge_types"),
+        ("query,target,story_edges,edge_types", "genders"),
+    ],
+)
+def test_a_missing_column_is_reported(header: str, missing: str) -> None:
+    table = csv.reader(io.StringIO(f"{header}\n"))
+    with pytest.raises(InputError, match=f'^x.csv: no column "{missing}"; expected query, story'):
+        list(parse_rows("x.csv", table))
+
+
+@pytest.mark.parametrize(("model", "row"), [("gat", TEXT), ("bilstm_mean", GRAPH)])
+def test_a_model_refuses_stories_that_it_cannot_read(model: str, row: dict, tmp_path) -> None:
+    data = clutrr_jax.load({"train": [row] * 5, "test": [row]})
+    what = "facts" if model == "gat" else "text"
+    with pytest.raises(InputError, match=f"^{model}: reads {what}, but story 1 of 5 has none; exp"):
+        clutrr_jax.train(model, data, replicas=1, epochs=1, folder=tmp_path)

@@ -1,0 +1,350 @@
+"""A trained model that is loaded again: it predicts what it predicted in its run."""
+
+import shutil
+from itertools import pairwise
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from flax import nnx
+from safetensors.numpy import load_file
+
+import clutrr_jax
+from clutrr_jax import api
+from clutrr_jax.data.records import Records, tasks
+from clutrr_jax.evaluation.predictions import Predictions, ensemble, read_probabilities
+from clutrr_jax.predict import main
+from generator.errors import InputError, run_command
+from generator.kinship import RELATIONS
+
+FACTS = [("Ann", "son", "Bob"), ("Bob", "sister", "Cy")]
+NAMES = ["gat", "prover", "word_sum"]
+STORY = "[Ann] and her son [Bob] went out. [Bob]'s sister is [Cy]."
+
+
+class WordSum(nnx.Module):
+    """Sum of word vectors: a small model that reads text."""
+
+    def __init__(self, config, sizes, *, rngs):
+        self.words = nnx.Embed(sizes.tokens, config.dim, rngs=rngs)
+        self.out = nnx.Linear(config.dim, sizes.relations, rngs=rngs)
+
+    def __call__(self, batch):
+        return self.out((self.words(batch.tokens) * batch.mask[..., None]).sum(axis=1))
+
+
+@pytest.fixture(scope="module")
+def run(small_folder, tmp_path_factory):
+    """A trained `Trained`; the registry is restored after the tests."""
+    before = dict(api.MODELS)
+    clutrr_jax.register("word_sum", WordSum, "tokens", {"dim": 8})
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    yield clutrr_jax.train(
+        NAMES, small_folder, replicas=3, epochs=2, seed=4, folder=folder,
+        settings={"gat.train.selection": "dev_loss"},
+    )  # fmt: skip
+    api.MODELS.clear()
+    api.MODELS.update(before)
+
+
+@pytest.fixture(scope="module")
+def test(small_folder) -> Records:
+    return clutrr_jax.load(small_folder).test
+
+
+def chain(people: int) -> dict:
+    """A story of one long chain of sisters."""
+    names = [f"P{i}" for i in range(people)]
+    facts = [(a, "sister", b) for a, b in pairwise(names)]
+    return {"facts": facts, "query": (names[0], names[-1])}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_loaded_model_predicts_what_its_run_did(name: str, run, test) -> None:
+    model = clutrr_jax.load_model(run.folder / name)
+    assert model.name == name and model.replicas == 3
+    found = model.predict(test)
+    np.testing.assert_array_equal(found.relation, run.predictions[name].relation)
+    np.testing.assert_array_equal(found.last, run.predictions[name].last)
+    with np.load(run.folder / name / "probabilities.npz") as file:
+        np.testing.assert_array_equal(file["probabilities"], found.probabilities)
+        assert file["ids"].tolist() == list(test.ids)
+        assert file["relations"].tolist() == list(RELATIONS)
+    np.testing.assert_allclose(found.probabilities.sum(axis=-1), 1, atol=1e-5)
+    np.testing.assert_array_equal(found.probabilities.argmax(axis=-1), found.relation)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_order_and_company_of_the_stories_change_nothing(name: str, run, test) -> None:
+    model = run.model(name)
+    whole, some = model.predict(test), np.random.default_rng(0).permutation(len(test))[:25]
+    part = model.predict(test.select(some))
+    np.testing.assert_allclose(part.probabilities, whole.probabilities[:, some], atol=1e-6)
+
+
+def test_evaluate_gives_the_accuracy_of_the_run(run, small_folder) -> None:
+    accuracy = run.model("gat").evaluate(small_folder).accuracy
+    found = {(row["model"], row["task"]): row for row in accuracy}
+    expected = [row for row in run.accuracy if row["model"] in ("gat", "majority label")]
+    assert len(expected) == 8
+    assert all(found[row["model"], row["task"]] == row for row in expected)
+
+
+def test_targets_are_not_needed_and_new_words_are_unknown(run) -> None:
+    model = run.model("word_sum")
+    data = [{"story": "[Ann] zyxed [Bob].", "query": "Ann,Bob"}]
+    other = [{"story": "[Ann] yxzed [Bob].", "query": "Ann,Bob"}]
+    np.testing.assert_array_equal(
+        model.predict(data).probabilities, model.predict(other).probabilities
+    )
+
+
+def test_a_model_without_vectors_of_people_reads_any_number_of_them(run) -> None:
+    assert run.model("prover").predict([chain(40)]).relation.shape == (3, 1)
+    message = "gat: a story of 40 people, expected at most 20, the entities of the vocabulary"
+    with pytest.raises(InputError, match=message):
+        run.model("gat").predict([chain(40)])
+
+
+def test_parameters_are_read_back_as_they_were_saved(run, tmp_path) -> None:
+    model = run.model("gat")
+    model.save(tmp_path / "gat.safetensors")
+    found = load_file(tmp_path / "gat.safetensors")
+    leaves = {
+        ".".join(str(key.key) for key in path): leaf
+        for path, leaf in jax.tree_util.tree_leaves_with_path(model.params)
+    }
+    assert found.keys() == leaves.keys() and "readout.out.kernel" in found
+    for name, array in found.items():
+        assert len(array) == model.replicas
+        np.testing.assert_array_equal(array, leaves[name])
+
+
+def test_an_answer_has_all_relations_and_a_proof_by_learned_rules(run) -> None:
+    answer = run.model("prover").answer(query=("Ann", "Cy"), facts=FACTS)
+    assert set(answer.relations) == set(RELATIONS)
+    assert sum(answer.relations.values()) == pytest.approx(1, abs=1e-5)
+    assert list(answer.relations.values()) == sorted(answer.relations.values(), reverse=True)
+    assert answer.facts is None
+    if answer.proof is not None:
+        assert answer.proof[-1].endswith(f"so Cy is the {answer.relation} of Ann.")
+        assert 0 < answer.proof_probability <= 1
+    text = repr(answer)
+    assert text.startswith(f"What is Cy to Ann?\n  {answer.relation} ")
+    assert "<li>" in answer._repr_html_()
+    stated = run.model("prover").answer(query="Ann,Bob", facts=str(FACTS[:1]))
+    assert stated.relation == "son" and stated.proof == []
+
+
+def test_a_text_model_answers_from_text(run) -> None:
+    answer = run.model("word_sum").answer(STORY, query=("Ann", "Cy"))
+    assert answer.story.text == STORY and answer.proof is None
+    plain = STORY.replace("[", "").replace("]", "")
+    names = ["Ann", "Bob", "Cy"]
+    assert run.model("word_sum").answer(plain, query=("Ann", "Cy"), names=names) == answer
+
+
+@pytest.mark.slow
+def test_a_reader_says_which_facts_it_read(small_folder, tmp_path) -> None:
+    trained = clutrr_jax.train("reader_prover", small_folder, replicas=1, epochs=1, folder=tmp_path)
+    model = trained.model()
+    answer = model.answer(STORY, query=("Ann", "Cy"))
+    assert answer.facts is not None
+    for x, relation, y, probability in answer.facts:
+        assert {x, y} <= {"Ann", "Bob", "Cy"} and relation in RELATIONS and probability > 0.5
+        assert {x, y} != {"Ann", "Cy"}  # the query pair is not part of the graph
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda run: run.rename(run.parent / "other"), "no config.json, expected the folder of a"),
+        (lambda run: (run / "model.json").unlink(), "no model.json, expected the folder of a fin"),
+        (lambda run: (run / "vocabulary.json").write_text("{}"), 'vocabulary.json: damaged, .*"wo'),
+        (lambda run: shutil.rmtree(run / "checkpoints"), "checkpoints: no checkpoint, expected"),
+        (
+            lambda run: [f.write_bytes(b"") for f in run.glob("checkpoints/*/*") if f.is_file()],
+            "checkpoints: no checkpoint can be read",
+        ),
+        (
+            lambda run: (run / "config.json").write_text('{"model": "own", "seed": 0}'),
+            'a run of model "own", expected it to be registered before',
+        ),
+        (
+            lambda run: (run / "config.json").write_text('{"model": "gcn", "seed": 0}'),
+            "cannot be loaded as gcn",
+        ),
+        (
+            lambda run: (run / "vocabulary.json").write_text('{"words": [], "entities": 9}'),
+            "cannot be loaded as gat .a checkpoint without .buffers.* of shape",
+        ),
+    ],
+)  # fmt: skip
+def test_a_damaged_or_foreign_folder_is_one_line(change, message, run, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(run.folder / "gat", folder)
+    change(folder)
+    with pytest.raises(InputError, match=message) as error:
+        clutrr_jax.load_model(folder)
+    assert str(folder) in str(error.value)
+
+
+def test_the_folder_of_an_experiment_is_no_run(run) -> None:
+    with pytest.raises(InputError, match="expected one of its runs: gat, prover, word_sum"):
+        clutrr_jax.load_model(run.folder)
+    with pytest.raises(InputError, match='model "None": expected one of gat, prover, word_sum'):
+        run.model()
+
+
+def test_the_command_writes_what_score_reads(run, small_folder, tmp_path, capsys) -> None:
+    folder, out = str(run.folder / "gat"), tmp_path / "p.csv"
+    assert run_command(main, [folder, "--data", str(small_folder), "--out", str(out)]) == 0
+    assert out.read_bytes() == (run.folder / "gat" / "predictions.csv").read_bytes()
+    assert run_command(main, [folder, "--query", "Ann,Cy", "--facts", str(FACTS)]) == 0
+    assert "What is Cy to Ann?\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "x"], "expected --data DATA --out FILE, or --query X,Y"),
+        (["--query", "A,B", "--data", "x"], "expected --data DATA --out FILE, or --query X,Y"),
+        (["--query", "A,B", "--out", "x.csv"], "expected --data DATA --out FILE, or --query X,Y"),
+        (["--data", "x", "--out", "p.txt"], "--out p.txt: expected a name that ends in .csv"),
+        (["--query", "A,B"], 'no column "story"; expected query, story or facts'),
+        (["--query", "Ann", "--facts", str(FACTS)], '"query": expected a pair of names'),
+        (["--query", "Ann,Cy", "--story", STORY], "gat: reads facts, but story 1 of 1 has none"),
+    ],
+)
+def test_wrong_arguments_are_one_line(arguments, message, run, capsys) -> None:
+    assert run_command(main, [str(run.folder / "gat"), *arguments]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ") and message in line
+
+
+def test_a_longer_training_goes_on_as_if_it_were_one(small_folder, tmp_path) -> None:
+    """Also after a run that the patience ended, and the report is that of the longer one."""
+
+    def train(folder: str, **length: int) -> clutrr_jax.Trained:
+        epochs = length.pop("epochs", None)
+        settings = {f"train.{name}": value for name, value in length.items()}
+        return clutrr_jax.train(
+            "edge_rnn", small_folder, epochs=epochs, replicas=2, seed=1, folder=tmp_path / folder,
+            settings=settings,
+        )  # fmt: skip
+
+    def check(one: clutrr_jax.Trained, other: clutrr_jax.Trained, epochs: int) -> None:
+        first, second = one.model(), other.model()
+        jax.tree.map(np.testing.assert_array_equal, first.params, second.params)
+        for file in ("predictions.csv", "probabilities.npz"):
+            files = [run.folder / "edge_rnn" / file for run in (one, other)]
+            assert files[0].read_bytes() == files[1].read_bytes()
+        lines = (one.folder / "edge_rnn" / "metrics.jsonl").read_text().splitlines()
+        assert len(lines) == epochs
+        assert one.results["models"]["edge_rnn"]["epochs"] == epochs
+
+    train("a", epochs=2)
+    check(train("a", epochs=4), train("b", epochs=4), 4)
+    # One step is an epoch. With a patience of 1 it ends at the first epoch that is no better.
+    train("c", steps=1, patience=5)
+    check(train("c", steps=3, patience=5), train("d", steps=3, patience=5), 3)
+    with pytest.raises(InputError, match='was "4", now "3"; expected at least as long a training'):
+        train("a", epochs=3)
+    with pytest.raises(InputError, match='was "5", now "4"; expected at least as long a training'):
+        train("c", steps=4, patience=4)
+    with pytest.raises(InputError, match="has trained 4 epochs, expected at least as many, now 2"):
+        train("a", steps=2)
+
+
+def test_training_that_starts_from_a_model(run, small_folder, tmp_path) -> None:
+    start = run.model("prover")
+    other = clutrr_jax.generate(train="1.3", test="1.4", train_rows=60, test_rows=20, seed=8)
+    tuned = clutrr_jax.train("prover", other, epochs=1, start=start, folder=tmp_path / "tuned")
+    model = tuned.model()
+    assert model.replicas == 3 and model.vocabulary == start.vocabulary
+    # A step of Adam moves each parameter by at most the learning rate.
+    rate = model.settings["train"]["learning_rate"]
+    steps = 1 * 1.01
+    for before, after in zip(*(jax.tree.leaves(m.params) for m in (start, model)), strict=True):
+        assert 0 < np.abs(before - after).max() < steps * rate
+    again = clutrr_jax.train("prover", other, epochs=1, start=start, folder=tmp_path / "tuned")
+    assert again.folder == tuned.folder
+    with pytest.raises(InputError, match='another configuration: start was "'):
+        clutrr_jax.train("prover", other, epochs=1, start=model, folder=tmp_path / "tuned")
+
+
+def test_a_start_that_does_not_fit_is_refused(run, small_folder, tmp_path) -> None:
+    start = run.model("gat")
+    for message, arguments in {
+        "start: a gat, expected models='gat'": {"models": "prover"},
+        "replicas 2: start has 3, expected as many": {"replicas": 2},
+        r"gat: start: array .* of shape \(300, 200\), expected \(90, 200\); the settings": {
+            "settings": {"gat.node": 30}
+        },
+    }.items():
+        with pytest.raises(InputError, match=message):
+            clutrr_jax.train(
+                **({"models": "gat", "dataset": small_folder, "start": start} | arguments)
+            )
+    rows = [chain(40) | {"target": "sister"}] * 5
+    with pytest.raises(InputError, match="a story of 40 people, expected at most 20"):
+        clutrr_jax.train("gat", clutrr_jax.load({"train": rows, "test": rows}), start=start)
+
+
+def test_an_ensemble_is_the_mean_of_the_probabilities(run, test, small_folder) -> None:
+    probabilities = run.predictions["gat"].probabilities
+    expected = probabilities.mean(axis=0).argmax(axis=-1) == test.target
+    rows = {(row["model"], row["task"]): row for row in run.accuracy}
+    for task, stories in tasks(test):
+        row = rows["gat (ensemble of 3)", task]
+        assert row["accuracy"] == pytest.approx(expected[stories].mean())
+        assert (row["replicas"], row["stderr"]) == (1, None) and row["low"] < row["high"]
+    table = {line[1]: line for line in run.tables()[0]}  # the first column is the noise
+    assert "gat (3 replicas)" in table
+    assert table["gat (ensemble of 3)"][2] == table["gat (3 replicas)"][2] == "nothing"
+    scored = clutrr_jax.evaluate({"mine": run.predictions["gat"]}, small_folder)
+    mine = [row["accuracy"] for row in scored.accuracy if row["model"] == "mine (ensemble of 3)"]
+    assert mine == [
+        row["accuracy"] for row in run.accuracy if row["model"] == "gat (ensemble of 3)"
+    ]
+    page = (run.folder / "report.html").read_text()
+    assert "gat (ensemble of 3)" in page
+
+
+def test_an_ensemble_of_one_is_the_model_and_of_equals_is_each(test) -> None:
+    values = np.random.default_rng(0).dirichlet(np.ones(22), (1, len(test))).astype(np.float32)
+    relation = values.argmax(axis=-1)
+    one = Predictions(relation, relation, values.max(axis=-1), values)
+    assert ensemble("m", one) == {}
+    same = Predictions(*(np.tile(part, (4,) + (1,) * (part.ndim - 1)) for part in one))
+    ((name, found),) = ensemble("m", same).items()
+    assert name == "m (ensemble of 4)"
+    np.testing.assert_array_equal(found.relation, one.relation)
+    np.testing.assert_allclose(found.probabilities, values, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda a: a.pop("ids"), "expected the arrays probabilities, ids, relations of a run"),
+        (lambda a: a.update(ids=np.array(["x"] * 80)), "no story .* expected those of this data"),
+        (lambda a: a.update(relations=np.array(["x"] * 22)), "expected probabilities of 22 relat"),
+        (lambda a: a.update(ids=a["ids"][:9]), "expected probabilities of 22 relations"),
+    ],
+)
+def test_foreign_probabilities_are_one_line(change, message, run, test, tmp_path) -> None:
+    with np.load(run.folder / "gat" / "probabilities.npz") as file:
+        arrays = dict(file)
+    order = np.random.default_rng(0).permutation(len(test))
+    moved = arrays | {
+        "probabilities": arrays["probabilities"][:, order],
+        "ids": arrays["ids"][order],
+    }
+    np.savez(tmp_path / "p.npz", **moved)
+    found = read_probabilities(tmp_path / "p.npz", test)
+    np.testing.assert_array_equal(found.probabilities, arrays["probabilities"])
+    change(arrays)
+    np.savez(tmp_path / "p.npz", **arrays)
+    with pytest.raises(InputError, match=f"p.npz: {message}"):
+        read_probabilities(tmp_path / "p.npz", test)
