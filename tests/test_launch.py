@@ -416,6 +416,6 @@ def test_reader_of_another_language_needs_the_rules(
     words = small.sizes.relation_words if english else ()
     data = replace(small, sizes=replace(small.sizes, relation_words=words))
     for one in experiment.runs(config):
-        run._train_and_test(one, tmp_path / one.name, data, GroundTruth(data.test))
+        run._train_and_test(one, tmp_path / one.name, data, GroundTruth(data.test), None)
     assert trained == ["reader_prover", "gat"]
     assert ("--config.reader_prover.reasoner=rules" in capsys.readouterr().out) == noted
