@@ -24,10 +24,9 @@ from clutrr_jax.data.records import Records, Story
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_probabilities
 from clutrr_jax.language_models.submissions import (
-    Submission,
     read_predictions,
     read_submissions,
-    to_predictions,
+    to_submissions,
 )
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import as_settings
@@ -218,6 +217,9 @@ class Trained(Evaluation):
     def tables(self) -> list[list[list[str]]]:
         return [accuracy_table(self.results)]
 
+    def notes(self) -> list[str]:
+        return []
+
 
 def train(
     models: str | Sequence[str],
@@ -317,8 +319,9 @@ def evaluate(
     Args:
       predictions: files of predictions as for `python -m clutrr_jax.score`; or for each name such a
         file, the `Predictions` of a run, or predictions in the order of `dataset.test`: relation
-        names or ids, or free text of a language model, [S] or [replicas, S]. A data frame has one
-        column for each name.
+        names or ids, or free text of a language model, [S] or [replicas, S]; None, NaN and "" are
+        missing answers. A data frame has one column for each name. Files may have a part of the
+        stories, on which they are scored.
       dataset: with test stories, or its path.
     Raises:
       InputError: predictions for other stories, or a data set without test stories.
@@ -333,8 +336,9 @@ def evaluate(
         raise InputError("predictions: none, expected those of at least one model")
     if isinstance(predictions, Mapping):
         submissions = [
-            Submission(str(name), to_predictions(str(name), values, test))
+            submission
             for name, values in predictions.items()
+            for submission in to_submissions(str(name), values, test)
         ]
     else:
         files = [predictions] if isinstance(predictions, str | Path) else list(predictions)

@@ -11,10 +11,12 @@ these rules:
 
 {rules}
 
-Predictions that are not mapped are counted, and scored as wrong; --unmapped FILE writes them as
-JSON Lines with the keys model, replica, id, target (the right relation) and prediction. Every two
-files are compared story by story with McNemar's exact test (with several replicas its
-generalization, an exact sign-flip test), two-sided, corrected over the tasks by Holm's method.
+Predictions that are not mapped, missing ones ("" or null) too, are counted and scored as wrong.
+answers.csv says which relation was read from each. A story without a line was not asked: a file is
+scored on the stories it has, which are the same in all replicas; the baselines and the ceiling are
+those of the stories that any file has. Every two files are compared on the stories that both have
+with McNemar's exact test (with several replicas its generalization, an exact sign-flip test),
+two-sided, corrected over the tasks by Holm's method.
 """
 
 from pathlib import Path
@@ -23,7 +25,7 @@ from clutrr_jax.cli import CommandParser, run
 from clutrr_jax.data.dataset import load
 from clutrr_jax.language_models.answers import RULES
 from clutrr_jax.language_models.submissions import read_submissions, split_name
-from clutrr_jax.report.scoring import collect, text, write, write_unmapped
+from clutrr_jax.report.scoring import ANSWERS, collect, text, write
 from generator.errors import InputError
 
 __doc__ = __doc__.replace("{rules}", RULES)
@@ -36,22 +38,19 @@ def main(arguments: list[str]) -> None:
                         help="files of predictions or logs of harnesses; NAME replaces the "
                         "name in the table")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="DIR",
-                        help="folder for scores.txt, scores.json and scores.png")  # fmt: skip
-    parser.add_argument("--unmapped", type=Path, metavar="FILE",
-                        help="file for the answers that were not mapped")  # fmt: skip
+                        help="folder for scores.txt, scores.json, scores.png and "
+                        "answers.csv")  # fmt: skip
     options = parser.parse_args(arguments)
-    for file in options.predictions if options.unmapped else []:
-        if options.unmapped.resolve() == split_name(file)[1].resolve():
-            raise InputError(f"--unmapped {options.unmapped}: expected another file than {file}")
+    for file in options.predictions if options.out else []:
+        if split_name(file)[1].resolve() == (options.out / ANSWERS).resolve():
+            raise InputError(f"--out {options.out}: {ANSWERS} would replace {file}, expected "
+                             "another folder")  # fmt: skip
     data = load(options.data)
     submissions = read_submissions(options.predictions, data.records("test"))
     results = collect(data, submissions)
     print(text(results))
     if options.out:
-        write(results, options.out)
-    if options.unmapped:
-        count = write_unmapped(submissions, options.unmapped)
-        print(f"Wrote {count:,} answers that were not mapped to {options.unmapped}.")
+        write(results, submissions, data.records("test"), options.out)
 
 
 if __name__ == "__main__":

@@ -191,8 +191,9 @@ class Model:
         dataset = _dataset(data)
         if dataset.test is None:
             dataset = Dataset(dataset.name, None, dataset.train)
-        predictions = self.predict(dataset.records("test"))
-        submission = Submission(self.name, predictions, given=given(self.settings))
+        test = dataset.records("test")
+        every = np.arange(len(test))
+        submission = Submission(self.name, self.predict(test), every, given=given(self.settings))
         return Evaluation(scoring.collect(dataset, [submission]))
 
     def predict_variants(self, records: Records) -> dict[str, Predictions]:

@@ -127,6 +127,34 @@ def test_evaluate_reads_names_ids_and_text(trained, dataset) -> None:
     assert [row["accuracy"] for row in of_file if row["model"] == "edge_rnn"] == expected
 
 
+def test_missing_answers_in_memory_count_as_wrong(dataset) -> None:
+    """None, NaN, NA and "", also in a column of ids, which pandas makes numbers with a point."""
+    target = dataset.test.target
+    names = [RELATIONS[t] for t in target]
+    frame = pd.DataFrame({
+        "none": [None, *names[1:]],
+        "empty": ["", *names[1:]],
+        "nan": [np.nan, *names[1:]],
+        "ids": [None, *target[1:].tolist()],
+        "NA": pd.array([pd.NA, *target[1:].tolist()], dtype="Int64"),
+    })  # fmt: skip
+    assert frame["ids"].dtype == float
+    given = {
+        **frame.to_dict("series"),
+        "two": [["aunt"] * 80, [None] * 80],
+        "none at all": [""] * 80,
+    }
+    for scores in (clutrr_jax.evaluate(frame, dataset), clutrr_jax.evaluate(given, dataset)):
+        rows = scores.results["rows"]
+        for name in frame:
+            of_name = [row for row in rows if row["model"] == name]
+            assert sum(row["unmapped"] for row in of_name) == 1
+            assert sorted(row["accuracy"] for row in of_name) == [0.95, 1, 1, 1]
+            assert [row["count"] for row in of_name] == [20] * 4
+    unmapped = {name: model["unmapped"] for name, model in scores.results["models"].items()}
+    assert unmapped["two"] == unmapped["none at all"] == 80
+
+
 def test_the_table_as_a_data_frame(trained) -> None:
     frame = trained.accuracy.to_pandas()
     assert list(frame.columns) == list(api.COLUMNS) and len(frame) == len(trained.accuracy)
@@ -148,7 +176,6 @@ def test_tables_as_text_and_as_html(trained) -> None:
 @pytest.mark.parametrize(
     ("predictions", "problem"),
     [
-        ({"a": ["aunt"] * 79 + [np.nan]}, 'of "a", story 79: None, expected a relation name'),
         ({"a": ["aunt"] * 79 + [{}]}, 'of "a", story 79: {}, expected a relation name'),
         (pd.DataFrame({0: [0.5] * 80}), 'of "0", story 0: 0.5, expected a relation name'),
         (pd.Series(["aunt"] * 80), "predictions: an array, expected a name for it"),
@@ -158,7 +185,8 @@ def test_tables_as_text_and_as_html(trained) -> None:
         ({"a": ["aunt"]}, r'of "a": shape \(1, 1\), expected one for each of the 80 test stories'),
         ({"a": [0] * 79 + [len(RELATIONS)]}, 'of "a", story 79: 22, expected a relation name'),
         ({"a": [0.5] * 80}, 'of "a", story 0: 0.5, expected a relation name'),
-        ({"a": ["aunt"] * 79 + [None]}, 'of "a", story 79: None, expected a relation name'),
+        ({"a": ["aunt"] * 79 + [22.0]}, 'of "a", story 79: 22.0, expected a relation name'),
+        ({"a": ["7"] * 79 + [None]}, 'of "a": all are numbers as text, expected names'),
         ({"a": [["aunt"] * 80, ["aunt"]]}, 'of "a": shape'),
         ({"a": [True] * 80}, 'of "a", story 0: True, expected a relation name'),
         ({"a": ["7"] * 80}, 'of "a": all are numbers as text, expected names'),

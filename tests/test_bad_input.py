@@ -138,10 +138,10 @@ def test_a_bad_file_is_refused(name: str, text: str, read, message: str, tmp_pat
     assert error and message in error
 
 
-def test_predictions_are_refused_unless_each_replica_is_complete(small, tmp_path: Path) -> None:
+def test_predictions_are_refused_unless_replicas_have_the_same_stories(small, tmp_path) -> None:
     path = tmp_path / "x.csv"
     rows = "".join(f"1.2/1,aunt,{replica}\n" for replica in range(20_000))
-    path.write_text("id,prediction,replica\n" + rows)
+    path.write_text("id,prediction,replica\n" + rows + "1.2/2,aunt,7\n")
     error = error_of(lambda path: read_submissions([path], small.test), path)
     assert "no prediction of replica 0" in error
 

@@ -31,6 +31,7 @@ from generator.config import Config
 from generator.data_sets import data_sets
 from generator.errors import InputError
 from generator.files import read_json
+from generator.kinship import NUM_RELATIONS
 from generator.paraphrases.importer import cut, read_stories
 from generator.paraphrases.load import read_bank
 from generator.paraphrases.templates import synthetic_templates
@@ -63,13 +64,14 @@ LINES = [dict(zip(TABLE[0], row, strict=True)) for row in TABLE[1:]]
 JSON_PREDICTIONS = [{"id": f"1.2/{row}", "prediction": "Answer: aunt"} for row in (1, 2)]
 INSPECT_LOG = Path(__file__).parent / "language_models" / "inspect.eval"
 INSPECT_HEADER = {"status": "success", "eval": {"task": "clutrr", "model": "m"}}
-HARNESS_ROWS = list(prompts(TEST, [], False))
+HARNESS_ROWS = list(prompts(TEST, range(len(TEST)), [], False))
 INSPECT_SAMPLES = [
     {"id": row["id"], "epoch": 1, "input": row["prompt"], "target": row["target"],
      "output": {"completion": "Answer: aunt"}} for row in HARNESS_ROWS
 ]  # fmt: skip
 INSPECT_JSON = INSPECT_HEADER | {"samples": INSPECT_SAMPLES}
 LM_EVAL_SAMPLES = [{"doc": row, "resps": [["aunt"]]} for row in HARNESS_ROWS]
+CHOICES = [{"doc": row, "resps": [[["-1.5", "False"]]] * NUM_RELATIONS} for row in HARNESS_ROWS]
 BANK = {clause_name(key): list(pool) for key, pool in synthetic_templates().items()}
 
 
@@ -213,6 +215,7 @@ KINDS: dict[str, tuple[str, Make, Read, int]] = {
     "inspect log": ("x.eval", inspect_log, read_answers, 150),
     "inspect json": ("x.json", json_like(INSPECT_JSON), read_answers, 75),
     "lm-eval log": ("samples_clutrr_1.2.jsonl", lines_like(LM_EVAL_SAMPLES), read_lm_eval, 75),
+    "multiple choice": ("samples_clutrr_mc_1.2.jsonl", lines_like(CHOICES), read_lm_eval, 75),
     "bert config": ("config.json", json_like(BERT), read_encoder, 50),
     "deberta config": ("config.json", json_like(tiny_bert.DEBERTA), read_encoder, 50),
     "safetensors": ("model.safetensors", safetensors, read_weights, 75),

@@ -33,6 +33,12 @@ class GroundTruth:
     test: Records
     train: Records | None = None  # stories from which rules are induced
 
+    def select(self, stories: np.ndarray) -> "GroundTruth":
+        """The same for some of the stories: indices, ascending."""
+        if len(stories) == len(self.test):
+            return self
+        return GroundTruth(self.test.select(stories), self.train)
+
     @cached_property
     def possible_answers(self) -> np.ndarray:
         """Number of possible answers of each story, [S].

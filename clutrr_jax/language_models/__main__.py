@@ -1,7 +1,8 @@
 """Exports test stories as prompts for a language model: `python -m clutrr_jax.language_models`.
 
 DIR/prompts.jsonl has one JSON object per test story: id, task, k, story, query, choices, prompt,
-target, edges and, if the label follows from the stated facts, proof. The formats:
+target, edges, the columns of the published data and, if the label follows from the stated facts,
+proof. The formats:
 
   jsonl    nothing else: add the model's output to each line as `prediction`
   lm-eval  tasks clutrr_T.K and their group clutrr, for lm-evaluation-harness
@@ -13,6 +14,9 @@ target, edges and, if the label follows from the stated facts, proof. The format
   few-shot          N solved examples from the training rows first
   chain-of-thought  the examples with their proofs as sentences; with --shots 0 the prompt only
                     asks for step-by-step reasoning
+
+--per-task N exports the first N stories of each task, --limit N that many stories in all, for
+which the tasks take turns. `score` reads answers to a part of the stories.
 
 The files of a harness limit an answer to --max-tokens. The context of the model must be longer: a
 small one may need less. An answer that the limit cuts off in its thoughts is not mapped.
@@ -41,14 +45,20 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--max-tokens", type=int, metavar="N",
                         help="tokens of an answer with its thoughts, for lm-eval and inspect "
                         f"[{DEFAULT_TOKENS}]")  # fmt: skip
+    parser.add_argument("--per-task", type=int, metavar="N",
+                        help="number of stories of each task T.K [all]")  # fmt: skip
+    parser.add_argument("--limit", type=int, metavar="N",
+                        help="number of stories in all [all]")  # fmt: skip
     parser.add_argument("--out", required=True, type=Path, metavar="DIR",
                         help="output folder")  # fmt: skip
     options = parser.parse_args(arguments)
     data = load(options.data)
-    limit = export(data, options.out, options.format, options.style, options.shots, options.seed,
-                   options.max_tokens)  # fmt: skip
-    if limit:
-        print(f"An answer may have {limit:,} tokens, its thoughts included (--max-tokens).")
+    count, tokens = export(data, options.out, options.format, options.style, options.shots,
+                           options.seed, options.max_tokens, options.per_task,
+                           options.limit)  # fmt: skip
+    print(f"Wrote {count:,} prompts to {options.out}.")
+    if tokens:
+        print(f"An answer may have {tokens:,} tokens, its thoughts included (--max-tokens).")
 
 
 if __name__ == "__main__":

@@ -8,8 +8,10 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
+
 from clutrr_jax.data.dataset import Dataset
-from clutrr_jax.data.records import tasks
+from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.language_models import answers
 from clutrr_jax.language_models.prompts import examples, prompts
 from generator.errors import InputError, check_range
@@ -17,7 +19,8 @@ from generator.files import write_text
 
 HARNESSES = Path(__file__).parent / "harnesses"
 FORMATS = ("jsonl", "lm-eval", "inspect")
-TASK = "clutrr"  # name of the group of lm-eval and of the task of inspect
+TASK = "clutrr"  # name of the task of inspect, and of the group of lm-eval with free answers
+MULTIPLE_CHOICE = "clutrr_mc"  # group of lm-eval
 DEFAULT_SHOTS = 4
 DEFAULT_TOKENS = 8192  # room for the thoughts of a reasoning model
 # The settings in the files of a harness that the export writes.
@@ -34,7 +37,9 @@ def export(
     shots: int | None = None,
     seed: int = 0,
     max_tokens: int | None = None,
-) -> int | None:
+    per_task: int | None = None,
+    limit: int | None = None,
+) -> tuple[int, int | None]:
     """Writes a folder with the test stories as prompts.
 
     Args:
@@ -46,8 +51,9 @@ def export(
       seed: random seed for choosing the examples. It selects the same ones in every style.
       max_tokens: limit of an answer with its thoughts, by default DEFAULT_TOKENS; only for the
         formats of harnesses.
+      per_task, limit: number of stories, see `chosen`; by default all.
     Returns:
-      the limit that the files set, None if there is none.
+      the number of prompts, and the limit of an answer that the files set, None if there is none.
     Raises:
       InputError: a setting is out of range, rows are missing, or the folder cannot be written.
     """
@@ -57,34 +63,54 @@ def export(
     check_range("--seed", seed, 0)
     if format == "jsonl" and max_tokens is not None:
         raise InputError("--max-tokens: expected only with --format lm-eval or inspect")
-    limit = None if format == "jsonl" else DEFAULT_TOKENS if max_tokens is None else max_tokens
-    check_range("--max-tokens", 1 if limit is None else limit, 1)
+    tokens = None if format == "jsonl" else DEFAULT_TOKENS if max_tokens is None else max_tokens
+    for name, value in (("max-tokens", tokens), ("per-task", per_task), ("limit", limit)):
+        check_range(f"--{name}", 1 if value is None else value, 1)
     test, steps = data.records("test"), style == "chain-of-thought"
+    stories = chosen(test, per_task, limit)
     solved = examples(data.records("train"), shots, seed, steps) if shots else []
-    rows = list(prompts(test, solved, steps))
+    rows = list(prompts(test, stories.tolist(), solved, steps))
     files = {"prompts.jsonl": "".join(json.dumps(row) + "\n" for row in rows)}
     if format != "jsonl":
         sources = [Path(answers.__file__), *(HARNESSES / format).iterdir()]
         files |= {
-            source.name: _LIMIT.sub(rf"\g<1>{limit}", source.read_text("utf-8"))
+            source.name: _LIMIT.sub(rf"\g<1>{tokens}", source.read_text("utf-8"))
             for source in sources
             if source.is_file()
         }
     if format == "lm-eval":
-        files |= _lm_eval_tasks([task for task, _ in tasks(test)])
+        names = [task for task, _ in tasks(test.select(stories))]
+        files |= _lm_eval_tasks(TASK, names) | _lm_eval_tasks(MULTIPLE_CHOICE, names)
     for name, content in files.items():
         write_text(out / name, content)
-    return limit
+    return len(rows), tokens
 
 
-def _lm_eval_tasks(tasks: list[str]) -> dict[str, str]:
+def chosen(test: Records, per_task: int | None = None, limit: int | None = None) -> np.ndarray:
+    """Indices of the first stories of each task, in the order of the data set.
+
+    Args:
+      test: the test records.
+      per_task: number of stories of each task; None for all.
+      limit: number of stories in all; None for all. The tasks take turns: the first story of each
+        task, then the second of each, and so on.
+    """
+    row = np.empty(len(test), int)  # of each story within its task
+    for _, stories in tasks(test):
+        row[stories] = np.arange(len(stories))
+    order = np.argsort(row, kind="stable")[:limit]
+    return np.sort(order if per_task is None else order[row[order] < per_task])
+
+
+def _lm_eval_tasks(group: str, tasks: list[str]) -> dict[str, str]:
     """One YAML file per task T.K, and one of the group with the mean of all stories."""
-    names = [f"{TASK}_{task}" for task in tasks]
+    names = [f"{group}_{task}" for task in tasks]
     files = {
-        f"{name}.yaml": f'include: _clutrr_yaml\ntask: {name}\ndataset_kwargs: {{task: "{task}"}}\n'
+        f"{name}.yaml": f"include: _{group}_yaml\ntask: {name}\n"
+        f'dataset_kwargs: {{task: "{task}"}}\n'
         for name, task in zip(names, tasks, strict=True)
     }
-    group = [f"group: {TASK}", "task:", *(f"  - {name}" for name in names),
+    lines = [f"group: {group}", "task:", *(f"  - {name}" for name in names),
              "aggregate_metric_list:", "  - metric: acc", "    aggregation: mean",
              "    weight_by_size: true", "metadata:", "  version: 1.0"]  # fmt: skip
-    return files | {f"{TASK}.yaml": "\n".join(group) + "\n"}
+    return files | {f"{group}.yaml": "\n".join(lines) + "\n"}

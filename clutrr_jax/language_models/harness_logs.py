@@ -1,6 +1,7 @@
 """Logs of evaluation harnesses -> answers. Neither harness needs to be installed."""
 
 import json
+import math
 import re
 import sys
 import zipfile
@@ -13,12 +14,24 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from clutrr_jax.language_models.export import TASK
+from clutrr_jax.language_models.export import MULTIPLE_CHOICE, TASK
 from generator.errors import InputError, at
 from generator.files import check_shape, check_size, json_lines, read_json, unpacked_limit
 
-_SAMPLE = {"id": str, "epoch": int, "input": str, "target": str, "output": {"completion": str}}
-_LM_EVAL_SAMPLE = {"doc": {"id": str, "prompt": str, "target": str}, "resps": [[str]]}
+_SAMPLE = {
+    "id": str,
+    "epoch": int,
+    "input": str | list,
+    "target": str,
+    "output": {"completion": str},
+}
+# Samples of both groups of lm-eval: a list per request, with an answer per repeat. A request is the
+# prompt or, in multiple choice, one of the choices: its answer has log-likelihood and greediness.
+_DOC = {"id": str, "prompt": str, "target": str}
+_LM_EVAL_SAMPLES: dict[str, dict[str, Any]] = {
+    TASK: {"doc": _DOC, "resps": [[str]]},
+    MULTIPLE_CHOICE: {"doc": _DOC | {"choices": [str]}, "resps": [[[str]]]},
+}
 _ZSTANDARD = 93  # method of compression in a .zip
 
 
@@ -50,42 +63,90 @@ def json_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise InputError(f"{path}: empty file, expected a JSON object on each line")
 
 
-def lm_eval_answers(folder: Path) -> Iterator[Answer]:
-    """Answers in a log folder of lm-eval, which has one file per task; repeats are replicas.
+def prompt_text(prompt: Any) -> str:
+    """The text of a prompt, which may be a list of messages such as those of a chat.
+
+    Raises:
+      ValueError: it is a list of something else.
+    """
+    if isinstance(prompt, str):
+        return prompt
+    check_shape(prompt, [{"content": str | list}], "prompt")
+    texts: list[str] = []
+    for message in prompt:
+        content = message["content"]
+        parts = [{"text": content}] if isinstance(content, str) else content
+        texts += [str(part.get("text", "")) for part in parts if isinstance(part, dict)]
+    return "\n".join(texts)
+
+
+def lm_eval_answers(folder: Path) -> dict[str, Iterator[Answer]]:
+    """Answers in a log folder of lm-eval by group of tasks, TASK or MULTIPLE_CHOICE or both.
+
+    There is one file per task. Repeats are replicas.
 
     Raises:
       InputError: there is no such file, or one that is not a log of the exported tasks.
     """
-    for place, sample in (line for file in _newest(folder) for line in json_objects(file)):
-        _check_sample(place, sample, _LM_EVAL_SAMPLE)
-        doc = sample["doc"]
-        answers = [text for request in sample["resps"] for text in request]
+    return {group: _lm_eval_group(group, files) for group, files in _newest(folder).items()}
+
+
+def _lm_eval_group(group: str, files: list[Path]) -> Iterator[Answer]:
+    for place, sample in (line for file in files for line in json_objects(file)):
+        _check_sample(place, sample, _LM_EVAL_SAMPLES[group])
+        doc, resps = sample["doc"], sample["resps"]
+        if group == TASK:
+            answers = [text for request in resps for text in request]
+        else:
+            answers = _best_choices(place, doc["choices"], resps)
         for replica, text in enumerate(answers):
             yield Answer(place, doc["id"], text, str(replica), doc["prompt"], doc["target"])
 
 
-def _newest(folder: Path) -> list[Path]:
-    """The files samples_TASK_DATE.jsonl of the newest run of the exported tasks. Runs of different
-    tasks belong together. What is not read is printed.
+def _best_choices(place: str, choices: list[str], resps: list[list[list[str]]]) -> list[str]:
+    """The choice with the highest log-likelihood in each repeat; of several the first."""
+    try:
+        repeats = [[float(likelihood) for likelihood, _ in repeat]
+                   for repeat in zip(*resps, strict=True)]  # fmt: skip
+        if len(resps) != len(choices) or any(math.isnan(x) for one in repeats for x in one):
+            raise ValueError
+    except ValueError:
+        raise InputError(
+            f"{place}: expected the log-likelihood of each of the {len(choices)} choices"
+        ) from None
+    return [choices[likelihoods.index(max(likelihoods))] for likelihoods in repeats]
+
+
+def _newest(folder: Path) -> dict[str, list[Path]]:
+    """The files samples_TASK_DATE.jsonl of the newest run of each group of the exported tasks. Runs
+    of different tasks belong together. What is not read is printed.
 
     Raises:
       InputError: there are none.
     """
-    runs: dict[str, dict[str, Path]] = defaultdict(dict)  # date -> task -> file
+    # Group -> date -> task -> file.
+    groups: dict[str, dict[str, dict[str, Path]]] = defaultdict(lambda: defaultdict(dict))
     others = set()
     for file in folder.glob("samples_*.jsonl"):
-        if ours := re.fullmatch(rf"samples_({TASK}_\d+\.\d+)_?(.*)", file.stem):
-            runs[ours[2]][ours[1]] = file
+        pattern = rf"samples_(?P<group>{TASK}|{MULTIPLE_CHOICE})_(?P<task>\d+\.\d+)_?(?P<date>.*)"
+        if ours := re.fullmatch(pattern, file.stem):
+            groups[ours["group"]][ours["date"]][ours["task"]] = file
         else:
             others.add(re.sub(r"_\d{4}-.*", "", file.stem.removeprefix("samples_")))
-    if not runs:
+    if not groups:
         found = f"; found samples of {', '.join(sorted(others))}" if others else ""
         raise InputError(
             f"{folder}: no samples_*.jsonl of {TASK}, expected a log folder of lm-eval "
             "(--log_samples) or the file of a log of inspect; predictions of a run are "
             f"RUN/MODEL/predictions.csv{found}"
         )
-    read: dict[str, Path] = {}
+    for task in sorted(others):
+        print(f"{folder}: samples of {task} are not read", file=sys.stderr)
+    return {group: _newest_of_group(folder, groups[group]) for group in sorted(groups)}
+
+
+def _newest_of_group(folder: Path, runs: dict[str, dict[str, Path]]) -> list[Path]:
+    read: dict[str, Path] = {}  # task -> file
     for date in sorted(runs, reverse=True):
         if read.keys() & runs[date].keys():
             print(
@@ -94,8 +155,6 @@ def _newest(folder: Path) -> list[Path]:
             )
         else:
             read |= runs[date]
-    for task in sorted(others):
-        print(f"{folder}: samples of {task} are not read", file=sys.stderr)
     return [read[task] for task in sorted(read)]
 
 
@@ -130,7 +189,11 @@ def _inspect_answer(place: str, sample: dict[str, Any]) -> Answer:
         raise InputError(f"{place}: ended with an error, expected an answer")
     _check_sample(place, sample, _SAMPLE)
     text, replica = sample["output"]["completion"], str(sample["epoch"])
-    return Answer(place, sample["id"], text, replica, sample["input"], sample["target"])
+    try:
+        prompt = prompt_text(sample["input"])
+    except ValueError as error:
+        raise InputError(f"{place}: not a sample of the exported task ({error})") from None
+    return Answer(place, sample["id"], text, replica, prompt, sample["target"])
 
 
 def _check_sample(place: str, sample: dict[str, Any], shape: dict[str, Any]) -> None:

@@ -1,9 +1,9 @@
 """Test stories as prompts for a language model, with solved examples and their proofs in words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from clutrr_jax.data.records import Records, Story, story_ids
+from clutrr_jax.data.records import Records, Story, columns, story_ids
 from clutrr_jax.evaluation.proofs import prove_label
 from clutrr_jax.streams import Stream, numpy_rng
 from generator.deduction import Fact, Step
@@ -12,6 +12,8 @@ from generator.kinship import RELATIONS, in_words
 from generator.stories.text import NAME
 
 CHOICES = sorted(RELATIONS)
+# Published columns by which `load` reads the file of prompts, besides id, story, query and target.
+_COLUMNS = ("task_name", "story_edges", "edge_types", "query_edge", "genders")
 _TASK = (
     "Read the story about a family and say how the two people of the question are related. The "
     f"answer is one of: {', '.join(CHOICES)}."
@@ -75,29 +77,34 @@ def examples(train: Records, shots: int, seed: int, steps: bool) -> list[str]:
     return found
 
 
-def prompts(test: Records, solved: list[str], steps: bool) -> Iterator[dict[str, Any]]:
-    """Prompts of all test stories as JSON objects, in the order of the data set.
+def prompts(
+    test: Records, stories: Iterable[int], solved: list[str], steps: bool
+) -> Iterator[dict[str, Any]]:
+    """Prompts of test stories as JSON objects.
 
     Args:
       test: the test records.
+      stories: indices of the stories.
       solved: examples that precede the question, see `examples`.
       steps: whether to ask for step-by-step reasoning.
     Yields:
-      id, task, k, story, query, choices, prompt, target, edges and, if the label follows from the
-      facts, proof.
+      id, task, k, story, query, choices, prompt, target, edges, published columns and, if the label
+      follows from the facts, proof.
     """
-    ids = story_ids(test)
+    ids, cells = story_ids(test), columns(test)
     opening = "\n\n".join([f"{_TASK} {_STEPS if steps else _DIRECT}", *solved])
-    for story in range(len(test)):
+    for story in stories:
         told, proof = test.story(story), prove_label(test, story)
         yield {
             "id": ids[story],
             "task": f"{test.task[story]}.{told.k}",
-            "k": told.k,
+            "k": told.k or None,
             "story": text(told),
             "query": told.query,
             "choices": CHOICES,
             "prompt": f"{opening}\n\n{question(test, story)}\n",
             "target": told.target,
             "edges": [(x, relation or None, y) for x, relation, y in told.facts],
+            "task_split": "test",
+            **{name: cells[name][story] for name in _COLUMNS if name in cells},
         } | ({} if proof is None else {"proof": sentences(test, story, proof)})

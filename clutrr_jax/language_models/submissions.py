@@ -5,6 +5,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,11 +15,13 @@ from flax.traverse_util import unflatten_dict
 from clutrr_jax.data.records import Records, positional_ids, story_ids
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file
 from clutrr_jax.language_models.answers import to_relation
+from clutrr_jax.language_models.export import MULTIPLE_CHOICE, TASK
 from clutrr_jax.language_models.harness_logs import (
     Answer,
     inspect_answers,
     json_objects,
     lm_eval_answers,
+    prompt_text,
 )
 from clutrr_jax.language_models.prompts import question
 from clutrr_jax.models import MODELS
@@ -30,31 +33,29 @@ from generator.kinship import RELATION_ID, RELATIONS
 
 UNMAPPED = -1
 EXPECTED = 'id, prediction ("" for no answer) and, for several replicas, replica'
-
-
-class Unmapped(NamedTuple):
-    """One answer that states no relation."""
-
-    replica: int
-    id: str  # of the story
-    target: str  # relation that is right
-    prediction: str  # text of the answer
+# Group of tasks of lm-eval -> end of the name of its answers.
+_KINDS = {TASK: "", MULTIPLE_CHOICE: " (multiple choice)"}
 
 
 class Submission(NamedTuple):
-    """Predictions of one model, by name."""
+    """Predictions of one model with R replicas on n of the test stories."""
 
     name: str
-    predictions: Predictions  # UNMAPPED where a text gives no relation
-    unmapped: Sequence[Unmapped] = ()
+    predictions: Predictions  # [R, n]; UNMAPPED where a text gives no relation
+    stories: np.ndarray  # [n] indices of the test stories, ascending
+    replicas: Sequence[int] = ()  # [R] numbers and [R, n] texts in the file; empty for arrays
+    texts: Sequence[Sequence[str]] = ()
     given: str = ""  # see `clutrr_jax.models.given`; empty if it is not known
 
 
 def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submission]:
     """Reads files of predictions.
 
+    A story that a file does not have was not asked; it is not among those of the submission.
+
     Without a name, a submission is named after its file, or after the model if the file is that of
-    a run or of a harness. Such names that are not unique are replaced by the path.
+    a run or of a harness. Such names that are not unique are replaced by the path. A folder of
+    lm-eval gives one submission for each group of tasks.
 
     Args:
       files: FILE or NAME=FILE, where FILE may be the folder of a log of lm-eval.
@@ -62,21 +63,27 @@ def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submiss
     Raises:
       InputError: the message gives file and row of the first error.
     """
-    read = [(*split_name(file), _read(split_name(file)[1], test)) for file in files]
-    short = [submission.name for *_, submission in read]
+    read = [(label, path, *one) for label, path in map(split_name, files)
+            for one in _read(path, test)]  # fmt: skip
+    short = [(name, kind) for _, _, name, kind, _ in read]
     return [
         submission._replace(
-            name=label or (name if short.count(name) == 1 and name else str(path)),
+            name=(label or (name if name and short.count((name, kind)) == 1 else str(path))) + kind,
             given=_given(path),
         )
-        for label, path, submission in read
-        for name in [submission.name]
+        for label, path, name, kind, submission in read
     ]
 
 
 def read_predictions(path: Path, test: Records) -> Predictions:
-    """Reads one file of predictions, see `read_submissions`."""
-    return _read(path, test).predictions
+    """Reads one file of predictions of all test stories, see `read_submissions`."""
+    (_, _, submission), *_ = _read(path, test)
+    if missing := len(test) - len(submission.stories):
+        raise InputError(
+            f"{path}: no prediction for {missing:,} of {len(test):,} test stories, expected one "
+            "for each"
+        )
+    return submission.predictions
 
 
 def split_name(file: str | Path) -> tuple[str, Path]:
@@ -108,14 +115,16 @@ def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> Non
             )
 
 
-def _read(path: Path, test: Records) -> Submission:
-    """One submission, with the name of its file or model."""
+def _read(path: Path, test: Records) -> list[tuple[str, str, Submission]]:
+    """Name of a file or its model, kind (see `_KINDS`) and submission without a name."""
     check_utf8(path)
     name = path.parent.name if path.stem == "predictions" else path.stem
     answers: Iterable[Answer]
     if path.is_dir():
-        name, answers = path.resolve().name, lm_eval_answers(path)
-    elif path.suffix in (".eval", ".json"):
+        name = path.resolve().name
+        groups = lm_eval_answers(path)
+        return [(name, _KINDS[g], _collect(path, answers, test)) for g, answers in groups.items()]
+    if path.suffix in (".eval", ".json"):
         name, answers = inspect_answers(path)
     elif path.suffix == ".jsonl":
         answers = _json_answers(path)
@@ -123,18 +132,14 @@ def _read(path: Path, test: Records) -> Submission:
         raise InputError(f"{path}: expected .csv, .jsonl, .eval, .json or a folder")
     else:
         answers = _csv_answers(path)
-    return Submission(name, *_collect(path, answers, test))
+    return [(name, "", _collect(path, answers, test))]
 
 
-def _collect(
-    path: Path, answers: Iterable[Answer], test: Records
-) -> tuple[Predictions, list[Unmapped]]:
-    """Predictions of all replicas, from answers in any order, and those that are not mapped."""
+def _collect(path: Path, answers: Iterable[Answer], test: Records) -> Submission:
+    """Submission without a name, from answers in any order."""
     ids = story_ids(test)
     story_of = {name: s for names in (positional_ids(test), ids) for s, name in enumerate(names)}
-    # Replica -> story -> relation, relation after the last epoch, probability.
-    found: dict[int, dict[int, tuple[int, int, float]]] = defaultdict(dict)
-    texts, unmapped = [], []
+    found: dict[int, dict[int, Answer]] = defaultdict(dict)  # replica -> story -> answer
     for answer in answers:
         if answer.id not in story_of:
             raise InputError(
@@ -154,29 +159,39 @@ def _collect(
         if not _same_story(answer, test, story):
             raise InputError(
                 f"{answer.place}: story {answer.id!r} has another text or label, expected "
-                "predictions for this data"
+                "predictions for this data, and a prompt that asks about this story last"
             )
-        relation = relation_id(answer.text)
-        last = relation_id(answer.last) if answer.last else relation
-        of_replica[story] = relation, last, _probability(answer)
-        texts.append(answer.text)
-        if relation == UNMAPPED:
-            target = RELATIONS[test.target[story]]
-            unmapped.append(Unmapped(int(replica), ids[story], target, answer.text))
-    for index, of_replica in sorted(found.items()):
-        missing = [id for story, id in enumerate(ids) if story not in of_replica]
-        if missing:
-            which = f" of replica {index}" if len(found) > 1 else ""
-            raise InputError(
-                f"{path}: no prediction{which} for {len(missing):,} of {len(ids):,} test "
-                f"stories, such as {missing[0]!r}; expected one for each"
-            )
+        of_replica[story] = answer._replace(prompt="")  # prompts may be long
     if not found:
-        raise InputError(f"{path}: no predictions, expected one for each test story")
-    check_no_ids(str(path), texts)
-    every = np.array([[found[index][s] for s in range(len(ids))] for index in sorted(found)])
+        raise InputError(f"{path}: no predictions, expected one for each test story that was asked")
+    stories = sorted(set().union(*found.values()))
+    replicas = sorted(found)
+    for index in replicas:
+        missing = [story for story in stories if story not in found[index]]
+        if missing:
+            raise InputError(
+                f"{path}: no prediction of replica {index} for {len(missing):,} of "
+                f"{len(stories):,} stories, such as {ids[missing[0]]!r}; expected the same "
+                "stories in every replica"
+            )
+    ordered = [[found[index][story] for story in stories] for index in replicas]
+    check_no_ids(str(path), (answer.text for one in ordered for answer in one))
+    every = np.array([[_numbers(answer) for answer in one] for one in ordered])
     relation, last, probability = np.moveaxis(every, -1, 0)
-    return Predictions(relation.astype(int), last.astype(int), probability), unmapped
+    return Submission(
+        "",
+        Predictions(relation.astype(int), last.astype(int), probability),
+        np.array(stories),
+        replicas,
+        [[answer.text for answer in one] for one in ordered],
+    )
+
+
+def _numbers(answer: Answer) -> tuple[int, int, float]:
+    """Relation, relation after the last epoch, and probability."""
+    relation = relation_id(answer.text)
+    last = relation_id(answer.last) if answer.last else relation
+    return relation, last, _probability(answer)
 
 
 def _probability(answer: Answer) -> float:
@@ -189,8 +204,9 @@ def _probability(answer: Answer) -> float:
 
 
 def check_no_ids(place: str, predictions: Iterable[Any]) -> None:
-    """Raises InputError if all predictions are relation ids as text, which state no relation."""
-    if all(isinstance(text, str) and text.strip().isdecimal() for text in predictions):
+    """Raises InputError if all answers are relation ids as text, which state no relation."""
+    given = [one for one in predictions if one is not None and one != ""]
+    if given and all(isinstance(one, str) and one.strip().isdecimal() for one in given):
         raise InputError(f"{place}: all are numbers as text, expected names of relations or text")
 
 
@@ -203,13 +219,15 @@ def relation_id(text: str) -> int:
 
 
 def _same_story(answer: Answer, test: Records, story: int) -> bool:
-    """Equality of label and, in the log of a harness, story and question with those of the data.
+    """Equality of label and, in the log of a harness, of the last story and question of the prompt.
 
-    A label that is no relation, and a prompt without a label, are those of the user.
+    Text around them is that of the user, and so are a label that is no relation, and a prompt
+    without a label.
     """
     label = RELATIONS[test.target[story]]
     if answer.prompt and answer.target:
-        return answer.prompt.rstrip().endswith(question(test, story)) and answer.target == label
+        _, asked, after = answer.prompt.rpartition(question(test, story))
+        return bool(asked) and "Story: " not in after and answer.target == label
     return answer.target not in RELATION_ID or answer.target == label
 
 
@@ -235,30 +253,38 @@ def _json_answers(path: Path) -> Iterator[Answer]:
     for place, row in json_objects(path):
         if "resps" in row:
             raise InputError(f"{path}: a file of a log of lm-eval, expected the folder")
-        # Lines of an export have the prompt too, and are compared with the data.
-        given = {key: value for key, value in row.items() if value is not None}
-        row = {"replica": 0, "prompt": "", "target": ""} | given
+        # null and NaN are missing. Lines of an export also have the prompt.
+        missing = {"prediction": ""} if "prediction" in row else {}
+        given = {key: value for key, value in row.items() if value is not None and value == value}
+        row = {"replica": 0, "prompt": "", "target": ""} | missing | given
         for key, kind in (("id", str | int), ("replica", str | int | float), ("prediction", str)):
             if not isinstance(row.get(key), kind):
                 raise InputError(
                     f'{place}: "{key}" is missing or not text, expected the keys {EXPECTED}'
                 )
+        with suppress(ValueError):
+            row["prompt"] = prompt_text(row["prompt"])
         keys = ("id", "prediction", "replica", "prompt", "target")
         yield Answer(place, *(str(row[key]) for key in keys))
 
 
-def to_predictions(name: str, values: Any, test: Records) -> Predictions:
-    """Converts the predictions of one model.
+def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:
+    """Converts the predictions of one model; a file of lm-eval may have two groups of tasks.
 
     Args:
       name: name of the model.
       values: a file, `Predictions`, or relation names, relation ids or text, [S] or [replicas, S].
+        A missing value (None, NaN, "") is a missing answer.
       test: the S test records.
     Raises:
       InputError: predictions of another shape or type, or with ids of stories.
     """
     if isinstance(values, str | Path):
-        return read_predictions(Path(values), test)
+        path = Path(values)
+        return [
+            submission._replace(name=name + kind, given=_given(path))
+            for _, kind, submission in _read(path, test)
+        ]
     if "id" in (name, getattr(getattr(values, "index", None), "name", None)):
         raise InputError(
             f'predictions of "{name}": ids of stories, expected predictions in the order of the '
@@ -274,17 +300,25 @@ def to_predictions(name: str, values: Any, test: Records) -> Predictions:
     check_no_ids(f'predictions of "{name}"', items.flat)
     ids = np.empty(items.shape, int)
     for place, item in np.ndenumerate(items):
-        if isinstance(item, str):
-            ids[place] = relation_id(item)
-        elif (
-            isinstance(item, int | np.integer)
-            and not isinstance(item, bool)
-            and UNMAPPED <= item < len(RELATIONS)
-        ):
-            ids[place] = item
-        else:
+        relation = _relation(item)
+        if relation is None:
             raise InputError(
                 f'predictions of "{name}", story {place[1]}: {item!r}, expected a relation name, '
                 f'text ("" for a missing answer), or a relation id from 0 to {len(RELATIONS) - 1}'
             )
-    return values if isinstance(values, Predictions) else Predictions(ids, ids, np.ones(ids.shape))
+        ids[place] = relation
+    if not isinstance(values, Predictions):
+        values = Predictions(ids, ids, np.ones(ids.shape))
+    return [Submission(name, values, np.arange(len(test)))]
+
+
+def _relation(item: Any) -> int | None:
+    """Relation id of a value in memory; None if it is no prediction."""
+    if item is None:
+        return UNMAPPED
+    if isinstance(item, str):
+        return relation_id(item)
+    if isinstance(item, float) and item.is_integer():  # of pandas, if another id is missing
+        item = int(item)
+    is_id = isinstance(item, int | np.integer) and not isinstance(item, bool)
+    return int(item) if is_id and UNMAPPED <= item < len(RELATIONS) else None

@@ -1,5 +1,6 @@
 """Accuracies as an object that notebooks display: what `evaluate` and `train` return."""
 
+from html import escape
 from typing import Any
 
 from clutrr_jax.report import scoring
@@ -63,8 +64,15 @@ class Evaluation:
         """Returns the tables that are printed, as rows of text cells."""
         return scoring.tables(self.results)
 
+    def notes(self) -> list[str]:
+        """Returns how many stories have a prediction and how many answers were not mapped, as
+        sentences; none if these are all and none."""
+        return scoring.notes(self.results)
+
     def __repr__(self) -> str:
-        return "\n\n".join(map(plain_text, self.tables()))
+        tables = map(plain_text, self.tables())
+        return "\n\n".join(filter(None, [*tables, "\n".join(self.notes())]))
 
     def _repr_html_(self) -> str:
-        return "\n".join(map(html_table, self.tables()))
+        notes = (f"<p>{escape(note)}</p>" for note in self.notes())
+        return "\n".join([*map(html_table, self.tables()), *notes])

@@ -8,7 +8,7 @@ import matplotlib.figure
 
 from clutrr_jax.evaluation.predictions import is_ensemble
 from clutrr_jax.evaluation.published import Accuracy, published_interval
-from clutrr_jax.report.tables import Results, Row, rows_by_key, title
+from clutrr_jax.report.tables import Results, Row, rows_by_key, title, with_most_stories
 
 # The palette of Okabe and Ito, which is safe for color-blind readers.
 COLORS = (
@@ -64,10 +64,9 @@ def plot_results(results: Results) -> Figure:
                     axes, (i + 0.5) / len(series) - 0.5, of_series, name, line_style(i), is_curve
                 )
         _plot_references(axes, [r for r in results["references"] if r["panel"] == panel], xs)
-        ceilings = [[rows[panel, x, n]["ceiling"] for n in series
-                     if rows.get((panel, x, n), {}).get("ceiling")] for x in xs]  # fmt: skip
-        at = [i for i, found in enumerate(ceilings) if found]
-        axes.plot(at, [ceilings[i][0] for i in at], "k:", lw=0.9, label="ceiling")
+        tests = [with_most_stories([rows.get((panel, x, n), {}) for n in series]) for x in xs]
+        at = [i for i, row in enumerate(tests) if row]
+        axes.plot(at, [tests[i]["ceiling"] for i in at], "k:", lw=0.9, label="ceiling")
         axes.set_xticks(range(len(xs)), [str(x) for x in xs], rotation=0 if is_curve else 30)
         axes.set(xlim=(-0.5, len(xs) - 0.5), ylim=(0, 1.03), xlabel=results["columns"][1])
         axes.set_title(title(results) if len(panels) == 1 else f"{results['columns'][0]}: {panel}")

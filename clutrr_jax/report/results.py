@@ -82,7 +82,9 @@ def collect(
     series = [name for of_model in found.values() for name in of_model]
     check_names([submission for submission, _ in added], [*series, *BASELINES])
     for submission, truth in added:
-        tests.append((SINGLE.trainings[0], score({submission.name: submission.predictions}, truth)))
+        of_stories = truth.select(submission.stories)
+        counts = score({submission.name: submission.predictions}, of_stories)
+        tests.append((SINGLE.trainings[0], counts))
         series.append(submission.name)
     if compares:
         tests += [(training_of[name], read_counts(content)) for name, content in data.items()]

@@ -1,6 +1,8 @@
 """Scores of submitted predictions next to the baselines, and paired tests between submissions."""
 
+import csv
 import json
+from functools import reduce
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -8,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from clutrr_jax.data.dataset import Dataset
-from clutrr_jax.data.records import tasks
+from clutrr_jax.data.records import Records, story_ids, tasks
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import score
-from clutrr_jax.evaluation.predictions import Predictions, ensemble
+from clutrr_jax.evaluation.predictions import ensemble, is_ensemble
 from clutrr_jax.evaluation.significance import holm, paired_p
 from clutrr_jax.experiment import SINGLE
 from clutrr_jax.language_models.submissions import UNMAPPED, Submission, check_names
@@ -22,6 +24,9 @@ from clutrr_jax.report.results import table_rows
 from clutrr_jax.report.tables import accuracy_table, format_fraction
 from generator.cells import plain_text
 from generator.files import atomic_write, write_text
+from generator.kinship import RELATIONS
+
+ANSWERS = "answers.csv"
 
 
 def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
@@ -29,43 +34,50 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
 
     Args:
       data: must have test records; the baseline of induced rules needs training records.
-      submissions: at least one.
+      submissions: at least one. Each is scored on its stories, and the baselines on those that any
+        of them has.
     Raises:
       InputError: two submissions, or a submission and a baseline, have the same name.
     """
     check_names(submissions, BASELINES)
     test = data.records("test")
     truth = GroundTruth(test, data.train)
+    covered = truth.select(reduce(np.union1d, (s.stories for s in submissions)))
     (training,) = SINGLE.trainings
-    submitted: dict[str, Predictions] = {}
-    knowledge = {name: given({}, name) for name in BASELINES}
-    for submission in submissions:
-        found = {submission.name: submission.predictions}
-        found |= ensemble(submission.name, submission.predictions)
-        submitted |= found
-        knowledge |= dict.fromkeys(found, submission.given)
-    stories = dict(tasks(test))
-    tests = [(training, score(found, truth)) for found in (submitted, truth.baselines)]
-    series = [*submitted, *truth.baselines]
+    shown = [
+        submission._replace(name=name, predictions=predictions)
+        for submission in submissions
+        for name, predictions in (
+            {submission.name: submission.predictions}
+            | ensemble(submission.name, submission.predictions)
+        ).items()
+    ]
+    tests = [(training, score(covered.baselines, covered))]
+    for s in shown:
+        tests.append((training, score({s.name: s.predictions}, truth.select(s.stories))))
+    submitted, stories = {s.name: s for s in shown}, dict(tasks(test))
+    series = [*submitted, *covered.baselines]
     rows = table_rows(SINGLE, tests, series)
     for row in rows:
-        if row["model"] in submitted:
-            predicted = submitted[row["model"]].relation[:, stories[row["task"]]]
-            row["unmapped"] = int((predicted == UNMAPPED).sum())
+        if row["accuracy"] is not None and row["model"] in submitted:
+            one = submitted[row["model"]]
+            of_task = np.isin(one.stories, stories[row["task"]])
+            row["unmapped"] = int((one.predictions.relation[:, of_task] == UNMAPPED).sum())
     return {
         "name": "scores",
         "scale": "",
         "columns": SINGLE.column_names,
-        "data": [{"name": data.name, "test_rows": len(test)}],
+        "data": [{"name": data.name, "test_rows": len(test), "scored_rows": len(covered.test)}],
         "models": {
             name: {
-                "replicas": len(predictions.relation),
-                "unmapped": int((predictions.relation == UNMAPPED).sum()),
+                "stories": len(s.stories),
+                "replicas": len(s.predictions.relation),
+                "unmapped": int((s.predictions.relation == UNMAPPED).sum()),
             }
-            for name, predictions in submitted.items()
+            for name, s in submitted.items()
         },
         "series": [{"name": name, "baseline": name in BASELINES} for name in series],
-        "given": knowledge,
+        "given": {s.name: s.given for s in shown} | {n: given({}, n) for n in BASELINES},
         "rows": rows,
         **{part: [] for part in ("averages", "references")},
         "compared": [compare(a, b, data) for a, b in combinations(submissions, 2)],
@@ -73,17 +85,20 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
 
 
 def compare(a: Submission, b: Submission, data: Dataset) -> dict[str, Any]:
-    """Paired test of two submissions on the same stories, per task.
+    """Paired test of two submissions on the stories that both have, per task.
 
     `p` is the exact p-value, `p_holm` the same corrected over the tasks.
     """
-    test = data.records("test")
-    right_a, right_b = (s.predictions.relation == test.target for s in (a, b))
+    both, of_a, of_b = np.intersect1d(a.stories, b.stories, return_indices=True)
+    test = data.records("test").select(both)
+    right_a, right_b = (s.predictions.relation[:, columns] == test.target
+                        for s, columns in ((a, of_a), (b, of_b)))  # fmt: skip
     # Differences of mean accuracy, scaled to integers: the numbers of replicas may differ.
     difference = right_a.sum(axis=0) * len(right_b) - right_b.sum(axis=0) * len(right_a)
     points = [
         {
             "task": task,
+            "count": len(stories),
             "difference": float(difference[stories].mean() / (len(right_a) * len(right_b))),
             "better": int((difference[stories] > 0).sum()),
             "worse": int((difference[stories] < 0).sum()),
@@ -105,6 +120,7 @@ def comparison(pair: dict[str, Any]) -> list[list[str]]:
     names = [f"k={p['task'].partition('.')[2]}" if one_type else p["task"] for p in points]
     return [
         [f"{a} against {b}", *names],
+        ["stories", *(str(p["count"]) for p in points)],
         ["difference in accuracy", *(format_fraction(p["difference"], "+") for p in points)],
         [f"stories where {a} is better", *(str(p["better"]) for p in points)],
         [f"stories where {b} is better", *(str(p["worse"]) for p in points)],
@@ -118,44 +134,51 @@ def _p(value: float) -> str:
 
 
 def tables(results: dict[str, Any]) -> list[list[list[str]]]:
-    """The table of accuracies and one of each paired test."""
+    """The table of accuracies and one of each paired test that has a story."""
     return [
         accuracy_table(results, intervals=True),
-        *(comparison(pair) for pair in results["compared"]),
+        *(comparison(pair) for pair in results["compared"] if pair["tasks"]),
     ]
 
 
 def text(results: dict[str, Any]) -> str:
-    """All tables as aligned text, and how many answers of each submission were not mapped."""
-    stories = results["data"][0]["test_rows"]
-    lost = [
-        f"{name}: {model['unmapped']:,} of {model['replicas'] * stories:,} answers were not mapped "
-        "to a relation (score --unmapped FILE writes them)"
-        for name, model in results["models"].items()
-        if model["unmapped"]
-    ]
-    return "\n\n".join([*map(plain_text, tables(results)), *(["\n".join(lost)] if lost else [])])
+    """All tables as aligned text, and what they leave out."""
+    parts = [*map(plain_text, tables(results)), "\n".join(notes(results))]
+    return "\n\n".join(filter(None, parts))
 
 
-def write_unmapped(submissions: list[Submission], path: Path) -> int:
-    """Writes the answers that were not mapped as JSON Lines; returns their number.
+def notes(results: dict[str, Any]) -> list[str]:
+    """How many stories have a prediction, unless all do, and how many answers of each submission
+    were not mapped."""
+    (data,), models, notes = results["data"], results["models"], []
+    total, covered = data["test_rows"], data["scored_rows"]
+    if any(model["stories"] < total for model in models.values()):
+        each = ", ".join(
+            f"{name} {model['stories']:,}"
+            for name, model in models.items()
+            if not is_ensemble(name)
+        )
+        notes.append(
+            f"{covered:,} of {total:,} test stories have a prediction ({each}); the baselines and "
+            "the ceiling are those of these stories"
+        )
+    for pair in results["compared"]:
+        if not pair["tasks"]:
+            notes.append(f"{' and '.join(pair['models'])} have no story in common to compare")
+    for name, model in models.items():
+        if model["unmapped"]:
+            answers = model["replicas"] * model["stories"]
+            notes.append(
+                f"{name}: {model['unmapped']:,} of {answers:,} answers were not mapped to a "
+                f"relation (score --out DIR writes all to {ANSWERS})"
+            )
+    return notes
 
-    A line has the keys model, replica, id, target (the right relation) and prediction (the text).
 
-    Raises:
-      InputError: the file cannot be written.
-    """
-    lines = [
-        json.dumps({"model": submission.name} | answer._asdict()) + "\n"
-        for submission in submissions
-        for answer in submission.unmapped
-    ]
-    write_text(path, "".join(lines))
-    return len(lines)
-
-
-def write(results: dict[str, Any], folder: Path) -> None:
-    """Writes `scores.txt`, `scores.json` and `scores.png`.
+def write(
+    results: dict[str, Any], submissions: list[Submission], test: Records, folder: Path
+) -> None:
+    """Writes `scores.txt`, `scores.json`, `scores.png` and `answers.csv`.
 
     Raises:
       InputError: the folder cannot be written.
@@ -164,3 +187,26 @@ def write(results: dict[str, Any], folder: Path) -> None:
         plot_results(results).savefig(part)
     write_text(folder / "scores.json", json.dumps(results, indent=1) + "\n")
     write_text(folder / "scores.txt", text(results) + "\n")
+    _write_answers(submissions, test, folder / ANSWERS)
+
+
+def _write_answers(submissions: list[Submission], test: Records, path: Path) -> None:
+    """One line per answer: the relation that was read from it, empty if none, and whether that is
+    the label."""
+    ids, target = story_ids(test), [RELATIONS[t] for t in test.target]
+    task_of = {story: task for task, stories in tasks(test) for story in stories}
+    # Text with half a character, which JSON can hold, is written as its code.
+    with (
+        atomic_write(path) as part,
+        part.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file,
+    ):
+        writer = csv.writer(file)  # whose lines end in CR LF: a text with either is quoted
+        writer.writerow(("model", "replica", "id", "task", "target", "relation", "right", "text"))
+        for one in submissions:
+            answers = zip(one.replicas, one.predictions.relation, one.texts, strict=True)
+            for replica, relations, texts in answers:
+                for s, r, text in zip(one.stories, relations, texts, strict=True):
+                    relation = "" if r == UNMAPPED else RELATIONS[r]
+                    right = int(relation == target[s])
+                    of_story = (ids[s], task_of[s], target[s])
+                    writer.writerow((one.name, replica, *of_story, relation, right, text))

@@ -69,7 +69,7 @@ def accuracy_table(results: Results, intervals: bool = False) -> list[list[str]]
         of_series = [rows.get((panel, x, name), {}) for name in series]
         for row in of_series:
             line += [_accuracy(row), _published(row.get("published")), _difference(row)]
-        lines.append([*line, *_ceiling_and_stories(of_series)])
+        lines.append([*line, *_ceiling_and_stories(with_most_stories(of_series))])
     return lines
 
 
@@ -86,19 +86,21 @@ def _figure(
         [panel_name, series_name, "given", *(x if x == "all" else f"{x_name}={x}" for x in xs)]
     ]
     for panel in panels:
+        largest = [with_most_stories([rows.get((panel, x, n), {}) for n in series]) for x in xs]
         published = [r for r in references if r["panel"] == panel]
         for name in (*series, ""):  # "": published rows of models that are no series
             of_series = [rows.get((panel, x, name), {}) for x in xs]
             if any(of_series):
                 knowledge = given.get(name, given.get(panel, ""))
-                for label, *texts in _series(name, of_series, name in baselines, intervals):
+                own = _series(name, of_series, name in baselines, intervals)
+                for label, *texts in (*own, *_stories(of_series, largest)):
                     about = "" if label.startswith("  ") else knowledge
                     lines.append([str(panel), label, about, *texts])
             for row in published:
                 if name == (row["series"] if row["series"] in series else ""):
                     texts = [_published(row["values"].get(str(x))) for x in xs]
                     lines.append([str(panel), row["name"], row["given"], *texts])
-        tests = [_ceiling_and_stories([rows.get((panel, x, n), {}) for n in series]) for x in xs]
+        tests = [_ceiling_and_stories(row) for row in largest]
         for i, label in enumerate(("ceiling", "stories")):
             lines.append([str(panel), label, "", *(texts[i] for texts in tests)])
     return [line[1:] for line in lines] if len(panels) == 1 else lines
@@ -123,6 +125,13 @@ def _series(name: str, rows: Sequence[Row], baseline: bool, intervals: bool) -> 
         yield ["  not mapped", *(str(row.get("unmapped", "")) for row in rows)]
 
 
+def _stories(rows: Sequence[Row], largest: Sequence[Row]) -> Iterator[list[str]]:
+    """The line with the number of stories of a series that has a part of them."""
+    counts = [row.get("count") for row in rows]
+    if any(n and n < most["count"] for n, most in zip(counts, largest, strict=True)):
+        yield ["  stories", *("" if n is None else str(n) for n in counts)]
+
+
 def _accuracy(row: Row, epoch: str = "") -> str:
     if row.get("accuracy") is None:
         return ""
@@ -144,12 +153,17 @@ def _difference(row: Row) -> str:
     return format_fraction(row["difference"], "+") + (MARK if row["intervals_disjoint"] else "")
 
 
-def _ceiling_and_stories(rows: Sequence[Row]) -> tuple[str, str]:
-    """Ceiling and number of stories, which all series share."""
-    for row in rows:
-        if row.get("ceiling") is not None:
-            return format_fraction(row["ceiling"]), str(row["count"])
-    return "", ""
+def with_most_stories(rows: Sequence[Row]) -> Row:
+    """The first row with the most stories, whose ceiling is that of the test; {} if there is none.
+
+    A series may have a part of the stories of a test.
+    """
+    return max((row for row in rows if row.get("count")), key=lambda row: row["count"], default={})
+
+
+def _ceiling_and_stories(row: Row) -> tuple[str, str]:
+    """Ceiling and number of stories of a test."""
+    return (format_fraction(row["ceiling"]), str(row["count"])) if row else ("", "")
 
 
 def extraction_table(rows: list[dict[str, Any]]) -> list[list[str]]:

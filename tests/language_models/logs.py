@@ -31,11 +31,26 @@ def write_inspect(path: Path, log: dict) -> Path:
 
 def write_lm_eval(folder: Path, rows: list[dict], answers: list[list[str]]) -> Path:
     """Log of one repeat per list of answers; one file per task."""
-    folder.mkdir()
+    return write_samples(
+        folder, "clutrr", rows, [[list(texts)] for texts in zip(*answers, strict=True)]
+    )
+
+
+def write_choices(folder: Path, rows: list[dict], likelihoods: list[list[list[str]]]) -> Path:
+    """Log of multiple choice: the log-likelihood of each choice for each repeat and row."""
+    resps = [
+        [[[x, "False"] for x in of_choice] for of_choice in zip(*repeats, strict=True)]
+        for repeats in zip(*likelihoods, strict=True)
+    ]
+    return write_samples(folder, "clutrr_mc", rows, resps)
+
+
+def write_samples(folder: Path, group: str, rows: list[dict], resps: list) -> Path:
+    folder.mkdir(exist_ok=True)
     (folder / "results_2026.json").write_text("{}")
-    for i, row in enumerate(rows):
+    for i, (row, of_row) in enumerate(zip(rows, resps, strict=True)):
         sample = {"doc_id": i, "doc": row, "target": row["target"], "filter": "none",
-                  "resps": [[texts[i] for texts in answers]]}  # fmt: skip
-        with (folder / f"samples_clutrr_{row['task']}_2026.jsonl").open("a") as file:
+                  "resps": of_row}  # fmt: skip
+        with (folder / f"samples_{group}_{row['task']}_2026.jsonl").open("a") as file:
             file.write(json.dumps(sample) + "\n")
     return folder

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import yaml
 
+import clutrr_jax
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import story_ids, tasks
 from clutrr_jax.language_models.export import DEFAULT_TOKENS, export
@@ -24,7 +25,13 @@ from clutrr_jax.score import main
 from generator.errors import InputError
 from generator.kinship import NUM_RELATIONS, RELATION_ID, RELATIONS
 from tests.command_line import harnesses
-from tests.language_models.logs import inspect_log, write_inspect, write_lm_eval
+from tests.language_models.logs import (
+    inspect_log,
+    write_choices,
+    write_inspect,
+    write_lm_eval,
+    write_samples,
+)
 from tests.test_docs import commands
 from tests.test_fuzz import TEST
 
@@ -70,14 +77,17 @@ def test_every_format_has_the_same_prompts(folders) -> None:
 
 
 def test_the_tasks_of_lm_eval(data, folders, rows, tmp_path, monkeypatch) -> None:
-    """The group has all tasks. Together they have all stories, and judge as `score` does."""
+    """Each group has all tasks. Together they have all stories, and judge as `score` does."""
     folder = shutil.copytree(folders["lm-eval"], tmp_path / "moved")
-    names = [f"clutrr_{task}" for task, _ in tasks(data.test)]
-    assert sorted(path.stem for path in folder.glob("*.yaml")) == ["clutrr", *names]
-    group = (folder / "clutrr.yaml").read_text()
-    assert [line[4:] for line in group.splitlines() if line.startswith("  - clutrr")] == names
-    for name in names:
-        assert f"task: {name}\n" in (folder / f"{name}.yaml").read_text()
+    every = [task for task, _ in tasks(data.test)]
+    files = {path.stem: yaml.safe_load(path.read_text()) for path in folder.glob("*.yaml")}
+    for group in ("clutrr", "clutrr_mc"):
+        names = [f"{group}_{task}" for task in every]
+        assert files.pop(group)["task"] == names
+        for name, task in zip(names, every, strict=True):
+            assert files.pop(name) == {"include": f"_{group}_yaml", "task": name,
+                                       "dataset_kwargs": {"task": task}}  # fmt: skip
+    assert not files
 
     datasets = types.SimpleNamespace(Dataset=types.SimpleNamespace(from_list=list))
     monkeypatch.setitem(sys.modules, "datasets", datasets)
@@ -87,8 +97,12 @@ def test_the_tasks_of_lm_eval(data, folders, rows, tmp_path, monkeypatch) -> Non
     utils = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(utils)
     monkeypatch.delitem(sys.modules, "answers")
-    docs = [doc for name in names for doc in utils.dataset(name[7:], version=1.0)["test"]]
+    docs = [doc for task in every for doc in utils.dataset(task, version=1.0)["test"]]
     assert docs == rows
+    choices = utils.choices(docs[0])
+    assert [choice.strip() for choice in choices] == docs[0]["choices"]
+    # Else the longer of two could not be more likely.
+    assert not any(a != b and a.startswith(b) for a in choices for b in choices)
     for doc in docs:
         assert utils.process_results(doc, [f"Answer: **{doc['target'].upper()}**."]) == {"acc": 1}
         assert utils.process_results(doc, ["a cousin"]) == {"acc": 0}
@@ -96,10 +110,11 @@ def test_the_tasks_of_lm_eval(data, folders, rows, tmp_path, monkeypatch) -> Non
 
 def test_the_group_of_lm_eval_weighs_its_tasks_by_size(folders) -> None:
     """Its accuracy is the mean over all stories, also if the tests differ in size."""
-    group = yaml.safe_load((folders["lm-eval"] / "clutrr.yaml").read_text())
-    assert group["aggregate_metric_list"] == [
-        {"metric": "acc", "aggregation": "mean", "weight_by_size": True}
-    ]
+    for group in ("clutrr", "clutrr_mc"):
+        settings = yaml.safe_load((folders["lm-eval"] / f"{group}.yaml").read_text())
+        assert settings["aggregate_metric_list"] == [
+            {"metric": "acc", "aggregation": "mean", "weight_by_size": True}
+        ]
 
 
 @pytest.mark.parametrize(("given", "limit"), [(None, DEFAULT_TOKENS), (300, 300)])
@@ -107,7 +122,7 @@ def test_the_limit_of_an_answer_is_in_the_files(data, tmp_path, given, limit) ->
     """As the only limit, and nothing stops a thought that names the story again."""
     for format in ("lm-eval", "inspect"):
         found = export(data, tmp_path / format, format, "few-shot", 2, max_tokens=given)
-        assert found == limit >= 300
+        assert found == (len(data.test), limit)
     task = (tmp_path / "inspect/clutrr.py").read_text()
     assert f"\nMAX_TOKENS = {limit}\n" in task and "max_tokens=MAX_TOKENS" in task
     settings = (tmp_path / "lm-eval/_clutrr_yaml").read_text().replace("!function ", "")
@@ -169,6 +184,7 @@ def edit(log: dict, **changes) -> None:
         (lambda log: edit(log, input=[{"role": "user"}]), "not a sample of the exported task"),
         (lambda log: edit(log, output={}), 'no "completion"'),
         (lambda log: edit(log, epoch=2), "no prediction of replica 1 for 1 of 80"),
+        (lambda log: log["samples"][0].update(id="9.9/1"), "no test story '9.9/1'"),
     ],
 )
 def test_a_wrong_inspect_log_is_a_one_line_error(
@@ -239,7 +255,9 @@ def test_the_newest_run_in_a_folder_of_lm_eval_is_read(data, rows, tmp_path, cap
     expected = f"{folder}: read the run of 2026-11-01T10-00-00, not of 2026-03-09T10-00-00.123456\n"
     assert capsys.readouterr().err == expected
     (folder / "samples_clutrr_1.2_2026-11-01T10-00-00.jsonl").unlink()
-    refused(folder, data, "no prediction for 20 of 80 test stories")
+    (best,) = read_submissions([folder], data.test)
+    assert best.predictions.relation.tolist() == [[RELATION_ID["uncle"]] * 60]
+    assert capsys.readouterr().err == expected
 
 
 def test_runs_of_lm_eval_on_different_tasks_belong_together(data, rows, tmp_path, capsys) -> None:
@@ -261,6 +279,49 @@ def test_samples_of_other_tasks_of_lm_eval_are_not_read(data, rows, tmp_path, ca
     refused(folder, data, r"no samples_\*\.jsonl of clutrr.*; found samples of babi_qa, gsm8k")
 
 
+def test_multiple_choice(data, rows, tmp_path, capsys) -> None:
+    """The likeliest choice is the answer, of several the first; repeats are replicas. The free
+    answers in the same folder are a submission of their own."""
+    rng = np.random.default_rng(0)
+    likelihoods = np.round(rng.normal(size=(2, len(rows), NUM_RELATIONS)), 1)
+    folder = write_choices(tmp_path / "model", rows, likelihoods.astype(str).tolist())
+    (found,) = read_submissions([folder], data.test)
+    order = np.argsort([story_ids(data.test).index(row["id"]) for row in rows])
+    best = [[RELATION_ID[rows[s]["choices"][one[s].argmax()]] for s in order]
+            for one in likelihoods]  # fmt: skip
+    assert found.name == "model (multiple choice)"
+    assert found.predictions.relation.tolist() == best
+    write_lm_eval(folder, rows[:5], [["aunt"] * 5])
+    for file, name in ((f"mine={folder}", "mine"), (folder, "model")):
+        both = read_submissions([file], data.test)
+        assert [s.name for s in both] == [name, f"{name} (multiple choice)"]
+        assert [len(s.stories) for s in both] == [5, len(rows)]
+        assert both[1].predictions.relation.tolist() == best
+    scores = clutrr_jax.evaluate({"mine": folder}, data)
+    assert {"mine", "mine (multiple choice)"} <= {row["model"] for row in scores.accuracy}
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda resps: resps.pop(), "expected the log-likelihood of each of the 22 choices"),
+        (lambda resps: resps[3].append(["-1.0", "True"]), "expected the log-likelihood of each"),
+        (lambda resps: resps[3][0].pop(), "expected the log-likelihood of each"),
+        (lambda resps: resps[3].__setitem__(0, ["nan", "True"]), "expected the log-likelihood"),
+        (lambda resps: resps[3].__setitem__(0, ["aunt", "True"]), "expected the log-likelihood"),
+        (lambda resps: resps[3].__setitem__(0, "aunt"), "not a sample of the exported task"),
+        (lambda resps: resps.clear(), "expected the log-likelihood"),
+    ],
+)
+def test_a_wrong_log_of_multiple_choice_is_a_one_line_error(
+    data, rows, tmp_path, change, expected
+) -> None:
+    resps = [[["-1.0", "False"]] for _ in range(NUM_RELATIONS)]
+    change(resps)
+    refused(write_samples(tmp_path / "model", "clutrr_mc", rows[:1], [resps]), data, expected)
+
+
 def test_one_file_of_lm_eval_and_an_empty_folder(data, rows, tmp_path) -> None:
     folder = write_lm_eval(tmp_path / "model", rows, [["aunt"] * len(rows)])
     refused(next(folder.glob("samples_*")), data, "expected the folder")
@@ -271,11 +332,13 @@ def test_one_file_of_lm_eval_and_an_empty_folder(data, rows, tmp_path) -> None:
 # The real packages, in an environment of their own.
 
 
-def run_harness(program: str, folder: Path, tmp_path: Path, *more: str) -> str:
+def run_harness(
+    program: str, folder: Path, tmp_path: Path, *more: str, lm_eval_model: str = "dummy"
+) -> str:
     """Runs the command of docs/language_models.md offline; returns what it printed."""
     python = harnesses() / "bin" / "python"
     (command,) = (words for words, _ in commands("docs/language_models.md") if words[0] == program)
-    mock = {"hf": "dummy", "PROVIDER/MODEL": "mockllm/model"}
+    mock = {"hf": lm_eval_model, "PROVIDER/MODEL": "mockllm/model"}
     export = Path("exports") / folder.name
     shutil.copytree(folder, tmp_path / export, dirs_exist_ok=True)
     offline = {"HF_HOME": str(tmp_path / "hf"), "HF_DATASETS_OFFLINE": "1", "HF_HUB_OFFLINE": "1"}
@@ -305,6 +368,7 @@ KNOWN = {"1.2": 1.0, "1.3": 0.0, "1.5": 0.0, "2.4": 0.0}
 @pytest.mark.parametrize(("format", "epochs"), [("eval", 2), ("json", 1)])
 def test_inspect_end_to_end(small_folder, folders, tmp_path, format: str, epochs: int) -> None:
     printed = run_harness("inspect", folders["inspect"], tmp_path, "--display", "plain",
+                          "--system-message", "You are an expert.",
                           "--epochs", str(epochs), "--log-format", format)  # fmt: skip
     for line in ("accuracy      0.250", "accuracy 1.2  1.000", "accuracy 2.4  0.000"):
         assert line in printed, printed
@@ -313,12 +377,18 @@ def test_inspect_end_to_end(small_folder, folders, tmp_path, format: str, epochs
     assert scores(small_folder, log, tmp_path) == ("mockllm/model", epochs, KNOWN)
 
 
+def accuracies(printed: str) -> dict[str, float]:
+    """The values in the table of lm-eval."""
+    lines = [[cell.strip() for cell in line.split("|")] for line in printed.splitlines()]
+    return {cells[1]: float(cells[7]) for cells in lines if len(cells) > 7 and cells[5] == "acc"}
+
+
 @pytest.mark.slow
 def test_lm_eval_end_to_end(small_folder, folders, tmp_path) -> None:
     """The group has the mean of all stories."""
     printed = run_harness("lm_eval", folders["lm-eval"], tmp_path)
-    lines = [[cell.strip() for cell in line.split("|")] for line in printed.splitlines()]
-    values = {cells[1]: float(cells[7]) for cells in lines if len(cells) > 7 and cells[5] == "acc"}
-    assert values == {"clutrr": 0.25} | {f"- clutrr_{task}": v for task, v in KNOWN.items()}
+    assert accuracies(printed) == {"clutrr": 0.25} | {
+        f"- clutrr_{task}": v for task, v in KNOWN.items()
+    }
     log = tmp_path / "logs" / "lm-eval" / "ORGANIZATION__MODEL"
     assert scores(small_folder, log, tmp_path) == ("ORGANIZATION__MODEL", 1, KNOWN)

@@ -2,23 +2,26 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from clutrr_jax import cli, score
+from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.records import UNSTATED, story_ids
 from clutrr_jax.evaluation.proofs import facts_of
 from clutrr_jax.language_models import __main__ as export_command
 from clutrr_jax.language_models.__main__ import main
-from clutrr_jax.language_models.export import STYLES
+from clutrr_jax.language_models.export import STYLES, chosen, export
 from clutrr_jax.language_models.prompts import examples, prompts, question
 from clutrr_jax.language_models.submissions import read_submissions
 from generator.errors import InputError
 from generator.kinship import PREDICATE_OF, RELATION_ID, RELATIONS
 
-KEYS = ("id", "task", "k", "story", "query", "choices", "prompt", "target", "edges")
+KEYS = ("id", "task", "k", "story", "query", "choices", "prompt", "target", "edges", "task_split",
+        "task_name", "story_edges", "edge_types", "query_edge", "genders")  # fmt: skip
 JSONL = ("export", "--format", "jsonl")
 
 
@@ -48,10 +51,27 @@ def test_there_is_a_prompt_for_every_story(small_folder, small, tmp_path, style:
         assert ("step by step" in prompt) == (style == "chain-of-thought")
 
 
+@pytest.mark.parametrize("style", ["zero-shot", "few-shot"])
+def test_the_file_of_prompts_is_a_data_set(small_folder, small, tmp_path, style: str) -> None:
+    """Its test stories are those of the data, also with facts whose relation is not stated."""
+    write(small_folder, tmp_path, style, "--per-task", "7")
+    data = load(tmp_path / "prompts.jsonl")
+    test = small.test.select(chosen(small.test, per_task=7))
+    assert data.train is None and len(data.test) == 28
+    unstated = replace(test, relations=test.relations.copy())
+    unstated.relations[int(test.edge_start[1]) - 1] = UNSTATED
+    export(Dataset("unstated", small.train, unstated), tmp_path / "unstated", "jsonl", style)
+    for found, expected in ((data.test, test), (load(tmp_path / "unstated").test, unstated)):
+        for name, values in vars(expected).items():
+            np.testing.assert_array_equal(getattr(found, name), values, err_msg=name)
+    rows = [json.loads(line) for line in (tmp_path / "prompts.jsonl").read_text().splitlines()]
+    assert load({"test": rows}).test.stories == test.stories
+
+
 def test_facts_and_proofs_by_name(small) -> None:
     """The edges are the facts of the data. A proof rests on them, and ends in the label."""
     ids = story_ids(small.test)
-    for row in prompts(small.test, [], False):
+    for row in prompts(small.test, range(len(small.test)), [], False):
         story = ids.index(row["id"])
         names = small.test.names[small.test.node_start[story] :]
         x, y = row["query"]
@@ -71,7 +91,7 @@ def test_facts_and_proofs_by_name(small) -> None:
 def test_a_label_without_a_proof_and_an_unstated_relation(small) -> None:
     test = small.test.select(np.arange(3))
     test.relations[0] = UNSTATED
-    rows = list(prompts(test, [], False))
+    rows = list(prompts(test, range(3), [], False))
     assert [tuple(row) for row in rows] == [KEYS, (*KEYS, "proof"), (*KEYS, "proof")]
     assert rows[0]["edges"][0][1] is None
 
@@ -112,6 +132,9 @@ def test_the_seed_selects_the_same_examples_in_every_style(small) -> None:
         (["--style", "few-shot", "--seed", "-1"], "--seed -1"),
         (["--style", "few-shot", "--max-tokens", "9"], "--max-tokens: expected only with"),
         (["--style", "few-shot", "--format", "inspect", "--max-tokens", "0"], "--max-tokens 0"),
+        (["--style", "zero-shot", "--per-task", "0"], "--per-task 0"),
+        (["--style", "zero-shot", "--limit", "-1"], "--limit -1"),
+        (["--style", "zero-shot", "--limit", "a"], "--limit"),
         (["--style", "riddle"], "riddle"),
         ([], "--style"),
         (["--style", "zero-shot", "--data", "nowhere.zip"], "nowhere.zip"),
@@ -127,11 +150,48 @@ def test_an_invalid_argument_is_a_one_line_error(
 
 
 def test_the_export_tells_the_limit_of_an_answer(small_folder, tmp_path, capsys) -> None:
-    for format, printed in (("jsonl", ""), ("lm-eval", "8,192 tokens"), ("inspect", "8,192 tok")):
+    """And the number of prompts."""
+    for format in ("jsonl", "lm-eval", "inspect"):
         arguments = ["export", "--format", format, "--data", str(small_folder), "--style"]
         main([*arguments, "zero-shot", "--out", str(tmp_path / format)])
         told = capsys.readouterr().out
-        assert printed in told and bool(printed) == bool(told)
+        assert told.startswith(f"Wrote 80 prompts to {tmp_path / format}.\n")
+        assert ("An answer may have 8,192 tokens" in told) == (format != "jsonl")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "count"),
+    [
+        (["--per-task", "3"], {"1.2": 3, "1.3": 3, "1.5": 3, "2.4": 3}),
+        (["--limit", "6"], {"1.2": 2, "1.3": 2, "1.5": 1, "2.4": 1}),
+        (["--limit", "1"], {"1.2": 1}),
+        (["--limit", "9", "--per-task", "2"], {"1.2": 2, "1.3": 2, "1.5": 2, "2.4": 2}),
+        (["--limit", "3", "--per-task", "2"], {"1.2": 1, "1.3": 1, "1.5": 1}),
+        (["--limit", "999"], {"1.2": 20, "1.3": 20, "1.5": 20, "2.4": 20}),
+    ],
+)
+def test_a_part_of_the_stories(small_folder, small, tmp_path, arguments, count) -> None:
+    """The first of each task, with the lines that all stories have, in the same order."""
+    every = write(small_folder, tmp_path / "all", "few-shot")
+    rows = write(small_folder, tmp_path / "part", "few-shot", *arguments)
+    expected = [
+        row
+        for task, n in count.items()
+        for row in [row for row in every if row["task"] == task][:n]
+    ]
+    assert sorted(rows, key=every.index) == rows == sorted(expected, key=every.index)
+
+
+def test_a_part_of_stories_without_ids(small, tmp_path) -> None:
+    """Their ids T.K/ROW are those in all of the data."""
+    test = small.test.select(np.arange(len(small.test))[::-1])
+    test = replace(test, ids=[""] * len(test))
+    export(Dataset("by hand", None, test), tmp_path, "jsonl", "zero-shot", limit=5)
+    rows = [json.loads(line) for line in (tmp_path / "prompts.jsonl").read_text().splitlines()]
+    assert sorted(row["id"] for row in rows) == ["1.2/1", "1.3/1", "1.5/1", "2.4/1", "2.4/2"]
+    text_of = dict(zip(story_ids(test), test.stories, strict=True))
+    for row in rows:
+        assert row["story"] == text_of[row["id"]].replace("[", "").replace("]", "")
 
 
 def test_an_error_is_one_line_and_exit_code_2(small_folder, tmp_path, monkeypatch, capsys) -> None:

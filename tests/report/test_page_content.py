@@ -257,5 +257,10 @@ def test_added_predictions_stand_in_the_table_and_figure(
     assert (folder / "curve.png").read_bytes() != (run_folder / "curve.png").read_bytes()
     with pytest.raises(InputError, match="two rows named 'gat'"):
         main([str(folder), "--add", f"gat={answers}"])
+    answers.write_text("\n".join(map(json.dumps, lines[:30])))  # a part of the stories
+    main([str(folder), "--add", f"oracle={answers}"])
+    results = json.loads((folder / "results.json").read_text())
+    assert sum(row["count"] or 0 for row in results["rows"] if row["model"] == "oracle") == 30
+    assert "stories |  | 20 | 10 |  |  |\n| clean | given" in (folder / "results.md").read_text()
     main([str(folder)])  # without --add it is the report of the run
     assert (folder / "results.md").read_bytes() == (run_folder / "results.md").read_bytes()

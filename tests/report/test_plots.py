@@ -9,7 +9,15 @@ from matplotlib.colors import to_rgba
 
 from clutrr_jax.report.plots import COLORS, plot_results
 
-ROW = {"accuracy": 0.7, "stderr": 0.1, "low": 0.6, "high": 0.9, "ceiling": 0.95, "published": None}
+ROW = {
+    "accuracy": 0.7,
+    "stderr": 0.1,
+    "low": 0.6,
+    "high": 0.9,
+    "ceiling": 0.95,
+    "published": None,
+    "count": 20,
+}
 BLANK = dict.fromkeys(ROW)
 
 

@@ -244,7 +244,8 @@ def submission(name: str, target: np.ndarray, *right: list[int]) -> Submission:
     best = np.full((len(right), len(target)), UNMAPPED)
     for predicted, stories in zip(best, right, strict=True):
         predicted[stories] = target[stories]
-    return Submission(name, Predictions(best, best, np.ones(best.shape)))
+    every = np.arange(len(target))
+    return Submission(name, Predictions(best, best, np.ones(best.shape)), every)
 
 
 @pytest.fixture
@@ -295,6 +296,7 @@ def test_paired_tests_with_holms_correction(data) -> None:
     assert [point["p_holm"] for point in pair["tasks"]] == [4 / 32, 6 / 64, 8 / 256, 1]
     assert comparison(pair) == [
         ["a against b", "1.2", "1.3", "1.5", "2.4"],
+        ["stories", "20", "20", "20", "20"],
         ["difference in accuracy", "+.25", "+.30", "+.40", "+.00"],
         ["stories where a is better", "5", "6", "8", "1"],
         ["stories where b is better", "0", "0", "0", "1"],
@@ -342,7 +344,7 @@ def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:
     for words in (*BASELINES, "ceiling", "first against second", "Holm", "+1.00", "<.001"):
         assert words in printed
     written = {path.name: path for path in (tmp_path / "out").iterdir()}
-    assert set(written) == {"scores.json", "scores.txt", "scores.png"}
+    assert set(written) == {"scores.json", "scores.txt", "scores.png", "answers.csv"}
     assert written["scores.txt"].read_text() == printed
     assert json.loads(written["scores.json"].read_text())["compared"][0]["tasks"][0]["better"] == 20
     assert written["scores.png"].read_bytes().startswith(b"\x89PNG")
@@ -354,7 +356,11 @@ def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:
         ("a.jsonl", lambda lines: [], "empty file"),
         ("a.jsonl", lambda lines: [lines[0].replace('"id": "', '"id": "x'), *lines[1:]], "row 1"),
         ("a.jsonl", lambda lines: [*lines, lines[0]], "row 81: second prediction"),
-        ("a.jsonl", lambda lines: lines[1:], "no prediction for 1 of 80"),
+        (
+            "a.jsonl",
+            lambda lines: [*lines, *(line.replace("{", '{"replica": 1, ') for line in lines[1:])],
+            "no prediction of replica 1 for 1 of 80",
+        ),
         ("a.jsonl", lambda lines: [*lines[:3], "{", *lines[4:]], "row 4: not a line of JSON"),
         ("a.jsonl", lambda lines: ["[" * 100_000], "row 1: not a line of JSON"),
         ("a.jsonl", lambda lines: ["[1]", *lines], "row 1: expected a JSON object"),

@@ -24,6 +24,11 @@ def dataset(task: str, **_: Any) -> dict[str, datasets.Dataset]:
     return {"test": datasets.Dataset.from_list(rows)}
 
 
+def choices(doc: dict[str, Any]) -> list[str]:
+    """The relations as lines: "daughter" alone is never less likely than "daughter-in-law"."""
+    return [f"{choice}\n" for choice in doc["choices"]]
+
+
 def process_results(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
     """Accuracy of one answer."""
     return {"acc": float(to_relation(results[0], tuple(doc["choices"])) == doc["target"])}

@@ -1,0 +1,170 @@
+"""Predictions for a part of the test stories."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import clutrr_jax
+from clutrr_jax.data.dataset import Dataset, load
+from clutrr_jax.data.records import story_ids, tasks
+from clutrr_jax.evaluation.ground_truth import GroundTruth
+from clutrr_jax.evaluation.metrics import measure, score
+from clutrr_jax.evaluation.predictions import Predictions
+from clutrr_jax.language_models.submissions import (
+    Submission,
+    read_predictions,
+    read_submissions,
+)
+from clutrr_jax.report.scoring import collect, compare, tables, text
+from clutrr_jax.score import main
+from generator.errors import InputError
+from generator.kinship import RELATIONS
+from tests.data.test_records import records_of
+from tests.report.test_scoring import AMBIGUOUS
+
+
+@pytest.fixture(scope="module")
+def data(small_folder) -> Dataset:
+    return load(small_folder)
+
+
+@pytest.fixture
+def write(data, tmp_path):
+    """Writes the answers of a model to some stories: right ones, but "aunt" to those in `wrong`."""
+    ids = story_ids(data.test)
+
+    def to_file(name: str, stories, wrong=(), replicas=1) -> Path:
+        lines = [
+            {"id": ids[s], "replica": replica,
+             "prediction": "who knows" if s in wrong else RELATIONS[data.test.target[s]]}
+            for replica in range(replicas) for s in stories
+        ]  # fmt: skip
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("\n".join(map(json.dumps, lines)))
+        return path
+
+    return to_file
+
+
+def accuracies(results: dict, name: str) -> dict[str, tuple[float, int]]:
+    return {row["task"]: (row["accuracy"], row["count"]) for row in results["rows"]
+            if row["model"] == name and row["accuracy"] is not None}  # fmt: skip
+
+
+def test_a_part_is_scored_on_its_stories(data, write) -> None:
+    """As a data set with these stories only; the baselines have the stories that any file has."""
+    place = dict(tasks(data.test))
+    of_a = [*place["1.2"][:4], *place["1.3"][5:15]]
+    of_b = [*place["1.2"][2:8], *place["2.4"]]
+    files = [write("a", of_a, wrong=of_a[:3], replicas=2), write("b", of_b[::-1], wrong=of_b[-1:])]
+    results = collect(data, read_submissions(files, data.test))
+    assert accuracies(results, "a") == {"1.2": (0.25, 4), "1.3": (1, 10)}
+    assert accuracies(results, "b") == {"1.2": (1, 6), "2.4": (0.95, 20)}
+    union = data.test.select(np.array(sorted({*of_a, *of_b})))
+    truth = GroundTruth(union, data.train)
+    for counts in score(truth.baselines, truth):
+        one = measure([[counts]])
+        assert accuracies(results, counts.model)[counts.task] == (one.accuracy, one.count)
+    assert results["data"][0] | {"name": ""} == {"name": "", "test_rows": 80, "scored_rows": 38}
+    assert {name: m["stories"] for name, m in results["models"].items()} == {"a": 14, "b": 26}
+    printed = text(results)
+    assert printed.count("38 of 80 test stories have a prediction (a 14, b 26); the baselines") == 1
+    rows = [[cell.strip() for cell in line] for line in tables(results)[0]]
+    assert [row for row in rows if row[1] == "stories"] == [
+        ["clean", "stories", "", "4", "10", ""],
+        ["clean", "stories", "", "6", "", ""],
+        ["clean", "stories", "", "8", "10", ""],
+        ["supporting", "stories", "", "", "", "20"],
+    ]
+
+
+def test_the_ceiling_is_that_of_the_stories_of_a_part() -> None:
+    """Four of ten stories have two possible answers."""
+    test = records_of(*[AMBIGUOUS] * 4, *[{"task_name": "task_1.3"}] * 6)
+    data = Dataset("by hand", None, test)
+    both = [Submission(name, predictions(test, stories), np.array(stories))
+            for name, stories in (("hard", [0, 1]), ("mixed", [0, 3, 4, 9]))]  # fmt: skip
+    results = collect(data, both)
+    ceilings = {row["model"]: row["ceiling"] for row in results["rows"]}
+    assert ceilings == {"hard": 0.5, "mixed": 0.75, "given rules": 0.7, "majority label": 0.7}
+    lines = {line[0].strip(): line[-1] for line in tables(results)[0]}
+    assert lines["ceiling"] == ".70" and lines["stories"] == "5"
+
+
+def predictions(test, stories) -> Predictions:
+    best = test.target[None, stories]
+    return Predictions(best, best, np.ones(best.shape))
+
+
+def test_two_parts_are_compared_on_the_stories_of_both(data, write) -> None:
+    """As two files with these stories only, whatever the replicas."""
+    place = dict(tasks(data.test))
+    of_a, of_b = [*place["1.2"][:12], *place["1.3"]], [*place["1.2"][4:], *place["2.4"]]
+    both = place["1.2"][4:12]
+    a, b, common_a, common_b = read_submissions(
+        [write("a", of_a, wrong=both[:6]), write("b", of_b, wrong=of_b[-30:], replicas=3),
+         write("c", both, wrong=both[:6]), write("d", both, wrong=of_b[-30:], replicas=3)],
+        data.test,
+    )  # fmt: skip
+    pair = compare(a, b, data)
+    assert pair["tasks"] == compare(common_a, common_b, data)["tasks"]
+    (point,) = pair["tasks"]
+    assert (point["task"], point["count"]) == ("1.2", 8)
+    assert (point["better"], point["worse"]) == (2, 6)  # 30 wrong: all but 1.2/5 ... 1.2/10
+
+
+def test_parts_without_a_common_story_are_not_compared(data, write, small_folder, capsys) -> None:
+    files = [str(write("a", range(5))), str(write("b", range(5, 20)))]
+    main(["--data", str(small_folder), "--predictions", *files])
+    printed = capsys.readouterr().out
+    assert "a and b have no story in common to compare" in printed
+    assert "against" not in printed
+    assert "20 of 80 test stories have a prediction (a 5, b 15)" in printed
+
+
+def test_a_whole_file_next_to_a_part(data, write, small_folder, tmp_path, capsys) -> None:
+    """The table of the command, and its files."""
+    files = [str(write("all", range(80))), str(write("part", range(0, 80, 8), wrong=[0]))]
+    main(["--data", str(small_folder), "--predictions", *files, "--out", str(tmp_path / "out")])
+    printed = capsys.readouterr().out
+    assert "80 of 80 test stories have a prediction (all 80, part 10)" in printed
+    assert printed == (tmp_path / "out" / "scores.txt").read_text()
+    assert len((tmp_path / "out" / "answers.csv").read_text().splitlines()) == 91
+    main(["--data", str(small_folder), "--predictions", files[0]])
+    assert "have a prediction" not in capsys.readouterr().out
+
+
+def test_evaluate_reads_a_part(data, write) -> None:
+    path = write("part", range(3))
+    for given in (path, {"part": str(path)}, [path]):
+        rows = [r for r in clutrr_jax.evaluate(given, data).accuracy if r["model"] == "part"]
+        assert sum(row["count"] for row in rows) == 3
+    scores = clutrr_jax.evaluate({"part": path, "list": ["aunt"] * 80}, data)
+    assert sum(r["count"] for r in scores.accuracy if r["model"] == "given rules") == 80
+    scores.plot()
+    (note,) = [line for line in repr(scores).splitlines() if "have a prediction" in line]
+    assert note.startswith("80 of 80 test stories have a prediction (part 3, list 80)")
+    assert f"<p>{note}</p>" in scores._repr_html_()
+
+
+def test_the_predictions_of_a_run_must_be_complete(data, write) -> None:
+    with pytest.raises(InputError, match=r"part\.jsonl: no prediction for 77 of 80 test stories"):
+        read_predictions(write("part", range(3)), data.test)
+
+
+def test_missing_is_wrong_and_no_line_is_not_asked(data, tmp_path) -> None:
+    ids = story_ids(data.test)
+    missing = ['"prediction": ""', '"prediction": null', '"prediction": NaN', '"prediction": " "']
+    lines = [f'{{"id": "{id}", {answer}}}' for id, answer in zip(ids, missing, strict=False)]
+    lines.append(json.dumps({"id": ids[10], "prediction": RELATIONS[data.test.target[10]]}))
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    (tmp_path / "b.csv").write_text(f"id,prediction\n{ids[0]},\n{ids[1]},\n")
+    results = collect(data, read_submissions([tmp_path / "a.jsonl", tmp_path / "b.csv"], data.test))
+    assert results["models"] == {
+        "a": {"stories": 5, "replicas": 1, "unmapped": 4},
+        "b": {"stories": 2, "replicas": 1, "unmapped": 2},
+    }
+    rows = [row for row in results["rows"] if row["model"] == "a" and row["count"]]
+    assert sum(row["accuracy"] * row["count"] for row in rows) == 1
