@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from clutrr_jax.data.dataset import Dataset
-from clutrr_jax.data.records import Records, tasks
+from clutrr_jax.data.records import Records, story_ids, tasks
 from clutrr_jax.language_models import answers
 from clutrr_jax.language_models.prompts import examples, prompts
 from generator.errors import InputError, check_range
@@ -55,7 +55,8 @@ def export(
     Returns:
       the number of prompts, and the limit of an answer that the files set, None if there is none.
     Raises:
-      InputError: a setting is out of range, rows are missing, or the folder cannot be written.
+      InputError: a setting is out of range, rows or texts are missing, or the folder cannot be
+        written.
     """
     least, most = STYLES[style]
     shots = min(DEFAULT_SHOTS, most) if shots is None else shots
@@ -66,9 +67,9 @@ def export(
     tokens = None if format == "jsonl" else DEFAULT_TOKENS if max_tokens is None else max_tokens
     for name, value in (("max-tokens", tokens), ("per-task", per_task), ("limit", limit)):
         check_range(f"--{name}", 1 if value is None else value, 1)
-    test, steps = data.records("test"), style == "chain-of-thought"
+    test, steps = _texts(data, "test"), style == "chain-of-thought"
     stories = chosen(test, per_task, limit)
-    solved = examples(data.records("train"), shots, seed, steps) if shots else []
+    solved = examples(_texts(data, "train"), shots, seed, steps) if shots else []
     rows = list(prompts(test, stories.tolist(), solved, steps))
     files = {"prompts.jsonl": "".join(json.dumps(row) + "\n" for row in rows)}
     if format != "jsonl":
@@ -84,6 +85,15 @@ def export(
     for name, content in files.items():
         write_text(out / name, content)
     return len(rows), tokens
+
+
+def _texts(data: Dataset, split: str) -> Records:
+    """The stories of a split. Raises InputError if one has facts only."""
+    records = data.records(split)
+    for id, story in zip(story_ids(records), records.stories, strict=True):
+        if not story.strip():
+            raise InputError(f"{data.name}: {split} story {id!r} has no text, expected one in each")
+    return records
 
 
 def chosen(test: Records, per_task: int | None = None, limit: int | None = None) -> np.ndarray:

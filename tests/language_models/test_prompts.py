@@ -182,6 +182,21 @@ def test_a_part_of_the_stories(small_folder, small, tmp_path, arguments, count) 
     assert sorted(rows, key=every.index) == rows == sorted(expected, key=every.index)
 
 
+def test_stories_without_a_text_have_no_prompts(tmp_path) -> None:
+    told = {"story": "Bo is the son of Al.", "query": ("Al", "Bo"), "target": "son"}
+    facts = {"story": "", "query": ("Al", "Bo"), "target": "son", "facts": [("Al", "son", "Bo")]}
+    told |= {"facts": facts["facts"]}
+    for train, test, problem in (
+        ([told], [told, facts], "test story '0.0/2' has no text"),
+        ([facts], [told], "train story '0.0/1' has no text"),
+    ):
+        data = load({"train": train, "test": test})
+        with pytest.raises(InputError, match=f"data set: {problem}, expected one in each"):
+            export(data, tmp_path / "out", "jsonl", "few-shot", 1)
+    export(load({"train": [facts], "test": [told]}), tmp_path, "jsonl", "zero-shot")
+    assert [path.name for path in tmp_path.iterdir()] == ["prompts.jsonl"]
+
+
 def test_a_part_of_stories_without_ids(small, tmp_path) -> None:
     """Their ids T.K/ROW are those in all of the data."""
     test = small.test.select(np.arange(len(small.test))[::-1])
