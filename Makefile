@@ -1,7 +1,8 @@
-.PHONY: demo test test-slow lint
+.PHONY: demo test test-slow test-oldest lint
 
 PYTHON ?= python3
 BIN := .venv/bin
+API_TESTS := tests/test_batches.py tests/test_trained_model.py tests/training/test_checkpoints.py
 
 demo: .venv/runtime
 	$(BIN)/python launch.py --config=experiments/demo.py --workdir=runs/demo
@@ -12,6 +13,10 @@ test: .venv/dev
 test-slow: .venv/dev .venv-harnesses/installed
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "slow or browser or cluster"
 
+# The quick tests of the API with the oldest packages that pyproject.toml accepts.
+test-oldest: .venv-oldest/installed
+	.venv-oldest/bin/python -m pytest -q -n auto -m "not slow" $(API_TESTS)
+
 lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -19,15 +24,21 @@ lint: .venv/dev
 
 .venv/runtime: requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --editable .
+	$(BIN)/pip install --quiet --requirement requirements.txt --editable .
 	touch $@
 
-.venv/dev: .venv/runtime
-	$(BIN)/pip install --quiet --editable '.[dev]'
+.venv/dev: .venv/runtime tests/requirements.txt
+	$(BIN)/pip install --quiet --requirement tests/requirements.txt
 	touch $@
 
 # The evaluation harnesses have an environment of their own: tests run them as a user would.
 .venv-harnesses/installed: tests/harnesses.txt
 	$(PYTHON) -m venv .venv-harnesses
 	.venv-harnesses/bin/pip install --quiet --requirement tests/harnesses.txt
+	touch $@
+
+.venv-oldest/installed: tests/oldest.txt pyproject.toml
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/pip install --quiet --requirement tests/oldest.txt --editable . \
+	    --requirement tests/requirements.txt pytest
 	touch $@

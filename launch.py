@@ -41,64 +41,43 @@ On a cluster:
 run. The same command resumes an interrupted run.
 """
 
-import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
 
-from absl import flags, logging
-from ml_collections import ConfigDict, config_flags
+from absl import flags
+from ml_collections import ConfigDict
 
+from clutrr_jax.command_line import (
+    flag_name,
+    parse_flags,
+    print_results,
+    run_command_line,
+    without_help,
+)
 from clutrr_jax.data.prepare import GENERATE, generates
 from clutrr_jax.experiment import SCALE, check_decided_settings
 from clutrr_jax.models import MODELS
-from clutrr_jax.run import configure_jax, print_report, run_experiment
+from clutrr_jax.run import configure_jax, run_experiment
 from clutrr_jax.settings import describe
 from clutrr_jax.training import distributed
 from experiments.counts import write_counts
-from experiments.loader import check_names, flag_name, load_experiment
+from experiments.loader import load_experiment
 from experiments.slurm import launcher
-from generator.errors import InputError, check_utf8, first_line, quiet_broken_pipe
+from generator.errors import InputError
 
 
 def main(argv: list[str]) -> int:
-    """Runs a command line and returns its exit code.
-
-    A wrong setting or file and a full disk are reported in one line, with exit code 2.
-
-    Args:
-      argv: the program name and its arguments.
-    """
-    logging.set_verbosity(logging.WARNING)
-    try:
-        with quiet_broken_pipe():
-            check_utf8(*argv[1:])
-            others = [argument for argument in argv if argument not in ("--help", "-h", "-help")]
-            if others != argv:
-                print(help_text(others))
-                return 0
-            return run_command_line(argv)
-    except InputError as error:
-        distributed.exit_with_error(str(error))
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        distributed.exit_with_error(
-            f"{where}{error.strerror or error}; then run the same command to resume"
-        )
-    except KeyboardInterrupt as error:
-        distributed.abort(error)
-        print("interrupted; the same command resumes", file=sys.stderr)
-        return 130
-    except Exception as error:
-        distributed.abort(error)
-        raise
+    """Runs a command line and returns its exit code, see `run_command_line`."""
+    return run_command_line(launch, argv)
 
 
 def help_text(argv: list[str]) -> str:
     """Returns the settings of the experiment in a command line; without one the module docstring
     with the lists of models and Slurm options."""
     if "config" in map(flag_name, argv):
-        config = parse_flags([*argv, "--workdir=DIR"])[1]
+        config = parse([*argv, "--workdir=DIR"])[1]
         if "models" in config:
             return "\n".join(describe(config, {"scale": SCALE} if "scale" in config else {}))
     lists = {"Models": MODELS, "Slurm options (time in minutes)": launcher.settings()}
@@ -106,13 +85,17 @@ def help_text(argv: list[str]) -> str:
     return "\n\n".join([__doc__.strip(), *parts])
 
 
-def run_command_line(argv: list[str]) -> int:
+def launch(argv: list[str]) -> int:
     """Runs an experiment and returns the exit code: 1 if some runs failed, else 0.
 
     Raises:
       InputError: a wrong flag, setting, experiment or data file.
     """
-    options, config, slurm_settings = parse_flags(argv)
+    others = without_help(argv)
+    if others != argv:
+        print(help_text(others))
+        return 0
+    options, config, slurm_settings = parse(argv)
     workdir = Path(options.workdir)
     if "counts" in config:
         print(write_counts(config.name, config.counts(), workdir))
@@ -127,14 +110,10 @@ def run_command_line(argv: list[str]) -> int:
         results, failed = launcher.run_on_cluster(config, workdir, slurm_settings, command)
     else:
         results, failed = run_experiment(config, workdir)
-    if distributed.is_primary():
-        print_report(results, workdir)
-    for name, reason in failed.items():
-        print(f"failed: {name}: {reason}", file=sys.stderr)
-    return 1 if failed else 0
+    return print_results(results, failed, workdir)
 
 
-def parse_flags(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDict]:
+def parse(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDict]:
     """Parses the command line and executes the experiment file.
 
     Returns:
@@ -142,31 +121,21 @@ def parse_flags(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDi
     Raises:
       InputError: an unknown flag or setting, a wrong value, or a wrong experiment.
     """
-    options, settings = flags.FlagValues(), flags.FlagValues()
+    options = flags.FlagValues()
     for name in ("config", "workdir", "hosts"):
         flags.DEFINE_string(name, None, "", flag_values=options)
     for name in ("host_count", "host_number"):
         flags.DEFINE_integer(name, None, "", flag_values=options)
     # job: one run, started by a Slurm job.
     flags.DEFINE_enum("launcher", "local", ["local", "slurm", "job"], "", flag_values=options)
-    options.set_gnu_getopt(True)  # also parse flags after unknown ones such as `--config.seed 1`
-    try:
-        rest = options(argv, known_only=True)
+
+    def groups_of(rest: Sequence[str]) -> dict[str, ConfigDict]:
         if not (options.config and options.workdir):
             raise InputError("--config=FILE and --workdir=DIR are required; see --help")
         config = load_experiment(options.config, rest)
-        groups = {"config": config, "slurm": launcher.settings()}
-        check_names(rest, groups)
-        for name, group in groups.items():
-            config_flags.DEFINE_config_dict(name, group, flag_values=settings, sys_argv=rest)
-        unknown = settings(rest)[1:]
-    except (flags.Error, ValueError, TypeError) as error:
-        reason = re.sub("invalid literal for int.*", "expected an integer", first_line(error))
-        reason = re.sub(".*Non-boolean argument.*", "expected True or False", reason)
-        reason = re.sub("could not convert string to float.*", "expected a number", reason)
-        raise InputError(f"command line: {reason}; see --help") from None
-    if unknown:
-        raise InputError(f'command line: "{unknown[0]}": expected --NAME=VALUE, with the "="')
+        return {"config": config, "slurm": launcher.settings()}
+
+    groups, rest = parse_flags(argv, options, groups_of)
     check_combinations(options, groups["config"], rest)
     return options, groups["config"], groups["slurm"]
 

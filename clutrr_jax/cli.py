@@ -66,6 +66,6 @@ def folder_lock(folder: Path, wait: bool = False) -> Iterator[None]:
         yield
 
 
-def run(main: Callable[[list[str]], None]) -> NoReturn:
+def run(main: Callable[[list[str]], int | None]) -> NoReturn:
     """Runs a command with the arguments of the process, and exits."""
     sys.exit(run_command(main, sys.argv[1:]))

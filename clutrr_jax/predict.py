@@ -32,6 +32,8 @@ def main(arguments: list[str]) -> None:
     asked = options.query is not None
     if asked == (options.data is not None) or (options.out is None) != asked:
         raise InputError("expected --data DATA --out FILE, or --query X,Y with --story or --facts")
+    if asked and not (options.story or options.facts):
+        raise InputError("--query: expected --story or --facts as well")
     if not asked and options.out.suffix not in (".csv", ".npz"):
         raise InputError(f"--out {options.out}: expected a name that ends in .csv or .npz")
     configure_jax()

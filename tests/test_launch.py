@@ -19,7 +19,7 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.report.__main__ import main as rebuild_report
 from clutrr_jax.rules import main as learned_rules
 from clutrr_jax.settings import default_settings, train_settings
-from launch import main, parse_flags
+from launch import main, parse
 from tests.command_line import error_of, launch, start
 
 PROVER = (
@@ -275,7 +275,7 @@ def test_what_is_given_for_all_models_ranks_before_their_defaults() -> None:
     given = ["--config.models=gat,ncrl,bilstm_attention", "--config.train.learning_rate=1e-4",
              "--config.train.batch=50", "--config.train.steps=400",
              "--config.ncrl.train.batch=20"]  # fmt: skip
-    _, config, _ = parse_flags(["", "--config=experiments/demo.py", "--workdir=runs", *given])
+    _, config, _ = parse(["", "--config=experiments/demo.py", "--workdir=runs", *given])
     names = ("learning_rate", "batch", "steps", "patience", "epochs")
     used = {
         model: tuple(train_settings(config, model)[name] for name in names)

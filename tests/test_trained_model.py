@@ -212,7 +212,7 @@ def test_the_command_writes_what_score_reads(run, small_folder, tmp_path, capsys
         (["--query", "A,B", "--data", "x"], "expected --data DATA --out FILE, or --query X,Y"),
         (["--query", "A,B", "--out", "x.csv"], "expected --data DATA --out FILE, or --query X,Y"),
         (["--data", "x", "--out", "p.txt"], "--out p.txt: expected a name that ends in .csv"),
-        (["--query", "A,B"], 'no column "story"; expected query, story or facts'),
+        (["--query", "A,B"], "--query: expected --story or --facts as well"),
         (["--query", "Ann", "--facts", str(FACTS)], '"query": expected a pair of names'),
         (["--query", "Ann,Cy", "--story", STORY], "gat: reads facts, but story 1 of 1 has none"),
     ],

@@ -1,6 +1,6 @@
 """Metrics of a training as TensorBoard event files, in addition to `metrics.jsonl`.
 
-pip install tensorboardX==2.6.5
+pip install tensorboardX
 python launch.py --config=experiments/single.py --workdir=runs/first --config.tensorboard=True
 tensorboard --logdir runs/first
 """
@@ -28,7 +28,7 @@ class Scalars:
         except ImportError:
             raise InputError(
                 "setting tensorboard: tensorboardX is not installed, expected it by "
-                "pip install tensorboardX==2.6.5"
+                "pip install tensorboardX"
             ) from None
         self.writer = SummaryWriter(str(folder), purge_step=first)
 

@@ -129,8 +129,7 @@ class Slurm:
             from submitit import SlurmExecutor
         except ImportError:
             raise InputError(
-                "--launcher=slurm: submitit is not installed, expected it by "
-                "pip install submitit==1.5.4"
+                "--launcher=slurm: submitit is not installed, expected it by pip install submitit"
             ) from None
         for program in ("sbatch", "squeue", "srun"):
             if not shutil.which(program):

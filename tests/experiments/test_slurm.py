@@ -208,5 +208,5 @@ def test_errors_of_slurm_are_one_line(commands: Path, tmp_path: Path, monkeypatc
     with pytest.raises(InputError, match="no squeue here, expected a Slurm cluster"):
         launcher.Slurm("table2", tmp_path, launcher.settings())
     monkeypatch.setitem(sys.modules, "submitit", None)
-    with pytest.raises(InputError, match=r"pip install submitit==1\.5\.4$"):
+    with pytest.raises(InputError, match=r"pip install submitit$"):
         launcher.Slurm("table2", tmp_path, launcher.settings())

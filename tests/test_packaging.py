@@ -1,0 +1,97 @@
+"""The installed package: ranges of versions, and a wheel that works outside the checkout."""
+
+import os
+import subprocess
+import sys
+import tomllib
+import venv
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from clutrr_jax.__main__ import COMMANDS, USAGE, main
+from generator.errors import run_command
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+RANGES = {r.name: r.specifier for r in map(Requirement, PROJECT["dependencies"])}
+
+
+def pins(file: str) -> dict[str, str]:
+    lines = (ROOT / file).read_text().split()
+    return dict(line.split("==") for line in lines)  # type: ignore[misc]
+
+
+def test_pins_are_in_the_ranges_and_the_oldest_are_their_lower_ends() -> None:
+    newest, oldest = pins("requirements.txt"), pins("tests/oldest.txt")
+    assert newest.keys() - {"pytest"} == oldest.keys() == RANGES.keys()
+    for name, specifier in RANGES.items():
+        assert specifier.contains(newest[name], prereleases=True), name
+        (lower,) = [s.version for s in specifier if s.operator == ">="]
+        assert lower == oldest[name]
+
+
+def test_the_changelog_starts_with_the_version() -> None:
+    assert f"\n## {PROJECT['version']}\n" in (ROOT / "CHANGELOG.md").read_text()[:40]
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_every_command_has_help(name: str, capsys) -> None:
+    assert callable(import_module(COMMANDS[name][0]).main)
+    try:
+        assert run_command(main, [name, "--help"]) == 0
+    except SystemExit as end:  # of argparse
+        assert end.code == 0
+    assert len(capsys.readouterr().out) > 200 and f"  {name}" in USAGE
+
+
+def test_an_unknown_command_is_one_line(capsys) -> None:
+    assert run_command(main, ["fit"]) == 2
+    assert capsys.readouterr().err.startswith('error: no command "fit", expected one of train, pre')
+    assert run_command(main, []) == 0 and capsys.readouterr().out == f"{USAGE}\n"
+
+
+@pytest.mark.slow
+def test_a_wheel_works_in_an_empty_folder(tmp_path, small_folder) -> None:
+    """The packages that it needs are those of this environment."""
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir"]
+    subprocess.run([*build, tmp_path / "wheel", ROOT], check=True, cwd=tmp_path)
+    (wheel,) = (tmp_path / "wheel").glob("clutrr_jax-*.whl")
+    venv.create(tmp_path / "venv", with_pip=False)
+    python = tmp_path / "venv/bin/python"
+    site = subprocess.run(
+        [python, "-c", "import site; print(site.getsitepackages()[0])"],
+        check=True, capture_output=True, text=True,
+    ).stdout.strip()  # fmt: skip
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", site]
+    subprocess.run([*install, wheel], check=True)
+    (own,) = [path for path in sys.path if path.endswith("site-packages")]
+    packages = {path.name for path in Path(own).iterdir()}
+    assert not {"clutrr_jax", "generator"} & packages  # installed as editable, if at all
+    for path in Path(own).iterdir():
+        if not path.name.startswith(("__editable__", "clutrr_jax", "_virtualenv")):
+            (Path(site) / path.name).symlink_to(path)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    for command in (
+        ["train", "--workdir=run", "--config.models=gat", f"--config.data={small_folder}",
+         "--config.train.epochs=1", "--config.train.replicas=1"],
+        ["predict", "run/gat", "--data", str(small_folder), "--out", "p.csv"],
+        ["score", "--data", str(small_folder), "--predictions", "p.csv"],
+        ["export", "--data", str(small_folder), "--format=jsonl", "--style=zero-shot", "--out=e"],
+        ["report", "run"],
+        ["generate", "--out", "data", "--train=1.2", "--test=1.3", "--train-rows=5",
+         "--test-rows=5"],
+        ["audit", "data"],
+    ):  # fmt: skip
+        done = subprocess.run(
+            [python, "-m", "clutrr_jax", *command],
+            cwd=empty, env=environment, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    where = "import clutrr_jax; print(clutrr_jax.__file__)"
+    found = subprocess.run([python, "-c", where], cwd=empty, capture_output=True, text=True)
+    assert found.stdout.strip().startswith(site)
