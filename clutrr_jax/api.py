@@ -196,7 +196,7 @@ class Trained(Evaluation):
         self.predictions: dict[str, Predictions] = {
             model: read_predictions(folder / model / prediction_file(), test)._replace(
                 probabilities=read_probabilities(
-                    folder / model / prediction_file("", "probabilities"), test
+                    [folder / model / prediction_file("", "probabilities")], test
                 ).probabilities
             )
             for model in self.results["models"]

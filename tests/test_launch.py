@@ -57,7 +57,7 @@ def test_run_writes_report(finished) -> None:
     rows = {(r["model"], r["task"]): r for r in results["rows"]}
     assert set(rows) == {
         (model, task)
-        for model in ("gat", "prover", *BASELINES)
+        for model in ("gat", "prover", "gat (ensemble of 2)", "prover (ensemble of 2)", *BASELINES)
         for task in ("1.2", "1.3", "2.4", "1.5")
     }
     row = rows["gat", "1.5"]

@@ -15,6 +15,7 @@ from clutrr_jax import api
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.evaluation.predictions import Predictions, ensemble, read_probabilities
 from clutrr_jax.predict import main
+from clutrr_jax.score import main as score
 from generator.errors import InputError, run_command
 from generator.kinship import RELATIONS
 
@@ -312,6 +313,25 @@ def test_an_ensemble_is_the_mean_of_the_probabilities(run, test, small_folder) -
     assert "gat (ensemble of 3)" in page
 
 
+def test_several_files_are_one_ensemble(run, test, small_folder, capsys) -> None:
+    files = [run.folder / name / "probabilities.npz" for name in ("gat", "prover")]
+    found = clutrr_jax.evaluate({"both": files}, small_folder)
+    each = [run.predictions[name].probabilities for name in ("gat", "prover")]
+    right = np.concatenate(each).mean(axis=0).argmax(axis=-1) == test.target
+    rows = [row for row in found.accuracy if row["model"] == "both (ensemble of 6)"]
+    assert [row["accuracy"] for row in rows] == [
+        pytest.approx(right[stories].mean()) for _, stories in tasks(test)
+    ]
+    joined = f"both={files[0]},{files[1]}"
+    arguments = ["--data", str(small_folder), "--predictions", joined, str(files[0])]
+    assert run_command(score, arguments) == 0
+    printed = capsys.readouterr().out
+    for name in ("both (ensemble of 6)  nothing", "gat (3 replicas)"):
+        assert name in printed
+    with pytest.raises(InputError, match="nowhere"):
+        clutrr_jax.evaluate({"both": [files[0], "nowhere.npz"]}, small_folder)
+
+
 def test_an_ensemble_of_one_is_the_model_and_of_equals_is_each(test) -> None:
     values = np.random.default_rng(0).dirichlet(np.ones(22), (1, len(test))).astype(np.float32)
     relation = values.argmax(axis=-1)
@@ -342,9 +362,9 @@ def test_foreign_probabilities_are_one_line(change, message, run, test, tmp_path
         "ids": arrays["ids"][order],
     }
     np.savez(tmp_path / "p.npz", **moved)
-    found = read_probabilities(tmp_path / "p.npz", test)
+    found = read_probabilities([tmp_path / "p.npz"], test)
     np.testing.assert_array_equal(found.probabilities, arrays["probabilities"])
     change(arrays)
     np.savez(tmp_path / "p.npz", **arrays)
     with pytest.raises(InputError, match=f"p.npz: {message}"):
-        read_probabilities(tmp_path / "p.npz", test)
+        read_probabilities([tmp_path / "p.npz"], test)

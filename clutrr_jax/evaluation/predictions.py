@@ -2,6 +2,7 @@
 folder."""
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,12 +63,19 @@ def write_probabilities(path: Path, predictions: Predictions, records: Records) 
         )
 
 
-def read_probabilities(path: Path, records: Records) -> Predictions:
-    """Reads what `write_probabilities` wrote for the same stories, in any order.
+def read_probabilities(paths: Sequence[Path], records: Records) -> Predictions:
+    """Reads files of `write_probabilities` for the same stories, with the replicas of all.
 
     Raises:
-      InputError: the file cannot be read, or has other stories or relations.
+      InputError: a file cannot be read, or has other stories or relations.
     """
+    values = np.concatenate([_read_probabilities(path, records) for path in paths])
+    relation = values.argmax(axis=-1)
+    return Predictions(relation, relation, values.max(axis=-1), values)
+
+
+def _read_probabilities(path: Path, records: Records) -> np.ndarray:
+    """Probabilities [R, S, 22] in a file, whose stories may have any order."""
     arrays = read_arrays(path)
     names = ("probabilities", "ids", "relations")
     if arrays is None or not set(names) <= set(arrays):
@@ -79,9 +87,7 @@ def read_probabilities(path: Path, records: Records) -> Predictions:
     missing = [id for id in story_ids(records) if id not in place]
     if missing:
         raise InputError(f"{path}: no story {missing[0]!r}, expected those of this data")
-    values = values[:, [place[id] for id in story_ids(records)]]
-    relation = values.argmax(axis=-1)
-    return Predictions(relation, relation, values.max(axis=-1), values)
+    return values[:, [place[id] for id in story_ids(records)]]
 
 
 def ensemble(name: str, predictions: Predictions) -> dict[str, Predictions]:

@@ -13,7 +13,7 @@ import numpy as np
 from flax.traverse_util import unflatten_dict
 
 from clutrr_jax.data.records import Records, positional_ids, story_ids
-from clutrr_jax.evaluation.predictions import Predictions, prediction_file
+from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_probabilities
 from clutrr_jax.language_models.answers import to_relation
 from clutrr_jax.language_models.export import MULTIPLE_CHOICE, TASK
 from clutrr_jax.language_models.harness_logs import (
@@ -51,6 +51,7 @@ class Submission(NamedTuple):
 def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submission]:
     """Reads files of predictions.
 
+    Files of probabilities that are joined by commas are one submission with all of their replicas.
     A story that a file does not have was not asked; it is not among those of the submission.
 
     Without a name, a submission is named after its file, or after the model if the file is that of
@@ -95,14 +96,25 @@ def split_name(file: str | Path) -> tuple[str, Path]:
 
 
 def _given(path: Path) -> str:
-    """Column "given" of a file of predictions in the folder of a run; else it is not known."""
+    """Column "given" of a file in the folder of a run, and of files that agree; else unknown."""
+    known = {_given_of_one(file) for file in _files(path)}
+    return known.pop() if len(known) == 1 else ""
+
+
+def _given_of_one(path: Path) -> str:
     config = path.parent / "config.json"
     settings = read_json(config, {}) if config.exists() else {}
-    model = settings.get("model")
-    if model not in MODELS or not path.name.startswith("predictions"):
+    model, what = settings.get("model"), path.stem.partition("_")[0]
+    if model not in MODELS or what not in ("predictions", "probabilities"):
         return ""
-    files = {prediction_file(variant): variant for variant in ("", *MODELS[model].variants)}
+    files = {prediction_file(variant, what): variant for variant in ("", *MODELS[model].variants)}
     return given(unflatten_dict(settings, sep=".").get(model, {}), files.get(path.name, ""))
+
+
+def _files(path: Path) -> list[Path]:
+    """The files of an ensemble, which are joined by commas."""
+    joined = path.suffix == ".npz" and not path.exists()
+    return [Path(part) for part in str(path).split(",")] if joined else [path]
 
 
 def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> None:
@@ -118,7 +130,11 @@ def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> Non
 def _read(path: Path, test: Records) -> list[tuple[str, str, Submission]]:
     """Name of a file or its model, kind (see `_KINDS`) and submission without a name."""
     check_utf8(path)
-    name = path.parent.name if path.stem == "predictions" else path.stem
+    of_run = path.stem in ("predictions", "probabilities")
+    name = path.parent.name if of_run else path.stem
+    if path.suffix == ".npz":
+        found = read_probabilities(_files(path), test)
+        return [(name, "", Submission("", found, np.arange(len(test))))]
     answers: Iterable[Answer]
     if path.is_dir():
         name = path.resolve().name
@@ -129,7 +145,7 @@ def _read(path: Path, test: Records) -> list[tuple[str, str, Submission]]:
     elif path.suffix == ".jsonl":
         answers = _json_answers(path)
     elif path.suffix != ".csv":
-        raise InputError(f"{path}: expected .csv, .jsonl, .eval, .json or a folder")
+        raise InputError(f"{path}: expected .csv, .jsonl, .npz, .eval, .json or a folder")
     else:
         answers = _csv_answers(path)
     return [(name, "", _collect(path, answers, test))]
@@ -273,12 +289,15 @@ def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:
 
     Args:
       name: name of the model.
-      values: a file, `Predictions`, or relation names, relation ids or text, [S] or [replicas, S].
+      values: a file, `Predictions`, or relation names, relation ids or text, [S] or [replicas, S];
+        or a list of .npz files, whose replicas are taken together.
         A missing value (None, NaN, "") is a missing answer.
       test: the S test records.
     Raises:
       InputError: predictions of another shape or type, or with ids of stories.
     """
+    if isinstance(values, list | tuple) and values and all(map(_is_probabilities, values)):
+        values = ",".join(map(str, values))
     if isinstance(values, str | Path):
         path = Path(values)
         return [
@@ -310,6 +329,10 @@ def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:
     if not isinstance(values, Predictions):
         values = Predictions(ids, ids, np.ones(ids.shape))
     return [Submission(name, values, np.arange(len(test)))]
+
+
+def _is_probabilities(value: Any) -> bool:
+    return isinstance(value, str | Path) and str(value).endswith(".npz")
 
 
 def _relation(item: Any) -> int | None:
