@@ -166,6 +166,7 @@ def _pack_graphs(stories: StoryArrays, rows: jax.Array, shape: Shape) -> jraph.G
       mask: [B + 1] False for row -1 and the padding graph.
       people: [B + 1, P] nodes of each story, padded with the last node.
       facts: [B + 1, F] edges of each story in its order, padded with the last edge.
+      people_mask, facts_mask: [B + 1, P], [B + 1, F] False at this padding.
     """
     real = rows >= 0
     row = jnp.where(real, rows, 0)
@@ -184,10 +185,13 @@ def _pack_graphs(stories: StoryArrays, rows: jax.Array, shape: Shape) -> jraph.G
     senders = jnp.where(is_edge, stories.senders[edge], 0) + first_node[owner]
     receivers = jnp.where(is_edge, stories.receivers[edge], 0) + first_node[owner]
 
-    def members(first: jax.Array, count: jax.Array, width: int, padding: int) -> jax.Array:
-        index = jnp.arange(width)
-        return jnp.where(index < jnp.append(count, 0)[:, None], first[:, None] + index, padding)
+    def is_member(count: jax.Array, width: int) -> jax.Array:
+        return jnp.arange(width) < jnp.append(count, 0)[:, None]
 
+    def members(first: jax.Array, mask: jax.Array, padding: int) -> jax.Array:
+        return jnp.where(mask, first[:, None] + jnp.arange(mask.shape[1]), padding)
+
+    people_mask, facts_mask = is_member(n_node, shape.people), is_member(n_edge, shape.facts)
     mask = jnp.append(real, False)
     return jraph.GraphsTuple(
         nodes={
@@ -206,8 +210,10 @@ def _pack_graphs(stories: StoryArrays, rows: jax.Array, shape: Shape) -> jraph.G
             ),
             "target": stories.target[row],
             "mask": mask,
-            "people": members(first_node, n_node, shape.people, shape.nodes - 1),
-            "facts": members(first_edge, n_edge, shape.facts, shape.edges - 1),
+            "people": members(first_node, people_mask, shape.nodes - 1),
+            "facts": members(first_edge, facts_mask, shape.edges - 1),
+            "people_mask": people_mask,
+            "facts_mask": facts_mask,
         },
     )
 
