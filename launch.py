@@ -37,7 +37,7 @@ On a cluster:
   --host_count=N             the number of hosts and
   --host_number=I            the index of this host, from 0
 
---workdir receives the report (report.html, results.md, results.json, curve.png) and one folder per
+--workdir receives the report (report.html, results.*, curve.*) and one folder per
 run. The same command resumes an interrupted run.
 """
 

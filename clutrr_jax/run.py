@@ -105,6 +105,7 @@ def print_report(results: dict[str, Any], workdir: Path) -> None:
     """Prints the table of an experiment and where its report is."""
     parts = [
         plain_text(accuracy_table(results)),
+        "±: one standard error over replicas; the report has 95 % intervals.",
         SMOKE if results["scale"] == "smoke" else "",
         *diverged(results),
         claims_text(results),

@@ -41,6 +41,7 @@ class Measured:
     ceiling: float  # best achievable accuracy
     accuracy_last: float  # as `accuracy`, last epoch
     stderr_last: float | None
+    accuracies: tuple[float, ...] = ()  # of each replica, tested epoch, run by run
 
 
 def t_quantile(runs: int) -> float:
@@ -131,6 +132,7 @@ def measure(runs: Sequence[Sequence[Counts]]) -> Measured:
         ceiling=float(np.mean(ceilings_of_runs)),
         accuracy_last=float(last.mean()),
         stderr_last=_stderr(last),
+        accuracies=tuple(accuracy.tolist()),
     )
 
 

@@ -1,8 +1,8 @@
 """Rebuilds the report of an experiment without training.
 
-Reads the results, the data set and the outputs of each run in the folder, and writes results.json,
-results.md, curve.png and report.html again. Experiments with several data sets are rebuilt by their
-own command with --config.only=none.
+Reads the results, the data set and the outputs of each run in the folder, and writes the files of
+the report again. Experiments with several data sets are rebuilt by their own command with
+--config.only=none.
 """
 
 from pathlib import Path

@@ -27,6 +27,7 @@ from clutrr_jax.report.tables import (
     sources,
     summary,
     title,
+    with_interval,
 )
 from generator.config import TASKS
 from generator.kinship import (
@@ -65,7 +66,7 @@ def content(results: dict[str, Any], shown: Sequence[Shown]) -> dict[str, Any]:
         "legend": legend(results),
         "mark": MARK,
         "sources": sources(results),
-        "table": accuracy_table(results),
+        "table": accuracy_table(results, cell=with_interval),
         "settings": settings_table(results),
         "relations": RELATIONS,
         "ofEitherGender": [in_words(p, UNKNOWN_GENDER) for p in range(len(PREDICATES))],

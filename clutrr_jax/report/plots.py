@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import matplotlib.figure
@@ -36,10 +37,21 @@ class Figure(matplotlib.figure.Figure):
         return buffer.getvalue()
 
 
+def save_figure(figure: Figure, path: Path) -> None:
+    """Writes a figure as .png, .pdf or .svg, with the same bytes for the same figure.
+
+    The fonts of a PDF are embedded as TrueType, which publishers ask for.
+    """
+    undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(path.suffix)
+    with matplotlib.rc_context({"svg.hashsalt": "clutrr_jax", "pdf.fonttype": 42}):
+        figure.savefig(path, metadata=undated)
+
+
 def plot_results(results: Results) -> Figure:
     """Plots accuracy against x, one panel for each first part of the keys.
 
-    Measured accuracies have bands or bars of 95 % intervals. Published ones of the same cells are
+    Measured accuracies have bands or bars of 95 % intervals, and faint points for the replicas.
+    Published ones of the same cells are
     hollow, references dotted (those that are shown by default), baselines and ceilings thin.
     Averages over panels have a panel of their own. Ensembles are in the table only.
     """
@@ -103,11 +115,14 @@ def _plot_series(
     bounded = [(x, row) for x, row in points if row.get("low") is not None]
     low, high = ([row[name] for _, row in bounded] for name in ("low", "high"))
     where = [x for x, _ in bounded]
-    if is_curve:
+    if is_curve and len(where) != 1:
         axes.fill_between(where, low, high, color=style["color"], alpha=0.15, lw=0)
     else:
         axes.vlines(where, low, high, color=style["color"], lw=1.2)
     for x, row in zip(at, rows, strict=True):
+        if len(replicas := row.get("accuracies") or ()) > 1:
+            faint = style | {"ls": "none", "ms": 2.5, "alpha": 0.4, "mec": "none"}
+            axes.plot([x] * len(replicas), replicas, **faint)
         if row.get("published"):
             published = Accuracy(**row["published"])
             axes.vlines(x + 0.08, *published_interval(published), color=style["color"], lw=0.6)

@@ -32,7 +32,10 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.models.given import given
 from generator.files import read_json
 
-REPORT_FILES = ("results.json", "results.md", "curve.png", "report.html")
+REPORT_FILES = (
+    "results.json", "results.md", "curve.png", "report.html", "results.csv", "results.tex",
+    "curve.pdf", "curve.svg",
+)  # fmt: skip
 MEASURED = tuple(field.name for field in fields(Measured))
 
 

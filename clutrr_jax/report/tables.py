@@ -2,7 +2,7 @@
 forms."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -47,7 +47,34 @@ def rows_by_key(results: Results) -> dict[tuple[Any, Any, Any], Row]:
     return {tuple(row[name] for name in results["columns"]): row for row in rows}  # type: ignore[misc]
 
 
-def accuracy_table(results: Results, intervals: bool = False) -> list[list[str]]:
+def with_stderr(row: Row, epoch: str = "") -> str:
+    """Returns an accuracy and its standard error over replicas, .87 ±.02; "" if not measured.
+
+    Args:
+      row: a row of the results.
+      epoch: "_last" for the last epoch.
+    """
+    if row.get("accuracy") is None:
+        return ""
+    stderr = row[f"stderr{epoch}"]
+    error = "" if stderr is None else f" ±{format_fraction(stderr)}"
+    return format_fraction(row[f"accuracy{epoch}"]) + error
+
+
+def with_interval(row: Row) -> str:
+    """Returns an accuracy and its 95 % interval, .87 (.80-.92); "" if not measured."""
+    if row.get("low") is None:  # not measured, or an average
+        return with_stderr(row)
+    return f"{format_fraction(row['accuracy'])} ({_interval(row)})"
+
+
+def _interval(row: Row) -> str:
+    return f"{format_fraction(row['low'])}-{format_fraction(row['high'])}"
+
+
+def accuracy_table(
+    results: Results, intervals: bool = False, cell: Callable[[Row], str] = with_stderr
+) -> list[list[str]]:
     """Accuracies as a table.
 
     With published accuracies of the same cells: one row per panel and x, and three columns per
@@ -56,11 +83,13 @@ def accuracy_table(results: Results, intervals: bool = False) -> list[list[str]]
 
     Args:
       results: see `clutrr_jax.report.results`.
-      intervals: whether to add 95 % intervals and the number of answers that were not mapped.
+      intervals: whether to add lines of 95 % intervals and of the number of answers that were not
+        mapped.
+      cell: text of a row of the results.
     """
     rows = rows_by_key(results)
     if not any(row["published"] for row in results["rows"]):
-        return _figure(results, rows, intervals)
+        return _figure(results, rows, intervals, cell)
     series = list(dict.fromkeys(key[2] for key in rows))
     columns = [column for name in series for column in (name, "paper", "difference")]
     lines = [[*results["columns"][:2], *columns, "ceiling", "stories"]]
@@ -68,13 +97,16 @@ def accuracy_table(results: Results, intervals: bool = False) -> list[list[str]]
         line = [str(panel), str(x)]
         of_series = [rows.get((panel, x, name), {}) for name in series]
         for row in of_series:
-            line += [_accuracy(row), _published(row.get("published")), _difference(row)]
+            line += [cell(row), _published(row.get("published")), _difference(row)]
         lines.append([*line, *_ceiling_and_stories(with_most_stories(of_series))])
     return lines
 
 
 def _figure(
-    results: Results, rows: Mapping[tuple[Any, Any, Any], Row], intervals: bool
+    results: Results,
+    rows: Mapping[tuple[Any, Any, Any], Row],
+    intervals: bool,
+    cell: Callable[[Row], str],
 ) -> list[list[str]]:
     panel_name, x_name, series_name = results["columns"]
     panels, xs, series = (list(dict.fromkeys(key[part] for key in rows)) for part in range(3))
@@ -92,7 +124,7 @@ def _figure(
             of_series = [rows.get((panel, x, name), {}) for x in xs]
             if any(of_series):
                 knowledge = given.get(name, given.get(panel, ""))
-                own = _series(name, of_series, name in baselines, intervals)
+                own = _series(name, of_series, name in baselines, intervals, cell)
                 for label, *texts in (*own, *_stories(of_series, largest)):
                     about = "" if label.startswith("  ") else knowledge
                     lines.append([str(panel), label, about, *texts])
@@ -106,22 +138,21 @@ def _figure(
     return [line[1:] for line in lines] if len(panels) == 1 else lines
 
 
-def _series(name: str, rows: Sequence[Row], baseline: bool, intervals: bool) -> Iterator[list[str]]:
+def _series(
+    name: str, rows: Sequence[Row], baseline: bool, intervals: bool, cell: Callable[[Row], str]
+) -> Iterator[list[str]]:
     """The lines of one series: its accuracies and, where they say more, the last epoch, or the
     intervals and the number of answers that were not mapped."""
     measured = [row for row in rows if row.get("accuracy") is not None]
     replicas = {row["replicas"] for row in measured}
     named = baseline or is_ensemble(name) or len(replicas) != 1
     label = name if named else f"{name} ({count_replicas(*replicas)})"
-    yield [label, *map(_accuracy, rows)]
-    last = [_accuracy(row, "_last") for row in rows]
-    if last != [_accuracy(row) for row in rows]:
+    yield [label, *map(cell, rows)]
+    last = [with_stderr(row, "_last") for row in rows]
+    if last != [with_stderr(row) for row in rows]:
         yield ["  last epoch", *last]
     if intervals and not baseline:
-        yield ["  95 % interval", *(
-            f"{format_fraction(r['low'])}-{format_fraction(r['high'])}" if r in measured else ""
-            for r in rows
-        )]  # fmt: skip
+        yield ["  95 % interval", *(_interval(r) if r in measured else "" for r in rows)]
         yield ["  not mapped", *(str(row.get("unmapped", "")) for row in rows)]
 
 
@@ -130,14 +161,6 @@ def _stories(rows: Sequence[Row], largest: Sequence[Row]) -> Iterator[list[str]]
     counts = [row.get("count") for row in rows]
     if any(n and n < most["count"] for n, most in zip(counts, largest, strict=True)):
         yield ["  stories", *("" if n is None else str(n) for n in counts)]
-
-
-def _accuracy(row: Row, epoch: str = "") -> str:
-    if row.get("accuracy") is None:
-        return ""
-    stderr = row[f"stderr{epoch}"]
-    error = "" if stderr is None else f" ±{format_fraction(stderr)}"
-    return format_fraction(row[f"accuracy{epoch}"]) + error
 
 
 def _published(accuracy: Mapping[str, Any] | None) -> str:
@@ -268,15 +291,14 @@ def diverged(results: Results) -> list[str]:
 def legend(results: Results) -> str:
     """Returns an explanation of the table of accuracies."""
     text = (
-        "Accuracy on the test stories with its standard error over replicas. Given: what a model "
-        "has besides the training stories and their answers. The ceiling is the best achievable "
-        "accuracy. The last epoch of a model has a row if another epoch is tested and its "
-        "accuracies differ."
+        "Accuracy on the test stories; in parentheses its 95 % interval over test stories and "
+        "replicas. A value after ± is a standard error. Given: what a model has besides the "
+        "training stories and their answers. The ceiling is the best achievable accuracy. The last "
+        "epoch of a model has a row if another epoch is tested and its accuracies differ."
     )
     if any(row["published"] for row in results["rows"]):
         text += (
-            f" {MARK}: the 95 % intervals (over test stories and replicas) of the measured and "
-            "published accuracy do not overlap."
+            f" {MARK}: the 95 % intervals of the measured and published accuracy do not overlap."
         )
     if results["averages"]:
         text += " Averages are shown once all of their cells are measured, without intervals."
@@ -309,7 +331,7 @@ def results_markdown(results: Results) -> str:
         summary(results),
         *(["Failed:", "\n".join(failed)] if failed else []),
         legend(results),
-        "\n".join(markdown_table(accuracy_table(results))),
+        "\n".join(markdown_table(accuracy_table(results, cell=with_interval))),
         *(["Sources:", "\n".join(found)] if found else []),
         claims_text(results),
     ]

@@ -1,4 +1,4 @@
-"""Writes the report of an experiment: `results.json`, `results.md`, `curve.png`, `report.html`."""
+"""Writes the files of the report of an experiment, `REPORT_FILES`."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,17 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from clutrr_jax.evaluation.extraction import precision_recall
+from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.wordings import by_wording
 from clutrr_jax.experiment import Run, run_name
 from clutrr_jax.language_models.submissions import read_submissions
+from clutrr_jax.report.export import latex_table, replica_rows
 from clutrr_jax.report.outputs import Prepare, shown_sets
 from clutrr_jax.report.page import render
 from clutrr_jax.report.page_content import content
-from clutrr_jax.report.plots import plot_results
+from clutrr_jax.report.plots import plot_results, save_figure
 from clutrr_jax.report.results import REPORT_FILES, collect
 from clutrr_jax.report.tables import results_markdown
 from generator.errors import InputError
-from generator.files import atomic_write, write_text
+from generator.files import atomic_write, csv_text, write_text
 
 
 def write_report(
@@ -60,10 +62,20 @@ def write_report(
         for run, (extraction, data) in found.items()
         if not data.resample  # else the stories of later epochs have other wordings
     }
-    as_json, as_markdown, as_png, as_html = (workdir / name for name in REPORT_FILES)
-    write_text(as_json, json.dumps(results, indent=1) + "\n")
-    write_text(as_markdown, results_markdown(results))
-    with atomic_write(as_png) as part:
-        plot_results(results).savefig(part)
-    write_text(as_html, render(content(results, shown)))
+    of_added = [(one.dataset, score({submission.name: submission.predictions}, one.truth))
+                for one in shown for submission, _ in added]  # fmt: skip
+    texts = {
+        "results.json": json.dumps(results, indent=1) + "\n",
+        "results.md": results_markdown(results),
+        "report.html": render(content(results, shown)),
+        "results.csv": csv_text(replica_rows(all_runs, workdir, of_added)),
+        "results.tex": latex_table(results),
+    }
+    figure = plot_results(results)
+    for path in (workdir / name for name in REPORT_FILES):
+        if path.name in texts:
+            write_text(path, texts[path.name])
+        else:
+            with atomic_write(path) as part:
+                save_figure(figure, part)
     return results

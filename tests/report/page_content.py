@@ -85,7 +85,8 @@ def row(of_set: dict[str, Any], model: str, noise: int, k: int) -> dict[str, Any
         "noise": NOISE[noise], "k": k, "model": model, "accuracy": mean,
         "stderr": replicas.std(ddof=1) / 3**0.5 if len(replicas) > 1 else None,
         "low": mean - 0.1, "high": mean + 0.1, "count": STORIES, "replicas": len(replicas),
-        "ceiling": 0.95, "published": {"mean": 0.8, "error": 0.01} if published else None,
+        "accuracies": replicas.tolist(), "ceiling": 0.95,
+        "published": {"mean": 0.8, "error": 0.01} if published else None,
         "difference": mean - 0.8 if published else None,
         "intervals_disjoint": bool(abs(mean - 0.8) > 0.12) if published else None,
     }  # fmt: skip

@@ -178,6 +178,18 @@ def test_bands_are_intervals_and_baselines_are_plain_lines(page, content) -> Non
     assert not find(page, "#charts g.plain .mark")
 
 
+def test_replicas_are_faint_points_and_one_point_has_a_bar(open_content) -> None:
+    """The GAT has three replicas at each of four tests; the average has none."""
+    content = page_content.content()
+    page = open_content(content)
+    assert len(find(page, "#charts .replica")) == len(find(page, "#charts .c0 .replica")) == 3 * 4
+    panels = page.execute_script(
+        "return [...document.querySelectorAll('#charts .chart')]"
+        ".map(chart => chart.querySelectorAll('.bar').length)"
+    )
+    assert panels == [0, len(REPLICAS), 0]  # of noise type 2, only k = 3 is tested
+
+
 def test_published_values_are_hollow_and_can_be_switched(page) -> None:
     def hollow(style: str = "") -> int:
         return len(find(page, f"#charts {style} .mark.hollow"))

@@ -60,6 +60,18 @@ def test_curves_are_accuracies_and_bands_are_intervals() -> None:
     assert band.get_facecolor()[0][:3].tolist() == list(to_rgba(COLORS[0])[:3])
 
 
+def test_one_point_has_a_bar_and_replicas_are_faint_points() -> None:
+    """A band around one point would have no width. One replica is the point itself."""
+    for values in ((0.6, 0.8), (0.7,)):
+        row = ROW | {"accuracies": values}
+        (axes,) = plot_results(results({("2,3", 2, "gat"): row})).axes
+        (bar,) = (found for found in axes.collections if isinstance(found, LineCollection))
+        np.testing.assert_allclose(bar.get_segments(), [[[0, 0.6], [0, 0.9]]])
+        faint = [line for line in axes.lines if line.get_alpha()]
+        points = [] if len(values) == 1 else [[0, value] for value in values]
+        assert [xy for line in faint for xy in line.get_xydata().tolist()] == points
+
+
 def test_kinds_of_noise_have_markers_side_by_side_without_lines() -> None:
     """Two series stand .175 left and right of their place."""
     rows = {("2,3", "clean", name): ROW for name in ("gat", "rn")}

@@ -6,7 +6,12 @@ import pytest
 
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.models.given import given
-from clutrr_jax.report.tables import accuracy_table, results_markdown, settings_table
+from clutrr_jax.report.tables import (
+    accuracy_table,
+    results_markdown,
+    settings_table,
+    with_interval,
+)
 from clutrr_jax.settings import default_settings, train_settings
 
 KS = (2, 3)
@@ -88,6 +93,15 @@ def test_the_last_epoch_has_a_line_if_it_differs(results) -> None:
         ["ceiling", "", "1.00", ".95"],
         ["stories", "", "20", "30"],
     ]
+
+
+def test_reports_show_intervals_and_say_so(results) -> None:
+    """Averages have no interval."""
+    line = "| gat (3 replicas) | nothing | .90 (.10-1.00) | .70 (.10-1.00) |"
+    text = results_markdown(results)
+    assert line in text and "in parentheses its 95 % interval" in text
+    average = {"accuracy": 0.5, "stderr": None, "low": None, "high": None}
+    assert [with_interval(average), with_interval({"accuracy": None, "low": None})] == [".50", ""]
 
 
 def test_dev_accuracy_is_a_mean_over_replicas(results) -> None:

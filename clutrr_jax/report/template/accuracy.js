@@ -42,7 +42,10 @@ function ownLines() {
     point: (panel, x) => {
       const row = rowOf(panel, x, key.label);
       return Number.isFinite(row?.accuracy)
-        && { value: row.accuracy, low: row.low, high: row.high, details: details(row) };
+        && {
+          value: row.accuracy, low: row.low, high: row.high, details: details(row),
+          replicas: row.replicas > 1 ? row.accuracies : [],
+        };
     },
   });
   const published = (key) => ({

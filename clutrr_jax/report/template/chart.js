@@ -2,8 +2,9 @@
 //
 // key: name and style of a line, { label, style (class of its color), path (classes of its stroke),
 //   shape (path of its markers, or null), hollow, on (whether it is shown) }.
-// point: { value, low, high, details }: low and high bound the band around a line with markers, if any;
-//   details are the lines of text of the tooltip.
+// point: { value, low, high, replicas, details }: low and high bound the band around a line with markers,
+//   or a bar if it has one point, and replicas are values of faint points, if any; details are the lines
+//   of text of the tooltip.
 
 // Paths of the markers, around the origin.
 const SHAPES = [
@@ -71,9 +72,11 @@ function chart(node, { xs, lines, title }) {
     const banded = key.shape && columns.every((c) => Number.isFinite(points[c].low));
     const d = columns.length > 1 ? `M${along("value").join("L")}` : `M${along("value")}m-12 0h24`;
     const outline = banded ? [...along("high"), ...along("low").reverse()] : [];
+    const replicas = columns.flatMap((c) => (points[c].replicas ?? []).map((value) =>
+      svg("circle", { class: "replica", cx: columnX(c), cy: accuracyY(value), r: 2.2 })));
     return svg("g", { class: key.style },
-      banded ? svg("path", { class: "band", d: `M${outline.join("L")}z` }) : null,
-      svg("path", { class: key.path, d }),
+      banded ? svg("path", { class: columns.length > 1 ? "band" : "band bar", d: `M${outline.join("L")}z` }) : null,
+      svg("path", { class: key.path, d }), ...replicas,
       ...(key.shape ? columns.map((c) => marker(key, columnX(c), accuracyY(points[c].value))) : []));
   }
 

@@ -1,0 +1,129 @@
+"""The results of an experiment in forms for papers and other programs: LaTeX and CSV."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from clutrr_jax.evaluation.metrics import Counts
+from clutrr_jax.experiment import DATA, SINGLE, SUMMARY, Run
+from clutrr_jax.report.results import read_counts
+from clutrr_jax.report.tables import (
+    Results,
+    Row,
+    accuracy_table,
+    format_fraction,
+    title,
+    with_interval,
+)
+from generator.files import read_json
+
+# Columns of `replica_rows`.
+COLUMNS = ("training", "seed", "model", "replica", "noise", "k", "task", "correct", "stories",
+           "accuracy")  # fmt: skip
+LATEX = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$", "→": r"$\rightarrow$",
+    **{c: f"\\{c}" for c in "&%$#_{}"},
+}  # fmt: skip
+
+
+class Latex(str):
+    """A cell that is LaTeX already."""
+
+
+def replica_rows(
+    all_runs: Sequence[Run], workdir: Path, added: Sequence[tuple[str, Sequence[Counts]]] = ()
+) -> Iterator[tuple[str, ...]]:
+    """Yields the lines of `results.csv`, header first: one per model, test set and replica.
+
+    Args:
+      all_runs, workdir: the runs of an experiment, of which the finished ones count; its folder.
+      added: name of a data set, and counts of a model that was trained elsewhere.
+    """
+    yield COLUMNS
+    for dataset in dict.fromkeys(run.dataset for run in all_runs):
+        folders = [workdir / run.name for run in all_runs if run.dataset == dataset]
+        files = [*(folder / SUMMARY for folder in folders), workdir / dataset / DATA]
+        found = [
+            counts for file in files if file.exists() for counts in read_counts(read_json(file))
+        ]
+        found += [counts for name, of_added in added if name == dataset for counts in of_added]
+        training, _, seed = dataset.partition("/")
+        for test in found:
+            ((noise, k, _),) = SINGLE.trainings[0].cells([test.task])
+            for replica, correct in enumerate(test.correct):
+                cells = (training, seed, test.model, replica, noise, k, test.task, correct,
+                         test.count, f"{correct / test.count:.6f}")  # fmt: skip
+                yield tuple(map(str, cells))
+
+
+def latex_table(results: Results) -> str:
+    """Returns the table of accuracies as a LaTeX `tabular` with 95 % intervals.
+
+    The best trained model of each test is bold, if several are trained.
+    """
+    best = {id(row) for row in best_rows(results)}
+
+    def cell(row: Row) -> str:
+        if row.get("accuracy") is None:
+            return ""
+        mean, _, interval = with_interval(row).partition(" (")
+        text = rf"\textbf{{{mean}}}" if id(row) in best else mean
+        interval = interval.rstrip(")").replace("-", "--")
+        return Latex(f"{text} {{\\scriptsize {interval}}}" if interval else text)
+
+    header, *lines = accuracy_table(results, cell=cell)
+    words = header.index("given") + 1 if "given" in header else 2  # columns before the accuracies
+    first = {s["name"] for s in results["series"] if s["baseline"]}
+    body: list[str] = []
+    before = [""]
+    for line in lines:
+        if (
+            before[0]
+            and line[0] != before[0]
+            and (
+                header[0] == results["columns"][0]  # a new panel
+                or line[0] == "ceiling"
+                or (line[0] in first and before[0] not in first)
+            )
+        ):
+            body.append(r"\midrule")
+        body.append(_latex_line(line))
+        before = line
+    return "\n".join([
+        f"% {' '.join(title(results).split())}: accuracy, and its 95 % interval in small print.",
+        r"% Needs \usepackage{booktabs}.",
+        rf"\begin{{tabular}}{{{'l' * words}{'r' * (len(header) - words)}}}",
+        r"\toprule", _latex_line(header), r"\midrule", *body, r"\bottomrule", r"\end{tabular}", "",
+    ])  # fmt: skip
+
+
+def best_rows(results: Results) -> list[Row]:
+    """Returns the rows with the highest accuracy, as printed, among the models of a test.
+
+    Baselines do not count, and a test of one model has no best one.
+    """
+    columns = results["columns"]
+    baselines = {one["name"] for one in results["series"] if one["baseline"]}
+    of_test: defaultdict[tuple[object, ...], list[Row]] = defaultdict(list)
+    for row in (*results["rows"], *results["averages"]):
+        if row["accuracy"] is not None and row[columns[2]] not in baselines:
+            of_test[tuple(row[name] for name in columns if name != "model")].append(row)
+    found = []
+    for rows in of_test.values():
+        top = max(format_fraction(row["accuracy"]) for row in rows)
+        if len(rows) > 1:
+            found += [row for row in rows if format_fraction(row["accuracy"]) == top]
+    return found
+
+
+def _latex_line(cells: Sequence[str]) -> str:
+    texts = (text if isinstance(text, Latex) else escape_latex(text) for text in cells)
+    return " & ".join(texts) + r" \\"
+
+
+def escape_latex(text: str) -> str:
+    """Returns a text on one line whose special characters LaTeX prints; indented by a quad."""
+    escaped = "".join(LATEX.get(c, c) for c in " ".join(text.split()))
+    return rf"\quad {escaped}" if re.match(r"\s", text) else escaped

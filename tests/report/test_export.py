@@ -1,0 +1,113 @@
+"""The results of an experiment as LaTeX and CSV."""
+
+import csv
+import json
+import re
+import shutil
+import subprocess
+from xml.etree import ElementTree
+
+import pytest
+
+from clutrr_jax.report.export import best_rows, escape_latex, latex_table, replica_rows
+from clutrr_jax.report.results import REPORT_FILES
+from clutrr_jax.run import check_folder
+from generator.errors import InputError
+from tests.report.test_tables import results, row  # noqa: F401
+
+SPECIAL = r"a_b & 50% #1 $x$ {y} ~ ^ \ <z>"
+
+
+def test_rows_of_the_csv_are_the_replicas_of_the_table(run_folder) -> None:
+    with (run_folder / "results.csv").open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    table = json.loads((run_folder / "results.json").read_text())["rows"]
+    assert {cell["model"] for cell in table} == {line["model"] for line in lines}
+    for cell in table:
+        own = [line for line in lines if line["model"] == cell["model"]
+               and (line["task"], line["noise"], line["k"])
+               == (cell["task"], cell["noise"], str(cell["k"]))]  # fmt: skip
+        assert [line["replica"] for line in own] == [str(i) for i in range(cell["replicas"])]
+        assert {int(line["stories"]) for line in own} == {cell["count"]}
+        found = [int(line["correct"]) / int(line["stories"]) for line in own]
+        assert found == pytest.approx(cell["accuracies"])
+        assert [float(line["accuracy"]) for line in own] == pytest.approx(found, abs=1e-6)
+        assert sum(found) / len(found) == pytest.approx(cell["accuracy"])
+    assert len(lines) == sum(cell["replicas"] for cell in table)
+
+
+def test_runs_of_a_grid_have_their_training_and_seed(run_folder, tmp_path) -> None:
+    shutil.copytree(run_folder / "gat", tmp_path / "k23" / "1" / "gat")
+    run = type("Run", (), {"dataset": "k23/1", "name": "k23/1/gat"})
+    lines = list(replica_rows([run], tmp_path))
+    assert {line[:3] for line in lines[1:]} == {("k23", "1", "gat")}
+
+
+@pytest.fixture
+def with_special_names(results) -> dict:  # noqa: F811
+    """A model whose name has every special character, and two noise types."""
+    for line in results["rows"]:
+        line["model"] = {"mac": SPECIAL}.get(line["model"], line["model"])
+    results["series"][1]["name"] = SPECIAL
+    return results
+
+
+def test_the_table_is_balanced_latex(with_special_names) -> None:
+    lines = latex_table(with_special_names).splitlines()
+    assert lines[0].startswith("% test on stories") and "booktabs" in lines[1]
+    begin, end = lines[2], lines[-1]
+    columns = re.fullmatch(r"\\begin\{tabular\}\{(l+r+)\}", begin)[1]
+    assert columns == "llrr" and end == r"\end{tabular}"
+    rules = [line for line in lines if line.endswith("rule")]
+    assert rules == [r"\toprule", *[r"\midrule"] * 3, r"\bottomrule"]
+    body = [line for line in lines[3:-1] if line not in rules]
+    assert len(body) == 11
+    for line in body:
+        assert line.endswith(r" \\")
+        plain = re.sub(r"\\(?:[&%$#_{}]|[a-z]+)", "", line.removesuffix(r" \\"))  # commands
+        plain = plain.replace("$$", "")  # around a symbol
+        assert plain.count("&") == len(columns) - 1 and not re.search(r"[%$#_~^<>\\]", plain)
+        assert plain.count("{") == plain.count("}")
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+def test_the_table_compiles(with_special_names, tmp_path) -> None:
+    document = r"\documentclass{article}\usepackage{booktabs}\begin{document}%s\end{document}"
+    (tmp_path / "a.tex").write_text(document % f"\n{latex_table(with_special_names)}")
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "a.tex"]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 0
+
+
+def test_special_characters_are_escaped() -> None:
+    assert escape_latex(SPECIAL) == (
+        r"a\_b \& 50\% \#1 \$x\$ \{y\} \textasciitilde{} \textasciicircum{} "
+        r"\textbackslash{} \textless{}z\textgreater{}"
+    )
+    assert escape_latex("  last\nepoch") == r"\quad last epoch"
+
+
+def test_the_best_models_are_bold(results) -> None:  # noqa: F811
+    """Baselines do not count; equal printed accuracies are equally good."""
+    results["rows"] += [row("rn", 2, (0.901, 0.01), (0.9, 0.01))]
+    found = [(line["model"], line["k"]) for line in best_rows(results)]
+    assert found == [("gat", 2), ("rn", 2), ("gat", 3)]
+    text = latex_table(results)
+    assert (
+        r"gat (3 replicas) & nothing & \textbf{.90} {\scriptsize .10--1.00} & \textbf{.70}" in text
+    )
+    assert text.count(r"\textbf") == 3
+    results["rows"] = [line for line in results["rows"] if line["model"] == "gat"]
+    assert not best_rows(results)  # of one model
+
+
+def test_figures_are_vector_graphics_with_embedded_fonts(run_folder) -> None:
+    pdf = (run_folder / "curve.pdf").read_bytes()
+    assert pdf.startswith(b"%PDF") and b"/Type3" not in pdf
+    assert ElementTree.parse(run_folder / "curve.svg").getroot().tag.endswith("svg")
+
+
+@pytest.mark.parametrize("name", REPORT_FILES[1:])
+def test_no_file_of_another_origin_is_replaced(name, tmp_path) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(InputError, match=f"{name}: not of an experiment"):
+        check_folder(tmp_path, "test")
