@@ -26,6 +26,8 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--add", action="append", default=[], metavar="[NAME=]FILE",
                         help="also show predictions of another model on these test stories, in "
                         "any form that clutrr_jax.score reads; may be repeated")  # fmt: skip
+    parser.add_argument("--data", metavar="FILE", help="where the data set of the runs is now, if "
+                        "it has moved")  # fmt: skip
     options = parser.parse_args(arguments)
     folder = options.folder
     if not (folder / REPORT_FILES[0]).exists():
@@ -43,7 +45,7 @@ def main(arguments: list[str]) -> None:
     (training,) = SINGLE.trainings
     config = read_json(folder / finished[0] / "config.json")
     generate = unflatten_dict(config, sep=".").get("generate", {})
-    settings = ConfigDict({"data": config["data"], "generate": generate})
+    settings = ConfigDict({"data": options.data or config["data"], "generate": generate})
     runs = [Run("", one["model"], settings, training) for one in results["runs"]]
 
     def prepare(config: ConfigDict, stories: Path) -> Prepared:

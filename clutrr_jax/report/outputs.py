@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 from ml_collections import ConfigDict
 
 from clutrr_jax.data.prepare import Prepared
@@ -13,9 +14,12 @@ from clutrr_jax.evaluation.extraction import Extraction, read_extracted
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file
 from clutrr_jax.experiment import DATA, SUMMARY, Run
-from clutrr_jax.language_models.submissions import read_predictions
+from clutrr_jax.language_models.submissions import Submission, read_predictions
 from generator.errors import InputError
-from generator.files import read_json
+from generator.files import json_lines, read_json
+
+MAX_POINTS = 100  # of a training curve on the page
+NOT_ASKED = -2  # prediction of an added model that has none for a story
 
 # Reads or writes the stories of a run, given its settings and the folder for generated stories.
 Prepare = Callable[[ConfigDict, Path], Prepared]
@@ -27,6 +31,7 @@ class Outputs(NamedTuple):
     predictions: Predictions
     attention: Attention | None
     extraction: Extraction | None
+    curves: list[dict[str, Any]] | None = None  # see `read_curves`
 
 
 class Shown(NamedTuple):
@@ -48,7 +53,48 @@ def read_outputs(folder: Path, truth: GroundTruth) -> Outputs:
         read_predictions(folder / prediction_file(), truth.test),
         read_attention(folder, truth.test),
         read_extracted(folder, truth),
+        read_curves(folder / "metrics.jsonl"),
     )
+
+
+def read_curves(path: Path) -> list[dict[str, Any]] | None:
+    """Returns loss and dev accuracy of at most MAX_POINTS evenly spaced epochs and the last one.
+
+    They are means over the replicas; the loss is None once no replica is trained any more. None if
+    the file does not exist.
+
+    Raises:
+      InputError: the file cannot be read.
+    """
+    if not path.exists():
+        return None
+    lines = list(json_lines(path))
+    shown = [*lines[:: -(-len(lines) // MAX_POINTS) or 1], *lines[-1:]]
+    try:
+        return [
+            {
+                "epoch": line["epoch"],
+                "loss": float(np.mean(trained)) if trained else None,
+                "dev accuracy": float(np.mean(line["dev_accuracy"])),
+            }
+            for line in {line["epoch"]: line for line in shown}.values()
+            for trained in [[loss for loss in line["loss"] if loss is not None]]
+        ]
+    except (KeyError, TypeError):
+        raise InputError(f"{path}: damaged, expected epochs with loss and dev accuracy") from None
+
+
+def added_outputs(submission: Submission, stories: int) -> Outputs:
+    """Returns the predictions of a model that was trained elsewhere, NOT_ASKED where it has none.
+
+    Args:
+      submission: its predictions of some of the test stories.
+      stories: the number of all test stories.
+    """
+    predicted = submission.predictions.relation
+    relation = np.full((len(predicted), stories), NOT_ASKED)
+    relation[:, submission.stories] = predicted
+    return Outputs(Predictions(relation, relation, np.ones(relation.shape)), None, None)
 
 
 def shown_sets(all_runs: Sequence[Run], workdir: Path, prepare: Prepare) -> list[Shown]:

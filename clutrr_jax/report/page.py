@@ -11,8 +11,8 @@ from typing import Any
 
 # Scripts of the page, in the order of their definitions.
 SCRIPTS = (
-    "common.js", "chart.js", "accuracy.js", "set.js", "groups.js", "graph.js", "stories.js",
-    "extraction.js", "page.js",
+    "common.js", "chart.js", "accuracy.js", "set.js", "training.js", "groups.js", "graph.js",
+    "stories.js", "extraction.js", "page.js",
 )  # fmt: skip
 
 

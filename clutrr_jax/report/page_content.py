@@ -1,8 +1,8 @@
 """Content of the page `report.html` as a JSON object.
 
 It holds the results and, for each data set that is shown, the test stories column by column and all
-predictions. A list of relations is
-written as a string with one letter per relation: "a" is relation 0.
+predictions. A list of relations is written as a string with one letter per relation: "a" is
+relation 0, the letter after those of all relations stands for no relation, and "-" for no answer.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,17 @@ from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.data.vocabulary import sentences
 from clutrr_jax.evaluation.predictions import is_ensemble
 from clutrr_jax.experiment import run_name
+from clutrr_jax.language_models.submissions import UNMAPPED
+from clutrr_jax.report.export import latex_table
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs, label_proof, word_facts
-from clutrr_jax.report.outputs import Outputs, Shown
+from clutrr_jax.report.outputs import NOT_ASKED, Outputs, Shown
 from clutrr_jax.report.tables import (
     EXTRACTION_LEGEND,
     MARK,
     accuracy_table,
     extraction_table,
     legend,
+    markdown_table,
     settings_table,
     sources,
     summary,
@@ -30,6 +33,7 @@ from clutrr_jax.report.tables import (
     with_interval,
 )
 from generator.config import TASKS
+from generator.files import csv_text
 from generator.kinship import (
     PREDICATE_OF,
     PREDICATES,
@@ -56,17 +60,20 @@ def content(results: dict[str, Any], shown: Sequence[Shown]) -> dict[str, Any]:
     # Baselines that use rules are often close to 1.00, and ensembles to their model: they are
     # hidden at first.
     hidden = {"given rules", "induced rules"}
+    table = accuracy_table(results, cell=with_interval)
     hidden |= {s["name"] for s in results["series"] if is_ensemble(s["name"])}
     return {
         **{name: results[name] for name in ("columns", "rows", "averages", "references", "claims",
-                                            "runs")},
+                                            "runs", "compared")},
         "series": [s | {"shown": s["name"] not in hidden} for s in results["series"]],
         "title": title(results),
         "summary": summary(results),
         "legend": legend(results),
         "mark": MARK,
         "sources": sources(results),
-        "table": accuracy_table(results, cell=with_interval),
+        "table": table,
+        "copies": {"LaTeX": latex_table(results), "Markdown": "\n".join(markdown_table(table)),
+                   "CSV": csv_text(table)},
         "settings": settings_table(results),
         "relations": RELATIONS,
         "ofEitherGender": [in_words(p, UNKNOWN_GENDER) for p in range(len(PREDICATES))],
@@ -132,6 +139,8 @@ def _model(output: Outputs, test: Records, order: np.ndarray) -> dict[str, Any]:
             "".join(map(str, np.rint(9 * w / max(w.max(), 1e-9)).astype(int)))
             for w in (output.attention.weights[story] for story in order)
         ]
+    if output.curves:
+        content["curves"] = output.curves
     if output.extraction:
         content |= extracted_graphs(output.extraction, test, order, predicted[0])
         content["wordFacts"] = word_facts(output.extraction, order)
@@ -172,4 +181,5 @@ def _stories(test: Records, over_words: bool) -> dict[str, Any]:
 
 
 def _letters(relations: np.ndarray) -> str:
-    return "".join(chr(ord("a") + r) for r in relations)
+    letters = {NOT_ASKED: "-", UNMAPPED: chr(ord("a") + len(RELATIONS))}
+    return "".join(letters.get(r, chr(ord("a") + r)) for r in relations.tolist())

@@ -80,17 +80,17 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
         "given": {s.name: s.given for s in shown} | {n: given({}, n) for n in BASELINES},
         "rows": rows,
         **{part: [] for part in ("averages", "references")},
-        "compared": [compare(a, b, data) for a, b in combinations(submissions, 2)],
+        "compared": [compare(a, b, test) for a, b in combinations(submissions, 2)],
     }
 
 
-def compare(a: Submission, b: Submission, data: Dataset) -> dict[str, Any]:
+def compare(a: Submission, b: Submission, test: Records) -> dict[str, Any]:
     """Paired test of two submissions on the stories that both have, per task.
 
     `p` is the exact p-value, `p_holm` the same corrected over the tasks.
     """
     both, of_a, of_b = np.intersect1d(a.stories, b.stories, return_indices=True)
-    test = data.records("test").select(both)
+    test = test.select(both)
     right_a, right_b = (s.predictions.relation[:, columns] == test.target
                         for s, columns in ((a, of_a), (b, of_b)))  # fmt: skip
     # Differences of mean accuracy, scaled to integers: the numbers of replicas may differ.

@@ -2,20 +2,24 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from clutrr_jax.evaluation.extraction import precision_recall
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.wordings import by_wording
 from clutrr_jax.experiment import Run, run_name
-from clutrr_jax.language_models.submissions import read_submissions
+from clutrr_jax.language_models.submissions import Submission, read_submissions
 from clutrr_jax.report.export import latex_table, replica_rows
-from clutrr_jax.report.outputs import Prepare, shown_sets
+from clutrr_jax.report.outputs import Prepare, Shown, added_outputs, shown_sets
 from clutrr_jax.report.page import render
 from clutrr_jax.report.page_content import content
 from clutrr_jax.report.plots import plot_results, save_figure
 from clutrr_jax.report.results import REPORT_FILES, collect
+from clutrr_jax.report.scoring import compare
 from clutrr_jax.report.tables import results_markdown
 from generator.errors import InputError
 from generator.files import atomic_write, csv_text, write_text
@@ -42,12 +46,8 @@ def write_report(
     shown = shown_sets(all_runs, workdir, prepare)
     if add and len(shown) != 1:
         raise InputError(f"{workdir}: {len(shown)} data sets, expected one for predictions to add")
-    added = [
-        (submission, one.truth)
-        for one in shown
-        for submission in (read_submissions(add, one.data.test) if add else ())
-    ]
-    results = collect(config, all_runs, workdir, added)
+    added = read_submissions(add, shown[0].data.test) if add else []
+    results = collect(config, all_runs, workdir, [(s, shown[0].truth) for s in added])
     found = {
         run_name(one.dataset, model): (output.extraction, one.data)
         for one in shown
@@ -62,8 +62,13 @@ def write_report(
         for run, (extraction, data) in found.items()
         if not data.resample  # else the stories of later epochs have other wordings
     }
-    of_added = [(one.dataset, score({submission.name: submission.predictions}, one.truth))
-                for one in shown for submission, _ in added]  # fmt: skip
+    one_set = len({run.dataset for run in all_runs}) == 1
+    results["compared"] = [pair for one in shown if one_set for pair in pairs(one, added)]
+    of_added = []
+    for s in added:
+        counts = score({s.name: s.predictions}, shown[0].truth.select(s.stories))
+        of_added.append((shown[0].dataset, counts))
+        shown[0].outputs[s.name] = added_outputs(s, len(shown[0].data.test))
     texts = {
         "results.json": json.dumps(results, indent=1) + "\n",
         "results.md": results_markdown(results),
@@ -79,3 +84,11 @@ def write_report(
             with atomic_write(path) as part:
                 save_figure(figure, part)
     return results
+
+
+def pairs(shown: Shown, added: Sequence[Submission]) -> list[dict[str, Any]]:
+    """Returns the paired tests between all models of a data set, see `scoring.compare`."""
+    test = shown.data.test
+    everything = np.arange(len(test))
+    own = [Submission(name, one.predictions, everything) for name, one in shown.outputs.items()]
+    return [compare(a, b, test) for a, b in combinations([*own, *added], 2)]

@@ -47,12 +47,12 @@ def content() -> dict[str, Any]:
                        reference("other", "other", False, {2: 0.6})],
         "claims": {"Noise": {"supported": ["b > a"], "not supported": [EVIL], "open": ["c"]}},
         "sources": [f"gat: {SOURCE}"], "legend": "Accuracy with its standard error.",
-        "table": table(rows),
+        "table": table(rows), "copies": COPIES, "compared": COMPARED,
         "settings": [["model", "epochs", "other settings"], ["gat", "7", "heads 1"]],
         "runs": [{"name": f"{dataset}/{model}", "dataset": dataset, "model": model, "state": state}
                  | ({"error": EVIL} if state == "failed" else {})
                  for dataset, model, state in RUNS],
-        "relations": RELATIONS, "relationOrder": [2, 3, 0, 1, 4, 5],
+        "relations": RELATIONS, "ofEitherGender": [], "relationOrder": [2, 3, 0, 1, 4, 5],
         "generations": [1, 1, -1, -1, 0, 0],
         "factKinds": KINDS, "extractionLegend": "Precision is a fraction.", "sets": sets,
     }  # fmt: skip
@@ -123,6 +123,7 @@ def data_set(name: str, seed: int, models: list[str]) -> dict[str, Any]:
         other = rng.integers(len(RELATIONS), size=shape)
         predicted = np.where(rng.random(shape) < 0.7, target, other)
         found_models[model] = {"predictions": [letters(replica) for replica in predicted]}
+        found_models[model]["curves"] = CURVES[model]
         over = "facts" if model == "gat" else "words"
         found_models[model] |= {"attentionOver": over, "attention": [
             "9" + "".join(map(str, rng.integers(9, size=len(of_story) - 1)))
@@ -183,6 +184,20 @@ def extracted(stories: dict[str, Any]) -> dict[str, Any]:
             "proofProbability": [None, *[40] * (len(graphs) - 1)]}  # fmt: skip
 
 
+# The reader has a curve of its own length, and no loss at its last epoch.
+CURVES = {
+    "gat": [{"epoch": e, "loss": 3.4 / e, "dev accuracy": e / 10} for e in (1, 2, 3, 9)],
+    "reader": [{"epoch": 1, "loss": 2.0, "dev accuracy": 0.2},
+               {"epoch": 4, "loss": None, "dev accuracy": 0.4}],
+}  # fmt: skip
+COPIES = {"LaTeX": r"a & \textbf{b} \\", "Markdown": "| a | b |", "CSV": f"a,{EVIL}"}
+COMPARED = [
+    {"models": ["gat", "reader"], "tasks": [
+        {"task": "1.2", "difference": 0.125, "p_holm": 0.0312},
+        {"task": "1.3", "difference": -0.25, "p_holm": 0.0004},
+    ]},
+    {"models": ["gat", "added"], "tasks": []},
+]  # fmt: skip
 EXTRACTION = [["facts", "stated", "recall"], ["all", "200", ".99"], ["k = 2", "40", "1.00"],
               ["k = 3", "60", ".98"]]  # fmt: skip
 WORDINGS = [["facts", "in training", "missing"], ["wording of a training story", "yes", "10"],

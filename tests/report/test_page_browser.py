@@ -86,8 +86,8 @@ def test_the_page_is_one_file_with_all_sections(page, tmp_path) -> None:
     assert "Replica 2 of gat diverged" in page.find_element(By.ID, "summary").text
     headings = [heading.text for heading in find(page, "section h2")]
     assert headings == [link.text for link in find(page, "nav a")] == [
-        "Accuracy curves", "Heat maps", "Claims", "Accuracy table", "Runs", "Confusion matrix",
-        "Story groups", "Extracted facts", "Stories",
+        "Accuracy curves", "Heat maps", "Claims", "Accuracy table", "Paired tests", "Runs",
+        "Training curves", "Confusion matrix", "Story groups", "Extracted facts", "Stories",
     ]  # fmt: skip
     for link, section in zip(find(page, "nav a"), find(page, "section"), strict=True):
         assert link.get_attribute("href").endswith(f"#{section.get_attribute('id')}")
@@ -102,6 +102,8 @@ def test_sections_without_content_are_absent(open_content) -> None:
     content |= {"averages": [], "claims": {}, "references": [], "sources": [], "runs": []}
     content["runs"] = [page_content.content()["runs"][0]]
     content["sets"] = content["sets"][1:]
+    content["compared"] = []
+    del content["sets"][0]["models"]["gat"]["curves"]
     page = open_content(content)
     names = [link.text for link in find(page, "nav a")]
     assert names == [
@@ -302,6 +304,76 @@ def test_the_accuracy_table_is_sorted_by_a_column(page, content) -> None:
     cells = [row[-1] for row in table(page, "#table-body") if row[-1]]
     assert cells == ["+.02", "-.12*"]
     assert table(page, "#settings-body") == content["settings"][1:]
+
+
+@pytest.mark.parametrize("form", page_content.COPIES)
+def test_the_table_is_copied(page, form: str) -> None:
+    page.find_element(By.XPATH, f"//button[.='Copy as {form}']").click()
+    assert page.find_element(By.ID, "copied").text == f"Copied as {form}."
+    field = page.find_element(By.ID, "search")
+    field.send_keys(Keys.CONTROL, "v")
+    assert field.get_attribute("value") == page_content.COPIES[form]
+
+
+def test_paired_tests_of_a_model_are_shown_from_its_side(page) -> None:
+    """Pairs without a common story have no row."""
+    header = [cell.text for cell in find(page, "#compared-body thead th")]
+    assert header == ["against", "1.2", "1.3"]
+    assert table(page, "#compared-body") == [["reader", "+.13 (.031)", "-.25 (<.001)"]]
+    select(page, "compared-model", "reader")
+    assert table(page, "#compared-body") == [["gat", "-.13 (.031)", "+.25 (<.001)"]]
+
+
+def test_training_curves_are_losses_and_accuracies_by_epoch(page) -> None:
+    """The axis ends at the loss 4; epochs are as far apart as their numbers."""
+    loss, accuracy = find(page, "#training-charts .chart")
+    assert [loss.accessible_name, accuracy.accessible_name] == ["loss", "dev accuracy"]
+    script = """const grid = [...arguments[0].querySelectorAll('.grid')];
+      const lines = grid.map(line => line.y1.baseVal.value);
+      return [...arguments[0].querySelectorAll('path.line')].map(path => {
+        const [start, ...others] = path.getAttribute('d').slice(1).split(/[LmMh]/);
+        return [start, ...others].map(point => point.split(' ').map(Number))
+          .map(([x, y]) => [x, (lines[0] - y) / (lines[0] - lines.at(-1))]);
+      })"""
+    for chart, name, most in ((loss, "loss", 4), (accuracy, "dev accuracy", 1)):
+        gat, *_ = page.execute_script(script, chart)
+        curve = page_content.CURVES["gat"]
+        x, y = np.array(gat).T
+        np.testing.assert_allclose(y * most, [point[name] for point in curve], atol=1e-3)
+        np.testing.assert_allclose((x - x[0]) / (x[1] - x[0]), [0, 1, 2, 8], atol=1e-3)
+        assert not find(page, "#training-charts .mark")
+    loss.send_keys(Keys.ARROW_RIGHT)
+    assert loss.find_element(By.CLASS_NAME, "tip").text == "gat, epoch = 1\nloss 3.40"
+    find(page, "#training-legend button")[1].send_keys(Keys.ENTER)
+    assert len(find(loss, "path.line")) == len(find(accuracy, "path.line")) == 1
+
+
+def test_an_added_model_has_answers_without_a_relation_and_stories_without_an_answer(
+    open_content,
+) -> None:
+    """The letter after those of the relations, and "-". Of the stories, the first five are asked,
+    and two answers state no relation."""
+    content = page_content.content()
+    first = content["sets"][0]
+    target, count = first["stories"]["target"], len(first["stories"]["target"])
+    none = chr(ord("a") + len(RELATIONS))
+    answers = target[:3] + none * 2 + "-" * (count - 5)
+    first["models"]["added"] = {"predictions": [answers]}
+    page = open_content(content)
+    select(page, "model", "added")
+    wait_for_count(page, 5)
+    select(page, "prediction", "no relation")
+    wait_for_count(page, 2)
+    find(page, "#list tbody button")[0].click()
+    assert table(page, "#story .predictions")[-1] == ["added", "no relation", "1 of 1", ""]
+    select(page, "confusion-model", "added")
+    matrix = table(page, "#confusion-body")
+    assert sum(int(line[-1]) for line in matrix) == 5
+    header = [cell.text for cell in find(page, "#confusion-body thead th")]
+    assert header[-2:] == ["no relation", "predictions"]
+    select(page, "group-by", "number of people")
+    groups = {line[0]: line[-1] for line in table(page, "#groups-body")}
+    assert groups == {"3": ".60", "4": "", "5": ""}
 
 
 def test_a_data_set_is_chosen_and_stays_chosen(page) -> None:

@@ -20,7 +20,7 @@ from clutrr_jax.language_models.submissions import read_predictions
 from clutrr_jax.report import page_content
 from clutrr_jax.report.__main__ import main
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs
-from clutrr_jax.report.outputs import Outputs, Shown
+from clutrr_jax.report.outputs import Outputs, Shown, read_curves
 from clutrr_jax.report.page_content import GENERATIONS
 from clutrr_jax.report.results import REPORT_FILES
 from generator.config import Config
@@ -258,10 +258,61 @@ def test_added_predictions_stand_in_the_table_and_figure(
     assert (folder / "curve.png").read_bytes() != (run_folder / "curve.png").read_bytes()
     with pytest.raises(InputError, match="two rows named 'gat'"):
         main([str(folder), "--add", f"gat={answers}"])
+    text = (folder / "report.html").read_text()
+    (shown,) = json.loads(text.split('id="data">')[1].split("</script>")[0])["sets"]
+    assert shown["models"]["oracle"]["predictions"] == [shown["stories"]["target"]]
+    lines[0]["prediction"] = "who knows"
     answers.write_text("\n".join(map(json.dumps, lines[:30])))  # a part of the stories
     main([str(folder), "--add", f"oracle={answers}"])
     results = json.loads((folder / "results.json").read_text())
+    text = (folder / "report.html").read_text()
+    (shown,) = json.loads(text.split('id="data">')[1].split("</script>")[0])["sets"]
+    (letters,) = shown["models"]["oracle"]["predictions"]
+    assert letters.count("-") == len(test_records) - 30 and letters.count("w") == 1
     assert sum(row["count"] or 0 for row in results["rows"] if row["model"] == "oracle") == 30
     assert "stories |  | 20 | 10 |  |  |\n| clean | given" in (folder / "results.md").read_text()
     main([str(folder)])  # without --add it is the report of the run
     assert (folder / "results.md").read_bytes() == (run_folder / "results.md").read_bytes()
+
+
+def test_models_of_one_data_set_are_compared(run_folder, test_records) -> None:
+    """The accuracies differ by what the paired test says."""
+    results = json.loads((run_folder / "results.json").read_text())
+    (pair,) = results["compared"]
+    assert pair["models"] == list(MODELS)
+    accuracy = {(row["model"], row["task"]): row["accuracy"] for row in results["rows"]}
+    assert [point["task"] for point in pair["tasks"]] == [name for name, _ in tasks(test_records)]
+    for point in pair["tasks"]:
+        first, second = (accuracy[model, point["task"]] for model in MODELS)
+        assert point["difference"] == pytest.approx(first - second)
+        assert 0 < point["p"] <= point["p_holm"] <= 1
+
+
+def test_data_that_have_moved_are_given(run_folder, tmp_path) -> None:
+    """Data with another fingerprint are refused."""
+    folder = shutil.copytree(run_folder, tmp_path / "run")
+    moved = shutil.move(folder / "data", tmp_path / "moved")
+    main([str(folder), "--data", str(moved)])
+    assert (folder / "report.html").read_bytes() == (run_folder / "report.html").read_bytes()
+    reword(moved)
+    with pytest.raises(InputError, match="moved: not the data set of this run"):
+        main([str(folder), "--data", str(moved)])
+
+
+def test_training_curves_are_means_of_trained_replicas(tmp_path) -> None:
+    """Of 201 epochs those at every third are shown, and the last one."""
+    path = tmp_path / "metrics.jsonl"
+    assert read_curves(path) is None
+    lines = [{"epoch": 1, "loss": [1.0, 3.0], "dev_accuracy": [0.0, 0.5]},
+             {"epoch": 2, "loss": [None, 2.0], "dev_accuracy": [0.0, 1.0]},
+             {"epoch": 3, "loss": [None, None], "dev_accuracy": [0.5, 1.0]}]  # fmt: skip
+    path.write_text("\n".join(map(json.dumps, lines)))
+    assert [tuple(point.values()) for point in read_curves(path)] == [
+        (1, 2.0, 0.25), (2, 2.0, 0.5), (3, None, 0.75),
+    ]  # fmt: skip
+    path.write_text("\n".join(json.dumps(lines[0] | {"epoch": e}) for e in range(1, 202)))
+    epochs = [point["epoch"] for point in read_curves(path)]
+    assert epochs == [*range(1, 202, 3), 201]
+    path.write_text('{"epoch": 1}')
+    with pytest.raises(InputError, match="damaged, expected epochs"):
+        read_curves(path)

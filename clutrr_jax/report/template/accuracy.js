@@ -178,6 +178,44 @@ function showTable() {
     tableRow(model, [...cells.slice(0, -1), el("td", { class: "wrap" }, cells.at(-1))]))));
 }
 
+// Buttons that copy the table. A handler of the event needs no permission, on any address.
+function showCopies() {
+  $("copies").append(...Object.entries(DATA.copies).map(([form, text]) => {
+    const onclick = () => {
+      document.addEventListener("copy", (event) => {
+        event.clipboardData.setData("text/plain", text);
+        event.preventDefault();
+      }, { once: true });
+      $("copied").textContent = document.execCommand("copy") ? `Copied as ${form}.` : "Not copied.";
+    };
+    return el("button", { type: "button", onclick }, `Copy as ${form}`);
+  }), el("span", { id: "copied", class: "note", role: "status" }));
+}
+
+// Paired tests of the selected model against each other one.
+function showCompared() {
+  const pairs = DATA.compared.filter(({ tasks }) => tasks.length);
+  if (!pairs.length) return $("compared").remove();
+  const tests = unique(pairs.flatMap(({ tasks }) => tasks.map(({ task }) => task)));
+  const label = (task) => SET.tests.find(({ name }) => name === task)?.label ?? task;
+  const p = (value) => (value < 0.001 ? "<.001" : value.toFixed(3).replace(/^0/, ""));
+
+  function draw() {
+    const model = $("compared-model").value;
+    const rows = pairs.filter(({ models }) => models.includes(model)).map(({ models, tasks }) => {
+      const sign = models[0] === model ? 1 : -1;
+      return tableRow(models[0] === model ? models[1] : models[0], tests.map((test) => {
+        const found = tasks.find(({ task }) => task === test);
+        const difference = found && differenceText({ difference: sign * found.difference });
+        return found ? `${difference} (${p(found.p_holm)})` : "";
+      }));
+    });
+    $("compared-body").replaceChildren(makeTable(["against", ...tests.map(label)], rows));
+  }
+  fillSelect("compared-model", unique(pairs.flatMap(({ models }) => models)), draw);
+  draw();
+}
+
 // A row for each training and a column for each model. The data set of a run is TRAINING or
 // TRAINING/SEED.
 function showRuns() {

@@ -1,4 +1,4 @@
-// Charts of accuracies, and a legend whose buttons show and hide their lines.
+// Charts of accuracies or losses, and a legend whose buttons show and hide their lines.
 //
 // key: name and style of a line, { label, style (class of its color), path (classes of its stroke),
 //   shape (path of its markers, or null), hollow, on (whether it is shown) }.
@@ -29,7 +29,9 @@ const marker = ({ shape, hollow }, x, y) =>
 //   xs: values of x, one for each column of the chart
 //   lines: { key, points }, where points has a point or null for each column, and at least one point
 //   title: title of the x axis
-function chart(node, { xs, lines, title }) {
+//   measure, most: title of the y axis and the value at its top
+//   linear: whether distances of the columns are those of xs; else they are equal
+function chart(node, { xs, lines, title, measure = "accuracy", most = 1, linear = false }) {
   const [left, top, bottom, height] = [46, 12, 330, 378];
   let right; // of the plot, which is as wide as the node
   let selected = null; // the point with a tooltip: { line, column }
@@ -37,8 +39,10 @@ function chart(node, { xs, lines, title }) {
   const plot = el("div", {});
   node.append(plot, tip);
   const shownLines = () => lines.filter((line) => line.key.on);
-  const columnX = (column) => left + 14 + (column / Math.max(1, xs.length - 1)) * (right - left - 28);
-  const accuracyY = (accuracy) => bottom - Math.min(1, Math.max(0, accuracy)) * (bottom - top);
+  const at = linear ? xs : range(xs.length);
+  const columnX = (column) =>
+    left + 14 + ((at[column] - at[0]) / Math.max(1, at.at(-1) - at[0])) * (right - left - 28);
+  const valueY = (value) => bottom - Math.min(1, Math.max(0, value / most)) * (bottom - top);
 
   function draw() {
     right = node.clientWidth - 14;
@@ -46,21 +50,23 @@ function chart(node, { xs, lines, title }) {
     const text = (x, y, anchor, content, transform) =>
       root.append(svg("text", { x, y, "text-anchor": anchor, transform }, content));
     for (const tick of [0, 0.2, 0.4, 0.6, 0.8, 1]) {
-      const y = accuracyY(tick);
+      const y = valueY(tick * most);
       root.append(svg("line", { class: "grid", x1: left, x2: right, y1: y, y2: y }));
-      text(left - 6, y + 4, "end", fraction(tick));
+      text(left - 6, y + 4, "end", fraction(tick * most));
     }
-    const every = Math.ceil((xs.length * 36) / (right - left));
+    let last = -Infinity; // place of the last label
     xs.forEach((x, i) => {
-      if (i % every === 0) text(columnX(i), bottom + 20, "middle", x);
+      if (columnX(i) - last < 36) return;
+      last = columnX(i);
+      text(last, bottom + 20, "middle", x);
     });
     text((left + right) / 2, bottom + 42, "middle", title);
     const middle = (top + bottom) / 2;
-    text(11, middle, "middle", "accuracy", `rotate(-90 11 ${middle})`);
+    text(11, middle, "middle", measure, `rotate(-90 11 ${middle})`);
     root.append(...shownLines().map(drawLine));
     if (selected) {
       const { line, column } = selected;
-      const y = accuracyY(line.points[column].value);
+      const y = valueY(line.points[column].value);
       root.append(svg("circle", { class: `line ${line.key.style}`, cx: columnX(column), cy: y, r: 9 }));
     }
     plot.replaceChildren(root);
@@ -68,16 +74,16 @@ function chart(node, { xs, lines, title }) {
 
   function drawLine({ key, points }) {
     const columns = range(xs.length).filter((column) => points[column]);
-    const along = (side) => columns.map((c) => `${columnX(c)} ${accuracyY(points[c][side])}`);
+    const along = (side) => columns.map((c) => `${columnX(c)} ${valueY(points[c][side])}`);
     const banded = key.shape && columns.every((c) => Number.isFinite(points[c].low));
     const d = columns.length > 1 ? `M${along("value").join("L")}` : `M${along("value")}m-12 0h24`;
     const outline = banded ? [...along("high"), ...along("low").reverse()] : [];
     const replicas = columns.flatMap((c) => (points[c].replicas ?? []).map((value) =>
-      svg("circle", { class: "replica", cx: columnX(c), cy: accuracyY(value), r: 2.2 })));
+      svg("circle", { class: "replica", cx: columnX(c), cy: valueY(value), r: 2.2 })));
     return svg("g", { class: key.style },
       banded ? svg("path", { class: columns.length > 1 ? "band" : "band bar", d: `M${outline.join("L")}z` }) : null,
       svg("path", { class: key.path, d }), ...replicas,
-      ...(key.shape ? columns.map((c) => marker(key, columnX(c), accuracyY(points[c].value))) : []));
+      ...(key.shape ? columns.map((c) => marker(key, columnX(c), valueY(points[c].value))) : []));
   }
 
   function select(next) {
@@ -91,7 +97,7 @@ function chart(node, { xs, lines, title }) {
       ...details.flatMap((text) => [el("br"), text]));
     const x = columnX(column);
     tip.style.left = `${Math.max(0, x > right / 2 ? x - tip.offsetWidth - 14 : x + 14)}px`;
-    tip.style.top = `${Math.max(0, accuracyY(value) - tip.offsetHeight / 2)}px`;
+    tip.style.top = `${Math.max(0, valueY(value) - tip.offsetHeight / 2)}px`;
   }
 
   // The point next to the pointer, at most 60 units away.
@@ -99,7 +105,7 @@ function chart(node, { xs, lines, title }) {
     const frame = node.getBoundingClientRect();
     const [x, y] = [event.clientX - frame.left, event.clientY - frame.top];
     const found = shownLines().flatMap((line) => line.points.map((point, column) => point
-      && { line, column, distance: Math.hypot(columnX(column) - x, accuracyY(point.value) - y) }));
+      && { line, column, distance: Math.hypot(columnX(column) - x, valueY(point.value) - y) }));
     return found.filter((point) => point?.distance < 60)
       .sort((a, b) => a.distance - b.distance)[0] ?? null;
   }

@@ -3,12 +3,13 @@
 function showConfusion(browse) {
   function draw() {
     const [model, test] = [$("confusion-model").value, $("confusion-test").value];
-    const counts = DATA.relations.map(() => new Array(DATA.relations.length).fill(0));
+    const counts = DATA.relations.map(() => new Array(UNSTATED + 1).fill(0));
     for (const story of storiesIn(test)) {
       for (const relation of predictions(model, story)) counts[target(story)][relation] += 1;
     }
     const labels = DATA.relationOrder.filter((r) => sum(counts[r]));
-    const predicted = DATA.relationOrder.filter((r) => sum(counts[r]) || counts.some((row) => row[r]));
+    const predicted = [...DATA.relationOrder, UNSTATED]
+      .filter((r) => labels.includes(r) || counts.some((row) => row[r]));
     const cell = (label, prediction) => {
       const [count, all] = [counts[label][prediction], sum(counts[label])];
       if (!count) return el("td", { class: "heat" });
@@ -40,19 +41,19 @@ function showGroups(browse) {
 
   function draw() {
     const [by, test] = [$("group-by").value, $("group-test").value];
-    const accuracy = (model, stories) => sum(stories.map((story) => {
-      const { correct, replicas } = SUMMARIES[model][story];
-      return correct / replicas;
-    })) / stories.length;
+    const accuracy = (model, stories) => {
+      const answered = stories.map((story) => SUMMARIES[model][story]).filter(({ replicas }) => replicas);
+      return sum(answered.map(({ correct, replicas }) => correct / replicas)) / answered.length;
+    };
     const lines = [...Map.groupBy(storiesIn(test), KEYS[by])].map(([name, stories]) =>
-      [String(name), String(stories.length), ...MODELS.map((m) => fraction(accuracy(m, stories)))]);
+      [String(name), String(stories.length), ...MODELS.map((m) => fraction(accuracy(m, stories)).replace("NaN", ""))]);
     lines.sort((a, b) => b[1] - a[1]);
     const label = (name) => (by !== "clause" ? name : el("button",
       { type: "button", class: "link", onclick: () => browse({ search: name, test }) }, name));
     sortableTable("groups-body", [by, "stories", ...MODELS], lines.map((line) => [line]),
       ([name, count, ...cells]) =>
         tableRow(el("th", { scope: "row", class: "wrap" }, label(name)),
-          [count, ...cells.map((cell) => heatCell(Number(cell), cell))]), { most: 20 });
+          [count, ...cells.map((cell) => (cell ? heatCell(Number(cell), cell) : ""))]), { most: 20 });
   }
   fillSelect("group-by", Object.keys(KEYS), draw);
   fillSelect("group-test", TEST_OPTIONS, draw);

@@ -4,9 +4,12 @@ showCurves();
 showHeatMaps();
 showClaims();
 showTable();
+showCopies();
+showCompared();
 showRuns();
 if (DATA.sets.length) {
   showSetChoice();
+  showTraining();
   showExtraction();
   const browse = showStories();
   showConfusion(browse);

@@ -8,13 +8,15 @@ const COUNT = STORIES.text.length;
 const MODELS = Object.keys(SET.models);
 const UNSTATED = DATA.relations.length;
 
-// A list of relations is a string with one letter per relation, from "a".
+// A list of relations is a string with one letter per relation, from "a". UNSTATED is the prediction of
+// an answer without a relation; "-" stands for no answer.
 const relationAt = (letters, i) => letters.charCodeAt(i) - 97;
 const relationName = (relation) =>
-  DATA.relations[relation] ?? DATA.ofEitherGender[relation - UNSTATED - 1];
+  DATA.relations[relation] ?? DATA.ofEitherGender[relation - UNSTATED - 1] ?? "no relation";
 const target = (story) => relationAt(STORIES.target, story);
 const predictions = (model, story) =>
-  SET.models[model].predictions.map((replica) => relationAt(replica, story));
+  SET.models[model].predictions.filter((replica) => replica[story] !== "-")
+    .map((replica) => relationAt(replica, story));
 const testOf = (story) => SET.tests[STORIES.test[story]];
 const peopleCount = (story) => STORIES.names[story].length;
 // "T.K/ROW": rows count from 1 within their test, as `score` reads them.
@@ -30,7 +32,7 @@ const SUMMARIES = Object.fromEntries(MODELS.map((model) => [model, range(COUNT).
   const counts = new Map();
   for (const relation of predicted) counts.set(relation, (counts.get(relation) ?? 0) + 1);
   const ranked = [...counts].sort((a, b) => b[1] - a[1]);
-  const [[prediction, votes]] = ranked;
+  const [[prediction, votes] = []] = ranked;
   return {
     prediction, votes, ranked, isCorrect: prediction === target(story),
     correct: counts.get(target(story)) ?? 0, replicas: predicted.length,

@@ -86,7 +86,7 @@ function labelProof(story, facts) {
 const verdictClass = (isCorrect) => (isCorrect ? "right mark-right" : "wrong mark-wrong");
 
 function predictionTable(story) {
-  const rows = MODELS.map((model) => {
+  const rows = MODELS.filter((model) => SUMMARIES[model][story].replicas).map((model) => {
     const { prediction, votes, replicas, ranked, isCorrect } = SUMMARIES[model][story];
     const others = ranked.slice(1).map(([relation, count]) => `${relationName(relation)} ${count}`);
     return tableRow(model, [el("td", { class: verdictClass(isCorrect) }, relationName(prediction)),
@@ -138,7 +138,8 @@ function showStories() {
   fillSelect("outcome", Object.keys(OUTCOMES));
   fillSelect("test", TEST_OPTIONS);
   const relations = DATA.relationOrder.map((r) => [String(r), relationName(r)]);
-  for (const id of ["target", "prediction"]) fillSelect(id, [["", "any"], ...relations]);
+  fillSelect("target", [["", "any"], ...relations]);
+  fillSelect("prediction", [["", "any"], ...relations, [String(UNSTATED), relationName(UNSTATED)]]);
   const attending = MODELS.filter((name) => SET.models[name].attentionOver);
   $("attention-label").hidden = !attending.length;
   fillSelect("attention", [["", "none"],
@@ -149,7 +150,7 @@ function showStories() {
       ["model", "outcome", "test", "target", "prediction", "search"].map((id) => $(id).value);
     const text = search.trim().toLowerCase();
     first = 0;
-    found = storiesIn(test).filter((s) => OUTCOMES[outcome](SUMMARIES[model][s])
+    found = storiesIn(test).filter((s) => SUMMARIES[model][s].replicas && OUTCOMES[outcome](SUMMARIES[model][s])
       && (label === "" || target(s) === Number(label))
       && (predicted === "" || predictions(model, s).includes(Number(predicted)))
       && (text === "" || STORIES.text[s].replace(/[[\]]/g, "").toLowerCase().includes(text)
