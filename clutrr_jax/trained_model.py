@@ -187,10 +187,10 @@ class Model:
         return self.predict_variants(stories_of(data))[self.name]
 
     def evaluate(self, data: Any) -> Evaluation:
-        """Tests the model on stories with targets, see `predict`, next to the baselines."""
+        """Tests the model on stories with targets, see `predict`, next to the baselines, except
+        that of induced rules: these would be from other stories than the model has seen."""
         dataset = _dataset(data)
-        if dataset.test is None:
-            dataset = Dataset(dataset.name, None, dataset.train)
+        dataset = Dataset(dataset.name, None, stories_of(dataset))
         test = dataset.records("test")
         every = np.arange(len(test))
         submission = Submission(self.name, self.predict(test), every, given=given(self.settings))
