@@ -15,7 +15,7 @@ test-slow: .venv/dev .venv-harnesses/installed
 
 # The quick tests of the API with the oldest packages that pyproject.toml accepts.
 test-oldest: .venv-oldest/installed
-	.venv-oldest/bin/python -m pytest -q -n auto -m "not slow" $(API_TESTS)
+	.venv-oldest/bin/python -m pytest -q -n auto -W default -m "not slow" $(API_TESTS)
 
 lint: .venv/dev
 	$(BIN)/ruff format --check .
