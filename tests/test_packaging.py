@@ -33,8 +33,9 @@ def test_pins_are_in_the_ranges_and_the_oldest_are_their_lower_ends() -> None:
         assert lower == oldest[name]
 
 
-def test_the_changelog_starts_with_the_version() -> None:
+def test_the_version_stands_in_the_changelog_and_the_citation() -> None:
     assert f"\n## {PROJECT['version']}\n" in (ROOT / "CHANGELOG.md").read_text()[:40]
+    assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))
