@@ -3,6 +3,7 @@
 - `results`: computes `results.json` from the folders of the runs.
 - `tables`: tables of accuracies as cells, plain text and Markdown (`results.md`).
 - `export`: `results.csv`, one row per replica, and `results.tex`, the table as LaTeX.
+- `citations`: BibTeX of the benchmark and the models.
 - `plots`: `curve.png`, `.pdf` and `.svg`, accuracy against clause length.
 - `outputs`: predictions, attention and extracted graphs of the runs whose stories the page shows.
 - `page_content`: the JSON object of `report.html`; `graphs`: its part on proofs and on graphs that

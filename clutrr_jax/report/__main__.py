@@ -13,6 +13,8 @@ from ml_collections import ConfigDict
 from clutrr_jax.cli import run
 from clutrr_jax.data.prepare import Prepared, prepare_run
 from clutrr_jax.experiment import SINGLE, Run
+from clutrr_jax.models import MODELS
+from clutrr_jax.report.citations import citations
 from clutrr_jax.report.results import REPORT_FILES
 from clutrr_jax.report.write import write_report
 from generator.errors import InputError, Parser
@@ -22,18 +24,29 @@ from generator.files import read_json
 def main(arguments: list[str]) -> None:
     """Runs the command with the given arguments."""
     parser = Parser(prog="python -m clutrr_jax.report", description=__doc__)
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a folder written by launch.py")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", nargs="?",
+                        help="a folder written by launch.py")  # fmt: skip
     parser.add_argument("--add", action="append", default=[], metavar="[NAME=]FILE",
                         help="also show predictions of another model on these test stories, in "
                         "any form that clutrr_jax.score reads; may be repeated")  # fmt: skip
     parser.add_argument("--data", metavar="FILE", help="where the data set of the runs is now, if "
                         "it has moved")  # fmt: skip
+    parser.add_argument("--cite", action="store_true", help="print BibTeX of the benchmark and of "
+                        "the models of FOLDER, or of all models, instead")  # fmt: skip
     options = parser.parse_args(arguments)
     folder = options.folder
+    if folder is None:
+        if not options.cite:
+            parser.error("expected FOLDER or --cite")
+        print(citations(MODELS))
+        return
     if not (folder / REPORT_FILES[0]).exists():
         raise InputError(f"{folder}: no report in this folder, expected one that launch.py wrote")
     form = {"name": str, "runs": [{"model": str, "state": str}]}
     results = read_json(folder / REPORT_FILES[0], form)
+    if options.cite:
+        print(citations(dict.fromkeys(one["model"] for one in results["runs"])))
+        return
     if results.get("scale") or any(one["dataset"] for one in results["runs"]):
         raise InputError(
             f"{folder}: several data sets; --config.only=none of the command of "

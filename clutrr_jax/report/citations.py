@@ -1,0 +1,53 @@
+"""BibTeX of the benchmark and of the papers of the models.
+
+The entries of `references.bib` have what `CITATION.cff`, the bibliographies of the two CLUTRR
+papers, the published accuracies of `experiments/` and the docstrings of the models state, and
+nothing else: some lack names of authors, a venue or a title.
+"""
+
+import re
+from collections.abc import Iterable
+from importlib.resources import files
+
+BENCHMARK = ("sinha2019clutrr", "sinha2018compositional")
+# Model -> keys of its papers.
+PAPERS = {
+    "gat": ("velickovic2018graph",),
+    # The encoders of Minervini et al. 2020.
+    **dict.fromkeys(("gcn", "rgcn", "edge_rnn", "edge_cnn", "edge_attention"),
+                    ("minervini2020learning",)),
+    "edge_lstm": ("minervini2020learning", "hochreiter1997long"),
+    "edge_gru": ("minervini2020learning", "cho2014learning"),
+    "edge_transformer": ("bergen2021",),
+    "epignn": ("khalid2025systematic",),
+    **dict.fromkeys(("ctp_linear", "ctp_attentive", "ctp_memory"), ("minervini2020learning",)),
+    "ncrl": ("cheng2023neural",),
+    **dict.fromkeys(("prover", "reader_prover"), ("clutrr_jax",)),
+    "reader_prover_bert": ("clutrr_jax", "devlin2018bert"),
+    **dict.fromkeys(("bilstm_mean", "bilstm_attention", "bilstm_last"), ("hochreiter1997long",)),
+    "bilstm_2018": ("sinha2018compositional", "hochreiter1997long"),
+    "rn": ("santoro2017simple",),
+    "mac": ("hudson2018compositional",),
+    "rmc": ("santoro2018relational",),
+    **dict.fromkeys(("gnn_2018_mean", "gnn_2018_attention"), ("sinha2018compositional",)),
+    **dict.fromkeys(("bert", "bert_lstm"), ("devlin2018bert",)),
+}  # fmt: skip
+
+
+def entries() -> dict[str, str]:
+    """Returns all entries by key."""
+    text = (files("clutrr_jax.report") / "references.bib").read_text(encoding="utf-8")
+    return {match[1]: match[0] for match in re.finditer(r"@\w+\{(\w+),\n.*?\n\}", text, re.S)}
+
+
+def citations(models: Iterable[str]) -> str:
+    """Returns the entries of the benchmark and of the models, and which model has which papers.
+
+    Models that are registered by a user have none.
+    """
+    papers = {model: PAPERS[model] for model in models if model in PAPERS}
+    keys = dict.fromkeys([*BENCHMARK, *(key for of_model in papers.values() for key in of_model)])
+    found = entries()
+    lines = [f"% benchmark: {', '.join(BENCHMARK)}"]
+    lines += [f"% {model}: {', '.join(of_model)}" for model, of_model in papers.items()]
+    return "\n".join([*lines, *(found[key] for key in keys)])
