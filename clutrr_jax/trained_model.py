@@ -1,12 +1,14 @@
 """A trained model as an object: `load_model` reads it from the folder of its run."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from flax.traverse_util import flatten_dict
@@ -216,10 +218,16 @@ class Model:
         except InputError as error:
             raise InputError(f"{self.name}: {error}") from None
 
-    @property
+    @cached_property
     def _has_entity_vectors(self) -> bool:
-        paths = jax.tree_util.tree_leaves_with_path((self._tested, self._buffers))
-        return any("entity" in jax.tree_util.keystr(path) for path, _ in paths)
+        """Whether the size of an array depends on the number of entities."""
+        definition = self._predictor.model
+        more = replace(definition.sizes, entities=definition.sizes.entities + 1)
+        shapes = (
+            jax.tree.map(jnp.shape, jax.eval_shape(each.init, jax.random.key(0)))
+            for each in (definition, replace(definition, sizes=more))
+        )
+        return next(shapes) != next(shapes)
 
     def answer(
         self,
