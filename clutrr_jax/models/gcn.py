@@ -57,7 +57,8 @@ class GCNLayer(nnx.Module):
 
 
 class RGCNLayer(nnx.Module):
-    """Relational graph convolution (Schlichtkrull et al. 2018) with basis decomposition.
+    """Relational graph convolution with basis decomposition (Schlichtkrull et al. 2018, arXiv
+    1703.06103, equations 2 and 3).
 
     x_i' = W_0 x_i + b + sum_r mean_j W_r x_j over the neighbors j of i by relation r, where W_r is
     a linear combination of K shared matrices.

@@ -1,9 +1,4 @@
-"""BibTeX of the benchmark and of the papers of the models.
-
-The entries of `references.bib` have what `CITATION.cff`, the bibliographies of the two CLUTRR
-papers, the published accuracies of `experiments/` and the docstrings of the models state, and
-nothing else: some lack names of authors, a venue or a title.
-"""
+"""BibTeX of the benchmark and of the papers of the models, from `references.bib`."""
 
 import re
 from collections.abc import Iterable
@@ -14,11 +9,12 @@ BENCHMARK = ("sinha2019clutrr", "sinha2018compositional")
 PAPERS = {
     "gat": ("velickovic2018graph",),
     # The encoders of Minervini et al. 2020.
-    **dict.fromkeys(("gcn", "rgcn", "edge_rnn", "edge_cnn", "edge_attention"),
+    **dict.fromkeys(("gcn", "edge_rnn", "edge_cnn", "edge_attention"),
                     ("minervini2020learning",)),
+    "rgcn": ("minervini2020learning", "schlichtkrull2018modeling"),
     "edge_lstm": ("minervini2020learning", "hochreiter1997long"),
     "edge_gru": ("minervini2020learning", "cho2014learning"),
-    "edge_transformer": ("bergen2021",),
+    "edge_transformer": ("bergen2021systematic",),
     "epignn": ("khalid2025systematic",),
     **dict.fromkeys(("ctp_linear", "ctp_attentive", "ctp_memory"), ("minervini2020learning",)),
     "ncrl": ("cheng2023neural",),
