@@ -230,7 +230,7 @@ def train(
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
     folder: str | Path | None = None,
-    start: Model | None = None,
+    start: Model | str | Path | None = None,
 ) -> Trained:
     """Trains and tests models.
 
@@ -242,8 +242,8 @@ def train(
       seed: of the first replica.
       settings: other settings by name, such as {"gat.dropout": 0.3} (clutrr_jax/settings.py).
       folder: the run folder, by default a new temporary one. The same call resumes a run.
-      start: a trained model, whose parameters, settings and vocabulary the training starts with.
-        `models` is then its name, and the replicas are as many as it has.
+      start: a trained model, or the folder of its run, whose parameters, settings and vocabulary
+        the training starts with. `models` is its name, and the replicas are as many as it has.
     Raises:
       InputError: a wrong setting, a data set without train or test stories, or a folder that holds
         another run.
@@ -251,6 +251,8 @@ def train(
     dataset = _dataset(dataset)
     names = model_names(models if isinstance(models, str) else ",".join(models))
     config = default_settings("train", ",".join(names))
+    if start is not None and not isinstance(start, Model):
+        start = load_model(start)
     if start:
         if names != [start.name]:
             raise InputError(f"start: a {start.name}, expected models={start.name!r}")

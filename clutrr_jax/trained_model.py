@@ -166,13 +166,12 @@ class Model:
 
     def save(self, path: str | Path) -> None:
         """Writes the parameters as safetensors, named by their path: "readout.out.kernel"."""
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
         flat = {".".join(map(str, k)): v for k, v in flatten_dict(self.params).items()}
-        with atomic_write(Path(path)) as temporary:
-            save_file(
-                {name: np.ascontiguousarray(array) for name, array in flat.items()}, temporary
-            )
+        arrays = {name: np.ascontiguousarray(array) for name, array in flat.items()}
+        with atomic_write(_path(path)) as temporary:
+            temporary.write_bytes(save(arrays))
 
     def predict(self, data: Any) -> Predictions:
         """Predicts the relation of every story.
@@ -232,8 +231,8 @@ class Model:
     def answer(
         self,
         story: str = "",
+        query: Sequence[str] | str = (),
         *,
-        query: Sequence[str] | str,
         facts: Iterable[Sequence[str]] | str | None = None,
         names: Sequence[str] | None = None,
     ) -> Answer:
@@ -247,6 +246,8 @@ class Model:
         Raises:
           InputError: the story, the facts or the query cannot be read, or not by this model.
         """
+        if not (story or facts) or not len(query):
+            raise InputError("answer: expected a story or facts, and a query of two names")
         row = {"story": story or None, "query": query, "facts": facts, "names": names}
         given = {name: cell for name, cell in row.items() if cell is not None}
         records = stories_of({"story": [given]})
@@ -309,6 +310,12 @@ def stories_of(data: Any) -> Records:
     return dataset.records(split, answered=False)
 
 
+def _path(path: Any) -> Path:
+    if not isinstance(path, str | Path):
+        raise InputError(f"path: {type(path).__name__}, expected text or a pathlib.Path")
+    return Path(path)
+
+
 def load_model(folder: str | Path) -> Model:
     """Loads the model of a finished run, with all of its replicas.
 
@@ -317,7 +324,7 @@ def load_model(folder: str | Path) -> Model:
     Raises:
       InputError: the folder holds no finished run, or one of its files is damaged.
     """
-    folder = Path(folder)
+    folder = _path(folder)
     if (folder / DATA).exists() and not (folder / "config.json").exists():
         runs = sorted(path.parent.name for path in folder.glob(f"*/{SUMMARY}"))
         raise InputError(f"{folder}: an experiment, expected one of its runs: {', '.join(runs)}")

@@ -51,7 +51,8 @@ class Task(NamedTuple):
 
     def has(self, noise: int) -> bool:
         """Returns True if stories have noise facts of a kind."""
-        return self.noise in (noise, ALL_NOISE)
+        kinds = (SUPPORTING, IRRELEVANT, DISCONNECTED)
+        return self.noise == noise or (self.noise == ALL_NOISE and noise in kinds)
 
     def may_state_answer(self) -> bool:
         return self.noise in (MEMORY, MIXED)

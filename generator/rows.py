@@ -145,9 +145,9 @@ def _parse_row(index: int, cell: Mapping[str, str], stated: set[str], default: s
         names, genders = _parse_genders(cell["genders"])
     elif "names" in cell:
         names = _parse_names(cell["names"])
-    else:  # those of the facts, the story and the query, in order of appearance
+    else:  # those of the facts and the story, in order of appearance, or else of the query
         found = [name for x, _, y in facts for name in (x, y)] + _BRACKETED.findall(story)
-        names = _different("story", tuple(dict.fromkeys([*found, *asked])))
+        names = _different("story", tuple(dict.fromkeys(found or asked)))
     if "facts" in cell:
         edges, relations = _edges(facts, names)
     elif "story_edges" in cell:
@@ -162,7 +162,8 @@ def _parse_row(index: int, cell: Mapping[str, str], stated: set[str], default: s
         if parts and (highest := max(map(max, parts))) >= len(names):
             raise _CellError(column, f"no person {highest}: the row has {len(names)} people")
         if same := [x for x, y in parts if x == y]:
-            raise _CellError(column, f"({same[0]}, {same[0]}): expected two different people")
+            who = f'"{names[same[0]]}"' if column == "query" else f"({same[0]}, {same[0]})"
+            raise _CellError(column, f"{who}: expected two different people")
     noise, k = _parse_task(cell, relations)
     target = _parse_target(cell) if cell.get("target", "").strip() else NO_TARGET
     clause = cell.get("f_comb", "").replace(_MISSPELLED, "niece")
@@ -188,7 +189,7 @@ def _parse_row(index: int, cell: Mapping[str, str], stated: set[str], default: s
 def _parse_query(text: str) -> tuple[str, str]:
     """`('Ann', 'Bob')` or `Ann, Bob`."""
     if match := _NAMES.fullmatch(text.strip()):
-        return match[2], match[4]
+        return match[2].strip(), match[4].strip()
     first, *others = (name.strip() for name in text.split(","))
     if len(others) != 1 or not (first and others[0]) or first[0] in "([":
         raise _CellError("query", "expected a pair of names such as ('Ann', 'Bob')")
@@ -215,8 +216,9 @@ def _parse_facts(text: str) -> list[tuple[str, str, str]]:
             facts = json.loads(text)
         except ValueError:
             facts = ast.literal_eval(text.strip())
-        if not all(len(fact) == 3 and all(isinstance(x, str) for x in fact) for fact in facts):
-            raise TypeError
+        for fact in facts:
+            if not isinstance(fact, list | tuple) or [type(part) for part in fact] != [str] * 3:
+                raise TypeError
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         raise _CellError(
             "facts", "expected a list of triples such as [('Ann', 'son', 'Bob')]: Bob is her son"
@@ -373,7 +375,8 @@ def _parse_names(cell: str) -> tuple[str, ...]:
     """`['Ann', 'Bob']` or `Ann, Bob`."""
     text = cell.strip()
     if text[:1] in "([":
-        names = [match[1] for match in re.findall(r"(['\"])((?:(?!\1).)+)\1", text)]
+        quoted = re.findall(r"(['\"])((?:(?!\1).)+)\1", text)
+        names = [match[1].strip() for match in quoted]
     else:
         names = [name.strip() for name in text.split(",")]
     if not all(names):

@@ -111,6 +111,10 @@ def test_a_model_without_vectors_of_people_reads_any_number_of_them(run) -> None
 def test_parameters_are_read_back_as_they_were_saved(run, tmp_path) -> None:
     model = run.model("gat")
     model.save(tmp_path / "gat.safetensors")
+    with pytest.raises(InputError, match="cannot be written"):
+        model.save(tmp_path / ("x" * 300))
+    with pytest.raises(InputError, match=r"path: int, expected text or a pathlib\.Path"):
+        model.save(5)
     found = load_file(tmp_path / "gat.safetensors")
     leaves = {
         ".".join(str(key.key) for key in path): leaf
@@ -134,6 +138,10 @@ def test_an_answer_has_all_relations_and_a_proof_by_learned_rules(run) -> None:
     text = repr(answer)
     assert text.startswith(f"What is Cy to Ann?\n  {answer.relation} ")
     assert "<li>" in answer._repr_html_()
+    with pytest.raises(InputError, match="answer: expected a story or facts, and a query of two"):
+        run.model("prover").answer(query=("Ann", "Cy"))
+    with pytest.raises(InputError, match='no person "Zed", expected two of Ann, Bob, Cy'):
+        run.model("prover").answer(query=("Ann", "Zed"), facts=FACTS)
     stated = run.model("prover").answer(query="Ann,Bob", facts=str(FACTS[:1]))
     assert stated.relation == "son" and stated.proof == []
 
@@ -194,6 +202,8 @@ def test_a_damaged_or_foreign_folder_is_one_line(change, message, run, tmp_path:
 def test_the_folder_of_an_experiment_is_no_run(run) -> None:
     with pytest.raises(InputError, match="expected one of its runs: gat, prover, word_sum"):
         clutrr_jax.load_model(run.folder)
+    with pytest.raises(InputError, match="path: NoneType, expected text"):
+        clutrr_jax.load_model(None)
     with pytest.raises(InputError, match='model "None": expected one of gat, prover, word_sum'):
         run.model()
 
@@ -269,7 +279,8 @@ def test_training_that_starts_from_a_model(run, small_folder, tmp_path) -> None:
     steps = 1 * 1.01
     for before, after in zip(*(jax.tree.leaves(m.params) for m in (start, model)), strict=True):
         assert 0 < np.abs(before - after).max() < steps * rate
-    again = clutrr_jax.train("prover", other, epochs=1, start=start, folder=tmp_path / "tuned")
+    folder = run.folder / "prover"
+    again = clutrr_jax.train("prover", other, epochs=1, start=folder, folder=tmp_path / "tuned")
     assert again.folder == tuned.folder
     with pytest.raises(InputError, match='another configuration: start was "'):
         clutrr_jax.train("prover", other, epochs=1, start=model, folder=tmp_path / "tuned")

@@ -317,16 +317,16 @@ def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:
             f"{len(test):,} test stories, with the replicas as first axis"
         )
     check_no_ids(f'predictions of "{name}"', items.flat)
-    ids = np.empty(items.shape, int)
+    ids, known = np.empty(items.shape, int), isinstance(values, Predictions)
     for place, item in np.ndenumerate(items):
-        relation = _relation(item)
+        relation = UNMAPPED if known and item == UNMAPPED else _relation(item)
         if relation is None:
             raise InputError(
                 f'predictions of "{name}", story {place[1]}: {item!r}, expected a relation name, '
                 f'text ("" for a missing answer), or a relation id from 0 to {len(RELATIONS) - 1}'
             )
         ids[place] = relation
-    if not isinstance(values, Predictions):
+    if not known:
         values = Predictions(ids, ids, np.ones(ids.shape))
     return [Submission(name, values, np.arange(len(test)))]
 
@@ -344,4 +344,4 @@ def _relation(item: Any) -> int | None:
     if isinstance(item, float) and item.is_integer():  # of pandas, if another id is missing
         item = int(item)
     is_id = isinstance(item, int | np.integer) and not isinstance(item, bool)
-    return int(item) if is_id and UNMAPPED <= item < len(RELATIONS) else None
+    return int(item) if is_id and 0 <= item < len(RELATIONS) else None

@@ -39,11 +39,11 @@ def entries() -> dict[str, str]:
 def citations(models: Iterable[str]) -> str:
     """Returns the entries of the benchmark and of the models, and which model has which papers.
 
-    Models that are registered by a user have none.
+    A model of your own has no entry.
     """
-    papers = {model: PAPERS[model] for model in models if model in PAPERS}
+    papers = {model: PAPERS.get(model, ()) for model in models}
     keys = dict.fromkeys([*BENCHMARK, *(key for of_model in papers.values() for key in of_model)])
     found = entries()
     lines = [f"% benchmark: {', '.join(BENCHMARK)}"]
-    lines += [f"% {model}: {', '.join(of_model)}" for model, of_model in papers.items()]
+    lines += [f"% {m}: {', '.join(of_model) or 'no entry'}" for m, of_model in papers.items()]
     return "\n".join([*lines, *(found[key] for key in keys)])

@@ -30,6 +30,7 @@ from clutrr_jax.experiment import (
 from clutrr_jax.language_models.submissions import Submission, check_names
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.given import given
+from generator.errors import one_line
 from generator.files import read_json
 
 REPORT_FILES = (
@@ -300,7 +301,10 @@ def _reference(panel: Any, row: Any, shown: bool) -> dict[str, Any]:
 
 
 def verdicts(claims: Claims, table: Measurements) -> dict[str, dict[str, list[str]]]:
-    """Returns question -> "supported", "not supported" or "not measured" -> statements."""
+    """Returns question -> "supported", "not supported" or "not measured" -> statements.
+
+    A claim with a fault counts as not measured, so that its report is not lost, and says why.
+    """
     found: dict[str, dict[str, list[str]]] = {}
     for question, of_question in claims.items():
         found[question] = {"supported": [], "not supported": [], "not measured": []}
@@ -309,5 +313,7 @@ def verdicts(claims: Claims, table: Measurements) -> dict[str, dict[str, list[st
                 verdict = "supported" if holds(table) else "not supported"
             except KeyError:
                 verdict = "not measured"
+            except Exception as error:
+                verdict, statement = "not measured", f"{statement} (fault: {one_line(error)})"
             found[question][verdict].append(statement)
     return found

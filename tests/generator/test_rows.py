@@ -50,6 +50,7 @@ def test_a_graph_needs_facts_a_query_and_a_target() -> None:
         ('[["Ann", "son", "Bob"], ["Bob", "Sister", "Cy"]]', '["Ann", "Cy"]'),
         (np.array(FACTS), "Ann,Cy"),
         ([list(fact) for fact in FACTS], np.array(["Ann", "Cy"])),
+        ([(f" {x}", r, f"{y} ") for x, r, y in FACTS], (" Ann", "Cy ")),
     ],
 )
 def test_facts_and_query_have_several_forms(facts, query) -> None:
@@ -136,7 +137,10 @@ def test_a_data_set_without_targets_is_not_evaluated() -> None:
         ({"names": ["Ann", "Bob"]}, '"facts": no person "Cy", expected Ann, Bob'),
         ({"names": ["Ann", "Ann"]}, '"names": a name occurs twice'),
         ({"query": "Ann"}, '"query": expected a pair of names such as'),
-        ({"query": "Ann,Ann"}, '"query": (0, 0): expected two different people'),
+        ({"query": "Ann,Ann"}, '"query": "Ann": expected two different people'),
+        ({"query": "Ann,Zed"}, '"query": no person "Zed", expected two of Ann, Bob, Cy'),
+        ({"query": "ann,Cy"}, '"query": no person "ann", expected two of Ann, Bob, Cy'),
+        ({"facts": ("Ann", "son", "Bob")}, '"facts": expected a list of triples such as'),
         ({"names": "Ann,Bob,Cy", "query": "Ann,Di"}, '"query": no person "Di", expected'),
         ({"k": 0}, '"k": "0": expected an integer from 1 to 999'),
         ({"k": "two"}, '"k": "two": expected an integer from 1 to 999'),

@@ -17,7 +17,7 @@ def test_every_model_has_a_paper_with_an_entry() -> None:
     found = entries()
     text = (ROOT / "clutrr_jax" / "report" / "references.bib").read_text()
     assert "\n".join(found.values()) + "\n" == text  # no two have one key
-    assert set(PAPERS) == set(MODELS)
+    assert set(PAPERS) <= set(MODELS)
     assert {key for keys in PAPERS.values() for key in keys} <= set(found)
     for entry in found.values():
         assert entry.count("{") == entry.count("}")
@@ -46,7 +46,7 @@ def test_models_of_a_folder_are_cited(run_folder, capsys) -> None:
     assert "% bilstm_mean: hochreiter1997long" in text
     main(["--cite"])
     assert len(re.findall(r"^@", capsys.readouterr().out, re.M)) == len(entries())
-    assert citations(["my_model"]) == citations([])
+    assert "% my_model: no entry\n" in citations(["my_model"])
 
 
 def test_a_folder_or_cite_is_needed() -> None:
