@@ -8,7 +8,7 @@ from generator.errors import InputError
 
 # Command -> module with a function `main` of its arguments, and what it does.
 COMMANDS = {
-    "train": ("clutrr_jax.train", "trains and tests models on one data set"),
+    "train": ("clutrr_jax.command_line", "trains and tests models on one data set"),
     "predict": ("clutrr_jax.predict", "predictions of a trained model"),
     "score": ("clutrr_jax.score", "scores predictions of any model"),
     "export": ("clutrr_jax.language_models.__main__", "test stories as prompts"),

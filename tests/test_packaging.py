@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+import clutrr_jax
 from clutrr_jax.__main__ import COMMANDS, USAGE, main
 from generator.errors import run_command
 
@@ -36,6 +37,12 @@ def test_pins_are_in_the_ranges_and_the_oldest_are_their_lower_ends() -> None:
 def test_the_version_stands_in_the_changelog_and_the_citation() -> None:
     assert f"\n## {PROJECT['version']}\n" in (ROOT / "CHANGELOG.md").read_text()[:40]
     assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_no_module_hides_a_public_name() -> None:
+    """`import clutrr_jax.train` would replace the function `clutrr_jax.train`."""
+    modules = {path.stem for path in (ROOT / "clutrr_jax").iterdir()}
+    assert not modules & set(clutrr_jax.__all__)
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))

@@ -30,7 +30,6 @@ clutrr_jax.training
 clutrr_jax.report
 clutrr_jax.rules clutrr_jax.run clutrr_jax.score clutrr_jax.trained_model
 clutrr_jax.predict clutrr_jax.command_line
-clutrr_jax.train
 clutrr_jax.__main__
 clutrr_jax.api
 experiments
