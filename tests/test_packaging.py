@@ -1,6 +1,7 @@
 """The installed package: ranges of versions, and a wheel that works outside the checkout."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -64,8 +65,13 @@ def test_an_unknown_command_is_one_line(capsys) -> None:
 @pytest.mark.slow
 def test_a_wheel_works_in_an_empty_folder(tmp_path, small_folder) -> None:
     """The packages that it needs are those of this environment."""
+    source = tmp_path / "source"  # setuptools keeps files of earlier builds in the source folder
+    for package in ("clutrr_jax", "generator"):
+        shutil.copytree(ROOT / package, source / package)
+    for file in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / file, source)
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir"]
-    subprocess.run([*build, tmp_path / "wheel", ROOT], check=True, cwd=tmp_path)
+    subprocess.run([*build, tmp_path / "wheel", source], check=True, cwd=tmp_path)
     (wheel,) = (tmp_path / "wheel").glob("clutrr_jax-*.whl")
     venv.create(tmp_path / "venv", with_pip=False)
     python = tmp_path / "venv/bin/python"
@@ -101,5 +107,7 @@ def test_a_wheel_works_in_an_empty_folder(tmp_path, small_folder) -> None:
         )  # fmt: skip
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     where = "import clutrr_jax; print(clutrr_jax.__file__)"
-    found = subprocess.run([python, "-c", where], cwd=empty, capture_output=True, text=True)
+    found = subprocess.run(
+        [python, "-c", where], cwd=empty, env=environment, capture_output=True, text=True
+    )
     assert found.stdout.strip().startswith(site)
