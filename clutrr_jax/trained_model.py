@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from flax.traverse_util import flatten_dict
@@ -222,11 +221,11 @@ class Model:
         """Whether the size of an array depends on the number of entities."""
         definition = self._predictor.model
         more = replace(definition.sizes, entities=definition.sizes.entities + 1)
-        shapes = (
-            jax.tree.map(jnp.shape, jax.eval_shape(each.init, jax.random.key(0)))
+        one, other = (
+            jax.tree.leaves(jax.eval_shape(each.init, jax.random.key(0)))
             for each in (definition, replace(definition, sizes=more))
         )
-        return next(shapes) != next(shapes)
+        return [leaf.shape for leaf in one] != [leaf.shape for leaf in other]
 
     def answer(
         self,
