@@ -317,13 +317,14 @@ def check_run_folder(folder: Path, settings: dict[str, Any]) -> None:
         if name == "stories" or old == new:
             continue
         if name in LENGTHS and not _is_shorter(name, before, settings):
-            (folder / SUMMARY).unlink(missing_ok=True)
             continue
         same = "at least as long a training" if name in LENGTHS else "the same settings"
         raise InputError(
             f"{path}: belongs to a run with another configuration: {name} was "
             f'"{old}", now "{new}"; expected {same}, or another folder'
         )
+    if any(before.get(name) != settings.get(name) for name in LENGTHS):
+        (folder / SUMMARY).unlink(missing_ok=True)
 
 
 def _is_shorter(name: str, before: dict[str, Any], settings: dict[str, Any]) -> bool:

@@ -6,7 +6,7 @@ The columns are those of the data sets that Sinha et al. (2019) released (docs/g
 from collections.abc import Iterable, Sequence
 
 from generator.cells import quoted
-from generator.kinship import GENDERS, RELATIONS
+from generator.kinship import GENDER_NAMES, RELATIONS
 
 COLUMNS = (
     "", "id", "story", "query", "text_query", "target", "text_target", "clean_story",
@@ -74,7 +74,7 @@ def format_facts(
         "edge_types": str([RELATIONS[r] for r in relations]),
         "query_edge": f"({x}, {y})",
         "genders": ",".join(
-            [f"{n}:{(*GENDERS, 'unknown')[g]}" for n, g in zip(names, genders, strict=True)]
+            [f"{n}:{GENDER_NAMES[g]}" for n, g in zip(names, genders, strict=True)]
         ),
     }
 

@@ -14,6 +14,7 @@ import numpy as np
 MALE, FEMALE = 0, 1
 GENDERS = ("male", "female")
 UNKNOWN_GENDER = 2  # of a person in data that state none
+GENDER_NAMES = (*GENDERS, "unknown")
 
 # predicate: (relation if Y is male, relation if Y is female, inverse predicate)
 _PREDICATES = {

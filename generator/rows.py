@@ -15,8 +15,8 @@ from typing import NamedTuple
 from generator.errors import InputError, at
 from generator.files import SPLIT_FOLDERS
 from generator.kinship import (
+    GENDER_NAMES,
     GENDER_OF,
-    GENDERS,
     NUM_RELATIONS,
     RELATION_ID,
     RELATIONS,
@@ -40,7 +40,6 @@ _WORDS = re.compile(r"\[(?:[\s,]*(?:'[\w -]+'|\"[\w -]+\"))*[\s,]*\]")
 _NAMES = re.compile(r"[(\[]\s*(['\"])((?:(?!\1).)+)\1\s*,\s*(['\"])((?:(?!\3).)+)\3\s*[)\]]")
 _TASK = re.compile(r"(?:task_)?(\d{1,3})\.(?!0+$)(\d{1,3})")
 _WITH_RELATIONS = ("target", "edge_types", "facts")
-_GENDERS = (*GENDERS, "unknown")
 _BRACKETED = re.compile(r"\[([^\[\]]+)\]")
 
 
@@ -270,7 +269,7 @@ def _parse_task(cell: Mapping[str, str], relations: Sequence[int]) -> tuple[int,
             raise _CellError("task_name", problem)
         return int(task[1]), int(task[2])
     text = cell.get("k", "").strip().removesuffix(".0")
-    if text and not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= MAX_K):
+    if text and not re.fullmatch(r"0*[1-9]\d{0,2}", text, re.ASCII):
         raise _CellError("k", f'"{text}": expected an integer from 1 to {MAX_K}')
     return 0, int(text or 0)
 
@@ -364,10 +363,10 @@ def _parse_genders(cell: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     names, genders = [], []
     for person in cell.split(","):
         name, _, gender = map(str.strip, person.rpartition(":"))
-        if not name or gender.lower() not in _GENDERS:
+        if not name or gender.lower() not in GENDER_NAMES:
             raise _CellError("genders", f'"{person}": expected NAME:male or NAME:female')
         names.append(name)
-        genders.append(_GENDERS.index(gender.lower()))
+        genders.append(GENDER_NAMES.index(gender.lower()))
     return _different("genders", tuple(names)), tuple(genders)
 
 

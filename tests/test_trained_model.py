@@ -1,5 +1,6 @@
 """A trained model that is loaded again: it predicts what it predicted in its run."""
 
+import json
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from clutrr_jax import api
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.evaluation.predictions import Predictions, ensemble, read_probabilities
 from clutrr_jax.predict import main
+from clutrr_jax.run import check_run_folder
 from clutrr_jax.score import main as score
 from generator.errors import InputError, run_command
 from generator.kinship import RELATIONS
@@ -266,6 +268,23 @@ def test_a_longer_training_goes_on_as_if_it_were_one(small_folder, tmp_path) -> 
         train("c", steps=4, patience=4)
     with pytest.raises(InputError, match="has trained 4 epochs, expected at least as many, now 2"):
         train("a", steps=2)
+
+
+def test_a_refused_command_leaves_the_summary_of_a_finished_run(tmp_path) -> None:
+    """The longer training is accepted, the other seed of the stories is not."""
+    before = {"model": "gat", "seed": 0, "stories": "x", "train.steps": None,
+              "train.epochs": 2, "train.patience": None, "generate.seed": 0}  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(before))
+    for file in ("metrics.jsonl", "model.json"):
+        (tmp_path / file).write_text("{}")
+    longer = before | {"train.epochs": 4}
+    with pytest.raises(InputError, match='seed was "0", now "1"'):
+        check_run_folder(tmp_path, longer | {"generate.seed": 1})
+    assert (tmp_path / "model.json").exists()
+    check_run_folder(tmp_path, before)
+    assert (tmp_path / "model.json").exists()
+    check_run_folder(tmp_path, longer)
+    assert not (tmp_path / "model.json").exists()
 
 
 def test_training_that_starts_from_a_model(run, small_folder, tmp_path) -> None:

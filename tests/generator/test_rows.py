@@ -143,6 +143,7 @@ def test_a_data_set_without_targets_is_not_evaluated() -> None:
         ({"facts": ("Ann", "son", "Bob")}, '"facts": expected a list of triples such as'),
         ({"names": "Ann,Bob,Cy", "query": "Ann,Di"}, '"query": no person "Di", expected'),
         ({"k": 0}, '"k": "0": expected an integer from 1 to 999'),
+        ({"k": "0000000110000000"}, '"k": "0000000110000000": expected an integer from 1 to 999'),
         ({"k": "two"}, '"k": "two": expected an integer from 1 to 999'),
         ({"target": "pal"}, '"target": unknown label "pal"'),
     ],
