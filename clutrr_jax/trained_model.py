@@ -23,7 +23,7 @@ from clutrr_jax.evaluation.extraction import THRESHOLD
 from clutrr_jax.evaluation.frozen_states import encoder_input
 from clutrr_jax.evaluation.predict import per_story
 from clutrr_jax.evaluation.predictions import Predictions
-from clutrr_jax.evaluation.proofs import prove_extracted
+from clutrr_jax.evaluation.proofs import in_sentences, prove_extracted
 from clutrr_jax.experiment import DATA, SUMMARY
 from clutrr_jax.language_models.submissions import Submission
 from clutrr_jax.models import MODELS, has_method
@@ -291,8 +291,7 @@ class Model:
         def say(fact: Fact) -> str:
             return _say(people[fact.x], RELATIONS[fact.relation], people[fact.y])
 
-        steps = [f"{say(s.first)} and {say(s.second)}, so {say(s.head)}." for s in proof.steps]
-        return read, steps, proof.probability
+        return read, in_sentences(proof.steps, say), proof.probability
 
 
 def _dataset(data: Any) -> Dataset:

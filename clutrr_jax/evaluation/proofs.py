@@ -1,6 +1,8 @@
 """Proofs of a story's label from its stated facts, and of a model's prediction from the facts that
 it extracted."""
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 
 from clutrr_jax.data.records import Records
@@ -28,6 +30,11 @@ def prove_label(records: Records, story: int) -> list[Step] | None:
     x, y = records.query[story].tolist()
     proof = prove(stated, _GIVEN, Fact(x, int(PREDICATE_OF[records.target[story]]), y))
     return None if proof is None else proof.steps
+
+
+def in_sentences(steps: Iterable[Step], say: Callable[[Fact], str]) -> list[str]:
+    """Returns a sentence for each step of a proof; `say` puts a fact into words."""
+    return [f"{say(step.first)} and {say(step.second)}, so {say(step.head)}." for step in steps]
 
 
 def prove_extracted(

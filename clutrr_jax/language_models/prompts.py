@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from clutrr_jax.data.records import Records, Story, columns, story_ids
-from clutrr_jax.evaluation.proofs import prove_label
+from clutrr_jax.evaluation.proofs import in_sentences, prove_label
 from clutrr_jax.streams import Stream, numpy_rng
 from generator.deduction import Fact, Step
 from generator.errors import InputError
@@ -34,7 +34,7 @@ def sentences(records: Records, story: int, proof: list[Step]) -> list[str]:
     if not proof:
         x, y = records.story(story).query
         return [f"The story says what {y} is to {x}."]
-    return [f"{say(step.first)} and {say(step.second)}, so {say(step.head)}." for step in proof]
+    return in_sentences(proof, say)
 
 
 def text(story: Story) -> str:
