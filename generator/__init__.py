@@ -5,10 +5,13 @@ argument) raises `errors.InputError`, whose message is one line.
 
 errors         errors that the user can fix, and how commands report them
 files, cells   reads and writes files; rows of text; aligned tables
-kinship        relations and their composition rules
+algebra        relations, inverses and composition tables as data
+kinship        the relations of families and their composition rules
+algebras/      RCC-8, Allen's intervals, and those of users
 names          names of people
-deduction      relations that stated facts imply
-columns        one row of a data set: columns as text, and their checks
+deduction      relations that stated facts imply by rules
+path_consistency  relations that stated facts leave possible
+columns, rows  one row of a data set: columns as text, and their checks
 data_sets      all rows of a data set from any files
 config         settings of a generated data set
 stories/       random stories: facts, then sentences

@@ -11,6 +11,8 @@ from functools import cache
 
 import numpy as np
 
+from generator.algebra import Algebra, View
+
 MALE, FEMALE = 0, 1
 GENDERS = ("male", "female")
 UNKNOWN_GENDER = 2  # of a person in data that state none
@@ -113,3 +115,26 @@ def in_words(predicate: int, gender: int) -> str:
 def inverse_relation(relation: int, gender: int) -> int:
     """Returns the relation of X to Y, where Y is the `relation` of X and X has this gender."""
     return int(RELATION_OF[INVERSE[PREDICATE_OF[relation]], gender])
+
+
+def _kinship() -> Algebra:
+    predicates = Algebra(
+        name="predicates",
+        relations=PREDICATES,
+        inverses=tuple((int(p),) for p in INVERSE),
+        heads=tuple((int(p),) if p >= 0 else () for p in COMPOSE.ravel()),
+    )
+    both = RELATION_OF.tolist()  # relations of a predicate
+    heads = COMPOSE[PREDICATE_OF[:, None], PREDICATE_OF]
+    # The second fact states the gender of Y, that of Z does not matter.
+    heads = np.where(heads >= 0, RELATION_OF[heads, GENDER_OF], -1)
+    return Algebra(
+        name="kinship",
+        relations=RELATIONS,
+        inverses=tuple(tuple(sorted(both[INVERSE[p]])) for p in PREDICATE_OF),
+        heads=tuple((int(r),) if r >= 0 else () for r in heads.ravel()),
+        view=View(predicates, tuple(PREDICATE_OF.tolist()), tuple(GENDER_OF.tolist())),
+    )
+
+
+KINSHIP = _kinship()

@@ -8,8 +8,10 @@ ROOT = Path(__file__).parent.parent
 # From the ground up. Rooms of one line do not import each other.
 ROOMS = """
 generator.errors
-generator.cells generator.kinship generator.names
-generator.files generator.deduction
+generator.algebra generator.cells generator.names
+generator.kinship
+generator.files generator.deduction generator.path_consistency generator.row_cells
+generator.algebras
 generator.columns generator.rows
 generator.data_sets
 generator.config

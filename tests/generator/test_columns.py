@@ -15,7 +15,7 @@ from generator.cells import REQUIRED
 from generator.columns import COLUMNS, format_row
 from generator.data_sets import data_sets
 from generator.errors import InputError
-from generator.kinship import NUM_RELATIONS, RELATION_ID, RELATIONS
+from generator.kinship import KINSHIP, NUM_RELATIONS, RELATION_ID, RELATIONS
 from generator.names import NAMES
 from generator.rows import parse_rows
 
@@ -101,7 +101,7 @@ def test_parsing_inverts_formatting(story) -> None:
     (row,) = parse_rows("all.csv", [COLUMNS, cells])
     x, y = story["query"]
     assert row == (
-        1, story["split"], story["uuid"], story["story"], story["clean_story"],
+        KINSHIP, 1, story["split"], story["uuid"], story["story"], story["clean_story"],
         tuple(story["names"]), tuple(story["genders"]), tuple(story["edges"]),
         tuple(story["relations"]), (x, y), (story["names"][x], story["names"][y]), story["target"],
         "-".join(RELATIONS[r] for r in story["relations"][: story["k"]]), noise, story["k"],

@@ -1,0 +1,152 @@
+"""Algebraic closure (path consistency) of networks of relations.
+
+A network has a set of possible relations for each pair of elements, an integer with bit r for
+relation r. The closure intersects the set of (X, Y) with the composition of the sets of (X, Z) and
+(Z, Y), for all X, Y and Z, until nothing changes. For RCC-8 and intervals, a network whose facts
+are single relations has a model if and only if no set becomes empty (Renz and Nebel 1999; Vilain,
+Kautz and van Beek 1990 for intervals with few disjunctions).
+"""
+
+from functools import cache
+
+import numpy as np
+
+from generator.algebra import Algebra
+
+_BITS = 8  # relations of a part of a set: compositions are looked up part by part
+
+
+def possible_relations(
+    edges: np.ndarray,
+    relations: np.ndarray,
+    query: np.ndarray,
+    elements: int,
+    algebra: Algebra,
+) -> np.ndarray:
+    """Possible relations of one pair of elements per network, bool [B, R]; none in a contradiction.
+
+    A pair for which one relation is left is not checked further.
+
+    Args:
+      edges: [B, E, 2] elements (X, Y) of the facts, 0..elements-1.
+      relations: [B, E] relation of each fact; -1 states nothing.
+      query: [B, 2] the pairs.
+      elements: upper bound on the number of elements of a network, at least 2.
+      algebra: of the relations.
+    """
+    place = _query_last(query, elements)
+    network, fact = np.nonzero(relations >= 0)
+    x, y = place[network, edges[network, fact].T]
+    known = np.full((elements, elements, len(edges)), everything(algebra))
+    for start, end, sets in ((x, y, np.eye(len(algebra.relations), dtype=bool)),
+                             (y, x, algebra.inverse)):  # fmt: skip
+        stated = _integers(sets)[relations[network, fact]]
+        np.bitwise_and.at(known, (start, end, network), stated)
+    found = close(known, algebra)[-2, -1]
+    return (found[:, None] >> np.arange(len(algebra.relations), dtype=np.uint64) & 1).astype(bool)
+
+
+def _query_last(query: np.ndarray, elements: int) -> np.ndarray:
+    """New index of each element of each network [B, P], those of the query pair the last two."""
+    rank = np.zeros((len(query), elements), int)
+    rank[np.arange(len(query))[:, None], query] = 1, 2
+    return rank.argsort(axis=1, kind="stable").argsort(axis=1)
+
+
+def everything(algebra: Algebra) -> np.uint64:
+    """The set of all relations."""
+    return np.uint64((1 << len(algebra.relations)) - 1)
+
+
+def close(known: np.ndarray, algebra: Algebra, decide: bool = True) -> np.ndarray:
+    """The closure of networks uint64 [P, P, B], which is written over them.
+
+    Args:
+      known: sets of possible relations.
+      algebra: of the relations.
+      decide: stop as soon as one relation is left for the last pair of elements.
+    """
+    elements, inverse = len(known), _table(algebra, 1)
+    changing = np.arange(known.shape[2])
+    while len(changing):
+        part = known[:, :, changing]
+        before = part.copy()
+        # Elements of the last pair say nothing about it: they come last, when it may be decided.
+        for z in range(elements):
+            if z == elements - 2 and decide:
+                known[:, :, changing] = part
+                kept = (part[-2, -1] & (part[-2, -1] - np.uint64(1))) > 0
+                part, before, changing = part[:, :, kept], before[:, :, kept], changing[kept]
+            # Pairs with z about which something is known
+            (x,) = np.nonzero(
+                (part[:, z] != everything(algebra)).any(axis=1) & (np.arange(elements) != z)
+            )
+            (y,) = np.nonzero(
+                (part[z] != everything(algebra)).any(axis=1) & (np.arange(elements) != z)
+            )
+            via = _compose(algebra, part[x, z][:, None], part[z, y])
+            via[x[:, None] == y] = everything(algebra)
+            part[np.ix_(x, y)] &= via
+        part &= _look_up(inverse, part).swapaxes(0, 1)
+        known[:, :, changing] = part
+        changing = changing[(part != before).any(axis=(0, 1))]
+    return known
+
+
+def _compose(algebra: Algebra, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Composition of sets of relations, of broadcast shapes."""
+    size = len(algebra.relations)
+    found = np.zeros(np.broadcast_shapes(first.shape, second.shape), np.uint64)
+    for a in range(0, size, _BITS):
+        row = _part(first, a) << _BITS
+        for b in range(0, size, _BITS):
+            found |= _table(algebra, 2)[a // _BITS, b // _BITS].take(row | _part(second, b))
+    return found
+
+
+def _look_up(table: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    found = np.zeros(sets.shape, np.uint64)
+    for i, part in enumerate(table):
+        found |= part.take(_part(sets, i * _BITS))
+    return found
+
+
+def _part(sets: np.ndarray, first: int) -> np.ndarray:
+    return (sets >> np.uint64(first)).astype(np.intp) & ((1 << _BITS) - 1)
+
+
+@cache
+def _table(algebra: Algebra, operands: int) -> np.ndarray:
+    """The inverse of each part of a set, [parts, 256], or the composition of two parts, [parts,
+    parts, 65536]."""
+    sets = algebra.inverse
+    if operands == 2:
+        # Nothing follows from relations without heads.
+        nothing = ~algebra.composition.any(axis=-1, keepdims=True)
+        sets = algebra.composition | nothing
+    size = len(algebra.relations)
+    parts = -(-size // _BITS)
+    bits = np.arange(1 << _BITS)[:, None] >> np.arange(_BITS) & 1 == 1  # [256, 8] members of a part
+    padded = np.zeros((parts * _BITS,) * operands, np.uint64)
+    padded[(slice(size),) * operands] = _integers(sets)
+
+    def union(table: np.ndarray) -> np.ndarray:  # over the members of a part: first axis 8 -> 256
+        table = table.reshape(parts, _BITS, *table.shape[1:])
+        zero = np.zeros((), np.uint64)
+        found = np.zeros((parts, len(bits), *table.shape[2:]), np.uint64)
+        for bit in range(_BITS):
+            members = bits[:, bit].reshape(1, -1, *[1] * (table.ndim - 2))
+            found |= np.where(members, table[:, bit, None], zero)
+        return found
+
+    table = union(padded)  # [parts, 256, ...]
+    if operands == 1:
+        return table
+    table = union(np.moveaxis(table, 2, 0))  # parts and members of the second set, of the first
+    return table.transpose(2, 0, 3, 1).reshape(parts, parts, -1)
+
+
+def _integers(sets: np.ndarray) -> np.ndarray:
+    """Sets of relations as integers, bool [..., R] -> uint64 [...]."""
+    bits = np.uint64(1) << np.arange(sets.shape[-1], dtype=np.uint64)
+    return np.where(sets, bits, np.uint64(0)).sum(axis=-1, dtype=np.uint64)

@@ -1,0 +1,150 @@
+"""Laws of the tables of relations, and their models by brute force."""
+
+import json
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from generator.algebra import Algebra, parse_algebra
+from generator.algebras import NAMES, algebra_with, find_algebra
+from generator.errors import InputError
+from generator.kinship import KINSHIP
+
+CELLS = 6
+
+
+def intervals() -> np.ndarray:
+    """Relations of all pairs of intervals with end points 0..5, which three intervals need."""
+    names = find_algebra("interval").relations
+    every = [(a, b) for a in range(6) for b in range(a + 1, 6)]
+
+    def relation(x: tuple[int, int], y: tuple[int, int]) -> str:
+        (a, b), (c, d) = x, y
+        if b < c or d < a:
+            return "<" if b < c else ">"
+        if b == c or d == a:
+            return "m" if b == c else "mi"
+        if a == c:
+            return "=" if b == d else "s" if b < d else "si"
+        if b == d:
+            return "f" if a > c else "fi"
+        if a > c and b < d:
+            return "d"
+        if a < c and b > d:
+            return "di"
+        return "o" if a < c else "oi"
+
+    return np.array([[names.index(relation(x, y)) for y in every] for x in every])
+
+
+def regions() -> np.ndarray:
+    """RCC-8 relations of all regions of the line that consist of some of six closed unit cells."""
+    names = find_algebra("rcc8").relations
+    cells = np.array([[0, *bits, 0] for bits in product((0, 1), repeat=CELLS)][1:])
+    touching = cells.copy()  # cells with a point in common with the region
+    touching[:, 1:] |= cells[:, :-1]
+    touching[:, :-1] |= cells[:, 1:]
+    connected, overlap = cells @ touching.T > 0, cells @ cells.T > 0
+    part, inner = cells @ (1 - cells).T == 0, touching @ (1 - cells).T == 0
+    kinds = {
+        "EQ": part & part.T, "NTPP": inner, "NTPPI": inner.T, "TPP": part, "TPPI": part.T,
+        "PO": overlap, "EC": connected, "DC": ~connected,
+    }  # fmt: skip
+    found = np.full(part.shape, -1)
+    for name, holds in kinds.items():
+        found[(found < 0) & holds] = names.index(name)
+    return found
+
+
+@pytest.mark.parametrize(("name", "model"), [("interval", intervals), ("rcc8", regions)])
+def test_composition_is_that_of_all_triples_of_a_model(name: str, model) -> None:
+    algebra, relation = find_algebra(name), model()
+    holds = (relation == np.arange(len(algebra.relations))[:, None, None]).astype(np.float32)
+    for first, second in np.ndindex(len(holds), len(holds)):
+        possible = np.unique(relation[holds[first] @ holds[second] > 0])
+        heads = np.flatnonzero(algebra.composition[first, second])
+        expected = heads if len(heads) else np.arange(len(holds))  # nothing follows
+        assert possible.tolist() == expected.tolist(), (first, second)
+    assert (algebra.inverse[relation, relation.T]).all()
+
+
+@pytest.mark.parametrize(("name", "identity"), [("interval", "="), ("rcc8", "EQ")])
+def test_laws(name: str, identity: str) -> None:
+    """The identity, and the inverse of a composition."""
+    algebra = find_algebra(name)
+    inverse, heads = algebra.inverse.argmax(axis=1), algebra.composition
+    same, every = algebra.relations.index(identity), np.eye(len(algebra.relations), dtype=bool)
+    assert (algebra.inverse.sum(axis=1) == 1).all() and (
+        inverse[inverse] == range(len(heads))
+    ).all()
+    assert (heads[same] == every).all() and (heads[:, same] == every).all()
+    assert (heads == heads[inverse][:, inverse].swapaxes(0, 1)[..., inverse]).all()
+
+
+def test_kinship_view() -> None:
+    """A relation has the predicate of its view, and a rule the gender of its second fact."""
+    view = KINSHIP.view
+    assert view is not None and len(KINSHIP.rules) == 64 and KINSHIP.has_rules_only
+    predicate, gender = np.array(view.predicate), np.array(view.property)
+    assert (view.relation[predicate, gender] == np.arange(22)).all()
+    _, second, head = KINSHIP.rules.T
+    assert (gender[head] == gender[second]).all()
+    rules = {tuple(rule) for rule in view.algebra.rules.tolist()}
+    assert {tuple(rule) for rule in predicate[KINSHIP.rules].tolist()} == rules and len(rules) == 16
+    # Y is the r of X: X is the inverse of Y, a man or a woman.
+    assert algebra_words("aunt") == {"nephew", "niece"} and algebra_words("son") == {
+        "father",
+        "mother",
+    }
+
+
+def algebra_words(relation: str) -> set[str]:
+    inverses = KINSHIP.inverses[KINSHIP.index[relation]]
+    return {KINSHIP.relations[r] for r in inverses}
+
+
+def test_names_and_definitions(tmp_path: Path) -> None:
+    words = {"NTPPI": "rcc8", "oi": "interval", "=": "interval", "Mother in law": "kinship"}
+    assert {word: algebra_with(word).name for word in words} == words
+    assert algebra_with("x") is KINSHIP
+    for name in NAMES:
+        algebra = find_algebra(name)
+        (tmp_path / "algebra.json").write_text(json.dumps(algebra.to_json()))
+        read = find_algebra(str(tmp_path / "algebra.json"))
+        assert read == Algebra(name, algebra.relations, algebra.inverses, algebra.heads)
+
+
+ORDER = {
+    "name": "order",
+    "relations": "< = >",
+    "inverse": {"<": ">", "=": "=", ">": "<"},
+    "composition": {
+        "<": {"<": "<", "=": "<"}, "=": {"<": "<", "=": "=", ">": ">"}, ">": {">": ">", "=": ">"},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"relations": None}, "relations None"),
+        ({"relations": "<"}, "expected 2 to 64 different names"),
+        ({"relations": "< < ="}, "expected 2 to 64 different names"),
+        ({"relations": ["<", 1]}, "expected names of relations"),
+        ({"inverse": {"<": ">", ">": "<"}}, 'inverse: none of "="'),
+        ({"inverse": {"<": "=", "=": "=", ">": "<"}}, "not the other way round"),
+        ({"inverse": []}, "inverse: expected an object"),
+        ({"composition": {"<": {"~": "<"}}}, 'unknown relation "~"'),
+        ({"composition": {"<": {"<": 3}}}, "composition of < and < 3"),
+        ({"composition": {"<": {"=": "<"}, "=": {">": "<"}}}, "contradicts that of their inverses"),
+    ],
+)
+def test_wrong_definitions_are_one_line(change: dict, problem: str) -> None:
+    assert parse_algebra(ORDER, "order").rules.shape == (7, 3)
+    with pytest.raises(InputError) as error:
+        parse_algebra(ORDER | change, "order.json")
+    assert problem in str(error.value) and str(error.value).startswith("order.json: ")
+    with pytest.raises(InputError, match='no "name"'):
+        parse_algebra([], "order.json")
