@@ -16,6 +16,7 @@ PAPERS = {
     "edge_gru": ("minervini2020learning", "cho2014learning"),
     "edge_transformer": ("bergen2021systematic",),
     "epignn": ("khalid2025systematic",),
+    "nbfnet": ("zhu2021neural",),
     **dict.fromkeys(("ctp_linear", "ctp_attentive", "ctp_memory"), ("minervini2020learning",)),
     "ncrl": ("cheng2023neural",),
     **dict.fromkeys(("prover", "reader_prover"), ("clutrr_jax",)),

@@ -17,9 +17,11 @@ SETTINGS = {
     "node": 8, "edge": 6, "iterations": 3, "g": 8, "head": 6, "key": 4, "dim": 8, "depth": 2,
     "memory": 8, "dropout": 0.3, "word_dropout": 0.3,
 }  # fmt: skip
-OWN = {"edge_transformer": {"layers": 2}, "gat": {"rounds": 2, "steps": 1}} | {
-    name: {"rounds": 2} for name in ("gcn", "rgcn", "gnn_2018_mean", "gnn_2018_attention")
-}
+OWN = {
+    "edge_transformer": {"layers": 2},
+    "gat": {"rounds": 2, "steps": 1},
+    "nbfnet": {"width": 16, "layers": 3},
+} | {name: {"rounds": 2} for name in ("gcn", "rgcn", "gnn_2018_mean", "gnn_2018_attention")}
 OWN |= {f"ctp_{kind}": {"rules": 3, "depth": 1} for kind in ("linear", "attentive", "memory")}
 
 
