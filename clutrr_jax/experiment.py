@@ -81,10 +81,13 @@ class Training:
         if self.tests_by_cell is not None:
             return self.tests_by_cell
         split = (test.split(".") for test in tests)
-        return {(_noise(t), int(k) or "all", MODEL): (f"{t}.{k}",) for t, k in split}
+        return {(noise_name(t), int(k) or "all", MODEL): (f"{t}.{k}",) for t, k in split}
 
 
-def _noise(task: str) -> str:
+def noise_name(task: str) -> str:
+    """Returns what T of a task T.K, or bT of bT.K, stands for."""
+    if task.startswith("b"):
+        return f"b = {task[1:]}" if task != "b0" else "all"
     return TASKS.get(int(task), f"task {task}") if int(task) else "all"
 
 

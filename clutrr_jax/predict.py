@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> None:
     if asked:
         print(model.answer(options.story, query=options.query, facts=options.facts))
         return
-    records = stories_of(options.data)
+    records = stories_of(options.data, model.algebra)
     predictions = model.predict(records)
     write = write_predictions if options.out.suffix == ".csv" else write_probabilities
     write(options.out, predictions, records)

@@ -4,26 +4,18 @@ RUN is a folder written by launch.py with `prover`, `reader_prover` or `reader_p
 its models.
 """
 
-from collections import defaultdict
 from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 
 from clutrr_jax.cli import run
-from clutrr_jax.evaluation.baselines import given_rules
 from clutrr_jax.models.prover import learned_rules
 from clutrr_jax.training.checkpoints import Checkpoints
+from generator.algebra import Algebra
+from generator.algebras import DEFAULT, algebra_of
 from generator.errors import InputError, Parser
 from generator.files import read_json
-from generator.kinship import (
-    NUM_RELATIONS,
-    PREDICATE_OF,
-    PREDICATES,
-    RELATION_OF,
-    RELATIONS,
-    RULE_TABLE,
-)
 
 # Models with learned rules, and the setting that holds the scale of their parameters.
 PROVERS = {
@@ -68,19 +60,22 @@ def read_learned(run: Path, model: str = "prover") -> np.ndarray:
     return np.asarray(learned_rules(jnp.asarray(table[:replicas]), settings[setting]))
 
 
-def describe(learned: np.ndarray) -> str:
-    """Describes [replicas, Q, Q, Q] from `read_learned`: the 16 rules, then other learned ones."""
-    chance = learned.mean(axis=0)
-    is_gendered = len(chance) == NUM_RELATIONS
-    given, names = (given_rules(), RELATIONS) if is_gendered else (RULE_TABLE, PREDICATES)
+def describe(learned: np.ndarray, algebra: Algebra) -> str:
+    """Describes [replicas, Q, Q, Q] from `read_learned`: the rules of the algebra, then others."""
+    chance, view = learned.mean(axis=0), algebra.coarse
+    is_gendered = algebra.view is not None and len(chance) == len(algebra.relations)
+    used = algebra if is_gendered else view.algebra
+    given, names = np.argwhere(used.composition), used.relations
     head = f"{'chance':>6}  gendered  rule" if is_gendered else f"{'chance':>6}  rule"
     lines = [f"{head}      (mean of {len(learned)} replicas)"]
-    chances_of: dict[tuple[int, ...], list[float]] = defaultdict(list)
-    for rule in given:
-        predicates = PREDICATE_OF[rule] if is_gendered else rule
+    chances_of: dict[tuple[int, ...], list[float]] = {
+        tuple(rule): [] for rule in np.argwhere(view.algebra.composition).tolist()
+    }
+    for rule in given.tolist():
+        predicates = [view.predicate[r] for r in rule] if is_gendered else rule
         chances_of[tuple(predicates)].append(float(chance[tuple(rule)]))
-    for rule, chances in chances_of.items():
-        text = "{}, {} -> {}".format(*(PREDICATES[p] for p in rule))
+    for body, chances in chances_of.items():
+        text = "{}, {} -> {}".format(*(view.algebra.relations[p] for p in body))
         if is_gendered:
             text = f"{sum(c > THRESHOLD for c in chances):3} of {len(chances)}  {text}"
         lines.append(f"{np.mean(chances):6.2f}  {text}")
@@ -93,14 +88,16 @@ def describe(learned: np.ndarray) -> str:
     return "\n".join(lines)
 
 
-def legend() -> str:
+def legend(algebra: Algebra) -> str:
     """Explains the rules of `describe`, and the names of predicates."""
     lines = [
         "chance is the learned probability of a rule. The rule first, second -> head says that",
         "if Z is the first of X and Y is the second of Z, then Y is the head of X:",
     ]
-    for name, (man, woman) in zip(PREDICATES, RELATION_OF, strict=True):
-        lines.append(f"  {name:14} = {RELATIONS[man]} or {RELATIONS[woman]}")
+    if view := algebra.view:
+        for p, name in enumerate(view.algebra.relations):
+            either = view.in_words(algebra.relations, p, view.relation.shape[1])
+            lines.append(f"  {name:14} = {either}")
     return "\n".join(lines)
 
 
@@ -110,16 +107,17 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("run", metavar="RUN", type=Path, help="folder of a run")
     folder = parser.parse_args(arguments).run
     models = [name for name in PROVERS if (folder / name / "model.json").exists()] or ["prover"]
+    algebra = algebra_of(folder / models[0]) or DEFAULT
     for model in models:
         if len(models) > 1:
             print(f"{model}:")
         try:
-            print(describe(read_learned(folder, model)))
+            print(describe(read_learned(folder, model), algebra))
         except InputError as error:  # one of several models learns no rules
             if len(models) == 1:
                 raise
             print(error)
-    print(f"\n{legend()}")
+    print(f"\n{legend(algebra)}")
 
 
 if __name__ == "__main__":

@@ -36,10 +36,11 @@ from clutrr_jax.report.evaluation import Evaluation
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.inference import Predictor, predict_all
 from clutrr_jax.training.replicas import Replicas
+from generator.algebra import Algebra
+from generator.algebras import DEFAULT, algebra_of
 from generator.deduction import Fact, rule_heads
 from generator.errors import InputError
 from generator.files import atomic_write, read_json
-from generator.kinship import RELATIONS
 
 SHOWN = 5  # relations of a printed answer
 
@@ -97,6 +98,7 @@ class Model:
       name: in the registry.
       settings: of the model, with its train settings.
       vocabulary: of its train stories.
+      algebra: of the relations that it predicts.
       params: parameters that are tested, a tree of dictionaries of arrays [replicas, ...].
       replicas: their number.
     """
@@ -106,6 +108,7 @@ class Model:
         name: str,
         settings: Mapping[str, Any],
         vocabulary: Vocabulary,
+        algebra: Algebra,
         seed: int,
         arrays: Mapping[str, np.ndarray],
     ):
@@ -117,7 +120,8 @@ class Model:
           InputError: the arrays are of another model.
         """
         self.name, self.settings, self.vocabulary = name, dict(settings), vocabulary
-        config, spec, sizes = ConfigDict(self.settings), MODELS[name], sizes_of(vocabulary)
+        self.algebra = algebra
+        config, spec, sizes = ConfigDict(self.settings), MODELS[name], sizes_of(vocabulary, algebra)
         self._encode = None
         if spec.kind == "states":
             sizes, self._encode = encoder_input(sizes, config)
@@ -179,18 +183,18 @@ class Model:
           data: a `Dataset`, its records, its path, or rows in memory. Of a data set with test
             stories, these; otherwise all of its stories. A target is not needed.
         Returns:
-          `relation` [replicas, S] and `probabilities` [replicas, S, 22].
+          `relation` [replicas, S] and `probabilities` [replicas, S, relations].
         Raises:
           InputError: the model cannot read the stories, or one has more people than it has vectors
             for.
         """
-        return self.predict_variants(stories_of(data))[self.name]
+        return self.predict_variants(stories_of(data, self.algebra))[self.name]
 
     def evaluate(self, data: Any) -> Evaluation:
         """Tests the model on stories with targets, see `predict`, next to the baselines, except
         that of induced rules: these would be from other stories than the model has seen."""
-        dataset = _dataset(data)
-        dataset = Dataset(dataset.name, None, stories_of(dataset))
+        dataset = _dataset(data, self.algebra)
+        dataset = Dataset(dataset.name, None, stories_of(dataset, self.algebra))
         test = dataset.records("test")
         every = np.arange(len(test))
         submission = Submission(self.name, self.predict(test), every, given=given(self.settings))
@@ -205,6 +209,11 @@ class Model:
 
     def read(self, records: Records) -> StoryArrays:
         """Stories as the model reads them."""
+        if records.algebra != self.algebra:
+            raise InputError(
+                f"{self.name}: predicts relations of {self.algebra.name}, expected stories with "
+                f"these and not of {records.algebra.name}"
+            )
         check_input(self.name, self._predictor.model.spec.kind, records)
         vocabulary = self.vocabulary
         if self._predictor.model.spec.kind in GRAPHS and not self._has_entity_vectors:
@@ -249,12 +258,12 @@ class Model:
             raise InputError("answer: expected a story or facts, and a query of two names")
         row = {"story": story or None, "query": query, "facts": facts, "names": names}
         given = {name: cell for name, cell in row.items() if cell is not None}
-        records = stories_of({"story": [given]})
+        records = stories_of({"story": [given]}, self.algebra)
         probabilities = self.predict(records).probabilities
         assert probabilities is not None
         mean = probabilities[:, 0].mean(axis=0)
         order = np.argsort(-mean, kind="stable")
-        relations = {RELATIONS[r]: float(mean[r]) for r in order}
+        relations = {self.algebra.relations[r]: float(mean[r]) for r in order}
         return Answer(records.story(0), relations, *self._explain(records, int(order[0])))
 
     def _explain(self, records: Records, predicted: int) -> tuple[Any, Any, Any]:
@@ -273,37 +282,37 @@ class Model:
             np.fill_diagonal(chance, 0)
             chance[x, y] = chance[y, x] = 0  # the reasoner does not see the query pair
             read = [
-                (people[a], RELATIONS[relation[a, b]], people[b], float(chance[a, b]))
+                (people[a], records.relation_name(relation[a, b]), people[b], float(chance[a, b]))
                 for a, b in np.argwhere(chance > THRESHOLD)
             ]
             reasoner = getattr(model, "reasoner", None)
         else:
             for a, name, b in told.facts:
                 pair = people.index(a), people.index(b)
-                relation[pair], chance[pair] = RELATIONS.index(name), 1.0
+                relation[pair], chance[pair] = self.algebra.index[name], 1.0
         if not hasattr(type(reasoner), "rules"):
             return read, None, None
-        heads = rule_heads(gendered(np.asarray(reasoner.rules())))
+        heads = rule_heads(gendered(np.asarray(reasoner.rules()), self.algebra))
         proof = prove_extracted(relation, chance, heads, Fact(x, predicted, y))
         if proof is None:
             return read, None, None
 
         def say(fact: Fact) -> str:
-            return _say(people[fact.x], RELATIONS[fact.relation], people[fact.y])
+            return _say(people[fact.x], self.algebra.relations[fact.relation], people[fact.y])
 
         return read, in_sentences(proof.steps, say), proof.probability
 
 
-def _dataset(data: Any) -> Dataset:
+def _dataset(data: Any, algebra: Algebra) -> Dataset:
     """Returns data in any form as a data set; records are test stories."""
     if isinstance(data, Records):
         return Dataset("stories", None, data)
-    return data if isinstance(data, Dataset) else load(data)
+    return data if isinstance(data, Dataset) else load(data, algebra)
 
 
-def stories_of(data: Any) -> Records:
+def stories_of(data: Any, algebra: Algebra) -> Records:
     """Returns the test stories of data in any form or, if it has none, all of its stories."""
-    dataset = _dataset(data)
+    dataset = _dataset(data, algebra)
     split = "train" if dataset.test is None else "test"
     return dataset.records(split, answered=False)
 
@@ -339,6 +348,7 @@ def load_model(folder: str | Path) -> Model:
         raise InputError(f"{folder / 'checkpoints'}: no checkpoint, expected that of the run")
     vocabulary = read_vocabulary(folder / VOCABULARY)
     try:
-        return Model(name, settings, vocabulary, config["seed"], found[1])
+        algebra = algebra_of(folder) or DEFAULT
+        return Model(name, settings, vocabulary, algebra, config["seed"], found[1])
     except (InputError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder}: cannot be loaded as {name} ({error})") from None

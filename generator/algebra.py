@@ -6,7 +6,7 @@ A pair without heads says nothing.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -32,6 +32,7 @@ class View:
     algebra: "Algebra"  # of the predicates
     predicate: tuple[int, ...]  # [R]
     property: tuple[int, ...]  # [R]
+    levels: tuple[int, ...]  # [Q] levels from X down to Y in a drawing of (X, predicate, Y)
 
     @cached_property
     def relation(self) -> np.ndarray:
@@ -39,6 +40,11 @@ class View:
         relation = np.empty((len(self.algebra.relations), max(self.property) + 1), int)
         relation[self.predicate, self.property] = np.arange(len(self.predicate))
         return relation
+
+    def in_words(self, names: Sequence[str], predicate: int, property: int) -> str:
+        """Returns the name of a relation, or those of all properties if that is not known."""
+        found = [names[relation] for relation in self.relation[predicate]]
+        return found[property] if property < len(found) else " or ".join(found)
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,11 +104,16 @@ class Algebra:
         """Whether no pair of relations has several heads: facts are derived by rules."""
         return max(map(len, self.heads)) <= 1
 
+    @property
+    def counts_paths(self) -> bool:
+        """Whether T of a test T.K is the number of paths, and not a kind of noise as in CLUTRR."""
+        return self.name != "kinship"
+
     @cached_property
     def coarse(self) -> View:
         """Its view, or else the algebra itself, where all elements have the same property."""
         same = tuple(range(len(self.relations)))
-        return self.view or View(self, same, (0,) * len(same))
+        return self.view or View(self, same, (0,) * len(same), (1,) * len(same))
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `parse_algebra` reads. The view is not part of it."""

@@ -27,7 +27,13 @@ from generator.data_sets import Table, data_sets
 from generator.deduction import derivable
 from generator.errors import Parser
 from generator.files import SUFFIXES
-from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF, RELATIONS
+from generator.kinship import (
+    GENDER_OF,
+    PREDICATE_ALGEBRA,
+    PREDICATE_OF,
+    RELATION_OF,
+    RELATIONS,
+)
 from generator.rows import Row
 from generator.stories.text import NAME, SENTENCE
 
@@ -80,7 +86,8 @@ def readings(rows: list[Row]) -> list[list[int]]:
         size = len(row.relations)
         edges[b, :size] = row.edges[:size]
         predicates[b, :size] = PREDICATE_OF[list(row.relations)]
-    found = derivable(edges, predicates, np.array([row.query for row in rows]), people)
+    query = np.array([row.query for row in rows])
+    found = derivable(edges, predicates, query, people, PREDICATE_ALGEBRA)
     return [
         RELATION_OF[np.flatnonzero(follows), row.genders[row.query[1]]].tolist()
         for follows, row in zip(found, rows, strict=True)

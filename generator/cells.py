@@ -11,8 +11,13 @@ REQUIRED = (
     "story", "query", "target", "task_name", "story_edges", "edge_types", "query_edge", "genders",
 )  # fmt: skip
 # Columns that are read if a table has them.
-OPTIONAL = ("id", "clean_story", "f_comb", "task_split", "target_text", "facts", "names", "k")
-LISTS = ("query", "story_edges", "edge_types", "query_edge", "facts", "names")  # may be lists
+OPTIONAL = (
+    "id", "clean_story", "f_comb", "task_split", "target_text", "facts", "names", "k", "edges",
+    "edge_labels", "query_label",
+)  # fmt: skip
+LISTS = (  # may be lists
+    "query", "story_edges", "edge_types", "query_edge", "facts", "names", "edges", "edge_labels",
+)  # fmt: skip
 
 
 def text_rows(name: str, rows: Any) -> Iterator[list[str]]:

@@ -36,7 +36,8 @@ def format_row(
     split: str,  # train, dev or test
 ) -> tuple[str, ...]:
     """Returns the cells of one story, in the order of COLUMNS."""
-    facts = format_facts(names, genders, edges, relations, query)
+    words = [RELATIONS[r] for r in relations]
+    facts = format_facts(names, genders, edges, words, query)
     return (
         str(index),
         uuid,
@@ -47,7 +48,7 @@ def format_row(
         str(stated_target),
         clean_story,
         _format_proof(proof, names),
-        "-".join([RELATIONS[r] for r in relations[:k]]),
+        "-".join(words[:k]),
         f"task_{task}",
         facts["story_edges"],
         facts["edge_types"],
@@ -63,15 +64,18 @@ def format_facts(
     names: Sequence[str],
     genders: Sequence[int],
     edges: Iterable[Sequence[int]],
-    relations: Iterable[int],
+    relations: Sequence[str],
     query: tuple[int, int],
 ) -> dict[str, str]:
-    """Returns the cells of the facts and the question by column; arguments as in `format_row`."""
+    """Returns the cells of the facts and the question by column.
+
+    `relations` are names; the other arguments are those of `format_row`.
+    """
     x, y = query
     return {
         "query": f"({quoted(names[x])}, {quoted(names[y])})",
         "story_edges": str([*map(tuple, edges)]),
-        "edge_types": str([RELATIONS[r] for r in relations]),
+        "edge_types": str(list(relations)),
         "query_edge": f"({x}, {y})",
         "genders": ",".join(
             [f"{n}:{GENDER_NAMES[g]}" for n, g in zip(names, genders, strict=True)]

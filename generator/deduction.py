@@ -14,19 +14,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from generator.kinship import NUM_PREDICATES, RULE_TABLE
+from generator.algebra import Algebra
 
 MIN_PROBABILITY = 1e-4  # rules, facts and proofs with a lower probability are ignored
 
 
-def closure(
-    facts: np.ndarray, rules: np.ndarray = RULE_TABLE, inverse: np.ndarray | None = None
-) -> np.ndarray:
+def closure(facts: np.ndarray, rules: np.ndarray, inverse: np.ndarray | None = None) -> np.ndarray:
     """All facts that are stated or follow.
 
     Args:
       facts: [B, P, P, R] bool, true where Y is stated to be the r of X.
-      rules: [rules, 3] `first, second -> head`; by default the 16 rules over predicates.
+      rules: [rules, 3] `first, second -> head`.
       inverse: [R] the relation of (Y, X) for each relation of (X, Y); by default facts are not
         inverted.
     Returns:
@@ -48,23 +46,25 @@ def closure(
 
 
 def derivable(
-    edges: np.ndarray, predicates: np.ndarray, query: np.ndarray, people: int
+    edges: np.ndarray, relations: np.ndarray, query: np.ndarray, people: int, algebra: Algebra
 ) -> np.ndarray:
-    """Predicates that are stated or follow for one pair of people per story, by the 16 rules.
+    """Relations that are stated or follow for one pair of people per story, by the rules of an
+    algebra.
 
     Args:
       edges: [B, E, 2] people (X, Y) of the stated facts, 0..people-1.
-      predicates: [B, E] predicate from X to Y; -1 is padding.
+      relations: [B, E] relation from X to Y; -1 is padding.
       query: [B, 2] the query pair.
       people: upper bound on the number of people in a story.
+      algebra: of the relations.
     Returns:
-      [B, 11] bool.
+      [B, R] bool.
     """
-    known = np.zeros((NUM_PREDICATES, people, people, len(edges)), bool)
-    story, fact = np.nonzero(predicates >= 0)
+    known = np.zeros((len(algebra.relations), people, people, len(edges)), bool)
+    story, fact = np.nonzero(relations >= 0)
     x, y = edges[story, fact].T
-    known[predicates[story, fact], x, y, story] = True
-    return closure(known.transpose(3, 1, 2, 0))[np.arange(len(edges)), *query.T]
+    known[relations[story, fact], x, y, story] = True
+    return closure(known.transpose(3, 1, 2, 0), algebra.rules)[np.arange(len(edges)), *query.T]
 
 
 class Fact(NamedTuple):

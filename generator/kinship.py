@@ -18,19 +18,20 @@ GENDERS = ("male", "female")
 UNKNOWN_GENDER = 2  # of a person in data that state none
 GENDER_NAMES = (*GENDERS, "unknown")
 
-# predicate: (relation if Y is male, relation if Y is female, inverse predicate)
+# predicate: (relation if Y is male, relation if Y is female, inverse predicate, generations from X
+# down to Y)
 _PREDICATES = {
-    "child": ("son", "daughter", "inv-child"),
-    "inv-child": ("father", "mother", "child"),
-    "SO": ("husband", "wife", "SO"),
-    "sibling": ("brother", "sister", "sibling"),
-    "grand": ("grandson", "granddaughter", "inv-grand"),
-    "inv-grand": ("grandfather", "grandmother", "grand"),
-    "in-law": ("son-in-law", "daughter-in-law", "inv-in-law"),
-    "inv-in-law": ("father-in-law", "mother-in-law", "in-law"),
-    "un": ("nephew", "niece", "inv-un"),
-    "inv-un": ("uncle", "aunt", "un"),
-    "sibling-in-law": ("brother-in-law", "sister-in-law", "sibling-in-law"),
+    "child": ("son", "daughter", "inv-child", 1),
+    "inv-child": ("father", "mother", "child", -1),
+    "SO": ("husband", "wife", "SO", 0),
+    "sibling": ("brother", "sister", "sibling", 0),
+    "grand": ("grandson", "granddaughter", "inv-grand", 2),
+    "inv-grand": ("grandfather", "grandmother", "grand", -2),
+    "in-law": ("son-in-law", "daughter-in-law", "inv-in-law", 1),
+    "inv-in-law": ("father-in-law", "mother-in-law", "in-law", -1),
+    "un": ("nephew", "niece", "inv-un", 1),
+    "inv-un": ("uncle", "aunt", "un", -1),
+    "sibling-in-law": ("brother-in-law", "sister-in-law", "sibling-in-law", 0),
 }
 PREDICATES = tuple(_PREDICATES)
 NUM_PREDICATES = len(PREDICATES)
@@ -106,24 +107,21 @@ PREDICATE_OF[RELATION_OF] = np.arange(NUM_PREDICATES)[:, None]
 GENDER_OF[RELATION_OF] = MALE, FEMALE
 
 
-def in_words(predicate: int, gender: int) -> str:
-    """Returns the name of a relation, or both if the gender of Y is not known."""
-    names = [RELATIONS[relation] for relation in RELATION_OF[predicate]]
-    return " or ".join(names) if gender == UNKNOWN_GENDER else names[gender]
-
-
 def inverse_relation(relation: int, gender: int) -> int:
     """Returns the relation of X to Y, where Y is the `relation` of X and X has this gender."""
     return int(RELATION_OF[INVERSE[PREDICATE_OF[relation]], gender])
 
 
+# The 16 rules between predicates
+PREDICATE_ALGEBRA = Algebra(
+    name="predicates",
+    relations=PREDICATES,
+    inverses=tuple((int(p),) for p in INVERSE),
+    heads=tuple((int(p),) if p >= 0 else () for p in COMPOSE.ravel()),
+)
+
+
 def _kinship() -> Algebra:
-    predicates = Algebra(
-        name="predicates",
-        relations=PREDICATES,
-        inverses=tuple((int(p),) for p in INVERSE),
-        heads=tuple((int(p),) if p >= 0 else () for p in COMPOSE.ravel()),
-    )
     both = RELATION_OF.tolist()  # relations of a predicate
     heads = COMPOSE[PREDICATE_OF[:, None], PREDICATE_OF]
     # The second fact states the gender of Y, that of Z does not matter.
@@ -133,7 +131,12 @@ def _kinship() -> Algebra:
         relations=RELATIONS,
         inverses=tuple(tuple(sorted(both[INVERSE[p]])) for p in PREDICATE_OF),
         heads=tuple((int(r),) if r >= 0 else () for r in heads.ravel()),
-        view=View(predicates, tuple(PREDICATE_OF.tolist()), tuple(GENDER_OF.tolist())),
+        view=View(
+            PREDICATE_ALGEBRA,
+            tuple(PREDICATE_OF.tolist()),
+            tuple(GENDER_OF.tolist()),
+            tuple(row[3] for row in _PREDICATES.values()),
+        ),
     )
 
 

@@ -79,11 +79,14 @@ def parse_rows(
     Args:
       file: its path, which decides the split (see `_parse_split`) and appears in messages.
       table: the header, then the rows; all cells as text.
-      required: columns that the table must have.
+      required: columns that a table of CLUTRR must have.
       algebra: of the relations; by default that of the package which has the first one.
     """
     rows = iter(table)
-    header = [_STAR.get(column, column) for column in next(rows)]
+    header = list(next(rows))
+    if "edge_labels" in header:
+        header = [_STAR.get(column, column) for column in header]
+        required = "story_edges", "edge_types", "query_edge"
     _check_columns(file, header, required)
     for column in header:
         if column and header.count(column) > 1:
@@ -122,10 +125,10 @@ def _check_columns(file: str, header: Sequence[str], required: Sequence[str]) ->
                 f'{file}: no column "{column}"; expected {", ".join(required)}; found '
                 f"{', '.join(header)}"
             )
-    needed = [("query", "query_edge"), ("story", "facts", "story_edges")]
-    if "query" not in header:  # as in STaR: people without names
-        needed += [("query_edge",), ("story_edges",), ("edge_types",)]
-    elif {"story_edges", "edge_types", "query_edge"} & set(header):
+    if "query_edge" in required and "query" not in required:  # STaR
+        return
+    needed = [("query",), ("story", "facts", "story_edges")]
+    if {"story_edges", "edge_types", "query_edge"} & set(header):
         needed += [("story_edges",), ("edge_types",), ("genders", "names")]
     for column, *others in needed:
         if not {column, *others} & set(header):

@@ -20,8 +20,9 @@ from clutrr_jax.settings import (
     with_models,
 )
 from generator.errors import InputError
+from generator.kinship import KINSHIP
 
-SIZES = Sizes(entities=20, tokens=40, states=8)
+SIZES = Sizes(20, 40, KINSHIP, states=8)
 
 
 def test_default_settings_are_valid() -> None:

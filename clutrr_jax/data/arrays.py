@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from clutrr_jax.data.records import NUM_EDGE_TYPES, Records
+from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import (
     FIRST_ENTITY,
     Vocabulary,
@@ -15,7 +15,7 @@ from clutrr_jax.data.vocabulary import (
     encode,
     story_random,
 )
-from generator.kinship import NUM_RELATIONS
+from generator.algebra import Algebra
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,7 @@ class Sizes:
 
     entities: int  # size of the entity pool
     tokens: int  # size of the vocabulary
-    edge_types: int = NUM_EDGE_TYPES
-    relations: int = NUM_RELATIONS
+    algebra: Algebra  # of the relations
     sentence_ends: tuple[int, ...] = ()  # tokens that end a sentence
     # Words for relations: token, predicate, and sign of the gender (-1 male, 1 female, 0 either).
     relation_words: tuple[tuple[int, int, int], ...] = ()
@@ -34,6 +33,15 @@ class Sizes:
     holder_words: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     states: int = 0  # dimension of the states of a pretrained encoder, 0 without one
     encoder: Any = None  # `EncoderConfig` of an encoder that is trained with the model
+
+    @property
+    def relations(self) -> int:
+        return len(self.algebra.relations)
+
+    @property
+    def edge_types(self) -> int:
+        """The relations, and the edge type of facts whose relation is not given."""
+        return self.relations + 1
 
 
 class StoryArrays(NamedTuple):

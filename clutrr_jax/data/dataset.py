@@ -16,6 +16,8 @@ from typing import Any
 
 from clutrr_jax.data.records import Records, build_records, columns, concatenate
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
+from generator.algebra import Algebra
+from generator.algebras import algebra_of, find_algebra, write_algebra
 from generator.cells import is_frame, text_rows
 from generator.errors import InputError
 from generator.files import Source, atomic_write, reading, sources, tables_in
@@ -78,10 +80,14 @@ class Dataset:
             cells = columns(records) | {"task_split": [split] * len(records)}
             with atomic_write(file) as temporary:
                 pq.write_table(pa.table(cells), temporary)
+            write_algebra(Path(folder), records.algebra)
         return list(files)
 
 
-def load(source: str | Path | Mapping[str, Iterable[Any]] | Iterable[Any]) -> Dataset:
+def load(
+    source: str | Path | Mapping[str, Iterable[Any]] | Iterable[Any],
+    algebra: Algebra | str | Path | None = None,
+) -> Dataset:
     """Reads a data set.
 
     The name of a file or split states what its rows are: `test` for test rows, `train`, `valid` or
@@ -93,18 +99,23 @@ def load(source: str | Path | Mapping[str, Iterable[Any]] | Iterable[Any]) -> Da
       source: the path of a .zip, a folder, or a .csv, .csv.gz, .parquet or .jsonl file; or what
         `datasets.load_dataset` returns: rows (mappings from column to cell, or a pandas data
         frame), or a mapping from the name of each split to its rows.
+      algebra: of the relations: its name, a JSON file, or as read from one. By default that of a
+        file algebra.json beside the data, or else that of the package which has the relations.
     Raises:
       InputError: the path does not exist, or the data set is empty or has a row that cannot be
         used.
     """
+    if algebra is not None and not isinstance(algebra, Algebra):
+        algebra = find_algebra(str(algebra))
     if isinstance(source, str | os.PathLike):
         name, tables = Path(source).name.removesuffix(".zip"), sources(Path(source))
+        algebra = algebra or algebra_of(Path(source))
     else:
         name, tables = "data set", list(_tables(source))
     parts: dict[bool, list[Records]] = {False: [], True: []}  # by whether they are test rows
     first: dict[tuple[bool, int], str] = {}  # file of each story
     for file, cells in tables:
-        rows = list(parse_rows(file, cells))
+        rows = list(parse_rows(file, cells, algebra=algebra))
         for is_test, records in parts.items():
             if part := [row for row in rows if (row.split == "test") == is_test]:
                 records.append(build_records(file, part))

@@ -15,6 +15,7 @@ from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.records import Records, concatenate
 from clutrr_jax.data.resample import bank_words
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool, special_tokens
+from generator.algebra import Algebra
 from generator.config import Config
 from generator.errors import InputError
 
@@ -64,6 +65,7 @@ def prepare(
         parts.append(_without(load(path).records("train"), known, path))
         known.update(parts[-1].stories)
     train = concatenate(parts)
+    concatenate([train.select(np.arange(1)), test])  # checks that the algebras agree
     pool = entity_pool(train, test)
     if resample:
         pool = max(pool, *(resample.max_size(task)[0] for task in resample.train))
@@ -80,17 +82,17 @@ def prepare(
         test=test,
         train_stories=train_stories,
         test_stories=test_stories,
-        sizes=sizes_of(vocabulary),
+        sizes=sizes_of(vocabulary, train.algebra),
         vocabulary=vocabulary,
         fingerprint=digest.hexdigest()[:16],
         resample=resample,
     )
 
 
-def sizes_of(vocabulary: Vocabulary) -> Sizes:
-    """Returns the sizes of data with this vocabulary."""
+def sizes_of(vocabulary: Vocabulary, algebra: Algebra) -> Sizes:
+    """Returns the sizes of data with this vocabulary and these relations."""
     tokens = special_tokens(vocabulary.token_ids())
-    return Sizes(entities=vocabulary.entities, tokens=vocabulary.num_tokens, **tokens)
+    return Sizes(vocabulary.entities, vocabulary.num_tokens, algebra, **tokens)
 
 
 def _without(train: Records, known: set[str], path: str | Path) -> Records:

@@ -1,19 +1,15 @@
 """Stories as flat NumPy arrays and text: `Records`."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from generator.algebra import Algebra
 from generator.columns import format_facts
 from generator.errors import InputError, at
-from generator.kinship import NUM_RELATIONS, RELATIONS
-from generator.rows import NO_TARGET, Row
-
-# Edge type of the released noise facts, whose relation is not given.
-UNSTATED = NUM_RELATIONS
-NUM_EDGE_TYPES = NUM_RELATIONS + 1
+from generator.rows import Row
 
 
 class Story(NamedTuple):
@@ -38,17 +34,27 @@ class Records:
 
     stories: Sequence[str]  # S texts, with names in [brackets]
     names: Sequence[str]  # [N]
-    genders: np.ndarray  # [N] index in GENDERS, or UNKNOWN_GENDER
+    genders: np.ndarray  # [N] property in the view of the algebra, or UNKNOWN_GENDER
     senders: np.ndarray  # [E] X of the fact (X, relation, Y), index within the story
     receivers: np.ndarray  # [E] Y
-    relations: np.ndarray  # [E] index in RELATIONS, or UNSTATED
+    relations: np.ndarray  # [E] relation, or `unstated`
     node_start: np.ndarray  # [S + 1]
     edge_start: np.ndarray  # [S + 1]
     query: np.ndarray  # [S, 2] the query pair (X, Y), indices within the story
-    target: np.ndarray  # [S] relation of Y to X, index in RELATIONS, or NO_TARGET
-    task: np.ndarray  # [S] T of task T.K; 0 if it is not given
+    target: np.ndarray  # [S] relation of Y to X, or NO_TARGET
+    task: np.ndarray  # [S] T of task T.K, or the number of paths; 0 if it is not given
     clause_length: np.ndarray  # [S] K of task T.K; 0 if it is not given
     ids: Sequence[str]  # S ids of the rows; "" in files without this column
+    algebra: Algebra  # of the relations
+
+    @property
+    def unstated(self) -> int:
+        """Edge type of a fact whose relation is not given, as in the noise of the releases."""
+        return len(self.algebra.relations)
+
+    def relation_name(self, relation: int) -> str:
+        """Returns the name of a relation; "" for NO_TARGET and `unstated`."""
+        return (*self.algebra.relations, "")[relation]
 
     def __len__(self) -> int:
         return len(self.target)
@@ -62,18 +68,17 @@ class Records:
         index = range(len(self))[index]  # also counts from the end
         people = self.names[self.node_start[index] : self.node_start[index + 1]]
         edges = slice(self.edge_start[index], self.edge_start[index + 1])
-        words = (*RELATIONS, "")  # "" for UNSTATED
         return Story(
             text=self.stories[index],
             people=tuple(people),
             facts=tuple(
-                (people[x], words[relation], people[y])
+                (people[x], self.relation_name(relation), people[y])
                 for x, relation, y in zip(
                     self.senders[edges], self.relations[edges], self.receivers[edges], strict=True
                 )
             ),
             query=(people[self.query[index, 0]], people[self.query[index, 1]]),
-            target=relation_name(self.target[index]),
+            target=self.relation_name(self.target[index]),
             k=int(self.clause_length[index]),
             id=self.ids[index],
         )
@@ -83,7 +88,8 @@ class Records:
         rows = np.arange(len(self))[rows]
         node, node_start = _spans(self.node_start, rows)
         edge, edge_start = _spans(self.edge_start, rows)
-        return Records(
+        return replace(
+            self,
             stories=[self.stories[s] for s in rows],
             names=[self.names[i] for i in node],
             genders=self.genders[node],
@@ -108,19 +114,27 @@ def _spans(start: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def concatenate(parts: Sequence[Records]) -> Records:
-    """Returns the stories of several records, in order."""
+    """Returns the stories of several records of one algebra, in order.
+
+    Raises:
+      InputError: their algebras differ.
+    """
+    names = list(dict.fromkeys(part.algebra for part in parts))
+    if len(names) > 1:
+        found = " and ".join(algebra.name for algebra in names)
+        raise InputError(f"relations of {found} in one data set, expected one algebra")
     arrays = ("genders", "senders", "receivers", "relations", "query", "target", "task",
               "clause_length")  # fmt: skip
-    starts = {
+    starts: dict[str, Any] = {
         name: np.cumsum([0, *(size for p in parts for size in np.diff(getattr(p, name)))])
         for name in ("node_start", "edge_start")
     }
-    return Records(
+    return replace(
+        parts[0],
         stories=[story for p in parts for story in p.stories],
         names=[name for p in parts for name in p.names],
         ids=[id for p in parts for id in p.ids],
-        **starts,
-        **{name: np.concatenate([getattr(p, name) for p in parts]) for name in arrays},
+        **starts | {name: np.concatenate([getattr(p, name) for p in parts]) for name in arrays},
     )
 
 
@@ -136,7 +150,8 @@ def build_records(file: str, rows: Iterable[Row]) -> Records:
             raise InputError(f"{at(file, row.row_index, 'query')}: {problem}")
     edges = np.array([edge for row in rows for edge in row.edges], np.int32).reshape(-1, 2)
     # Only the first edges of a released story have relations.
-    types = [[*row.relations, *[UNSTATED] * (len(row.edges) - len(row.relations))] for row in rows]
+    unstated = len(rows[0].algebra.relations)
+    types = [[*row.relations, *[unstated] * (len(row.edges) - len(row.relations))] for row in rows]
     return Records(
         stories=[row.story for row in rows],
         names=[name for row in rows for name in row.names],
@@ -151,12 +166,8 @@ def build_records(file: str, rows: Iterable[Row]) -> Records:
         task=np.array([row.noise for row in rows], np.int32),
         clause_length=np.array([row.k for row in rows], np.int32),
         ids=[row.id for row in rows],
+        algebra=rows[0].algebra,
     )
-
-
-def relation_name(target: int) -> str:
-    """Returns the name of a relation; "" for NO_TARGET."""
-    return "" if target == NO_TARGET else RELATIONS[target]
 
 
 def columns(records: Records) -> dict[str, list[str]]:
@@ -170,14 +181,14 @@ def columns(records: Records) -> dict[str, list[str]]:
     genders, relations = records.genders.tolist(), records.relations.tolist()
     for s, query in enumerate(records.query.tolist()):
         person, fact = slice(*people[s : s + 2]), slice(*facts[s : s + 2])
-        stated = [r for r in relations[fact] if r != UNSTATED]
+        stated = [records.relation_name(r) for r in relations[fact] if r != records.unstated]
         rows.append(
             format_facts(records.names[person], genders[person], pairs[fact], stated, query)
         )
     found = {
         "id": list(records.ids),
         "story": list(records.stories),
-        "target": list(map(relation_name, records.target)),
+        "target": list(map(records.relation_name, records.target)),
         **{name: [row[name] for row in rows] for name in rows[0]},
     }
     steps = list(zip(records.task.tolist(), records.clause_length.tolist(), strict=True))
@@ -202,10 +213,14 @@ def _query_problem(row: Row) -> str:
 
 
 def tasks(records: Records) -> Iterator[tuple[str, np.ndarray]]:
-    """Yields each task `T.K` with the indices of its stories, ordered by T, then K."""
+    """Yields each task with the indices of its stories, ordered by T, then K.
+
+    A task is named `T.K`, and `bT.K` in an algebra where T is the number of paths.
+    """
+    prefix = "b" if records.algebra.counts_paths else ""
     pairs = set(zip(records.task.tolist(), records.clause_length.tolist(), strict=True))
     for t, k in sorted(pairs):
-        yield f"{t}.{k}", np.flatnonzero((records.task == t) & (records.clause_length == k))
+        yield f"{prefix}{t}.{k}", np.flatnonzero((records.task == t) & (records.clause_length == k))
 
 
 def positional_ids(test: Records) -> list[str]:

@@ -1,47 +1,35 @@
 """Symbolic and constant baselines.
 
-    given rules     prover with the benchmark's 16 rules
-    induced rules   prover with rules induced from the training rows
+    given rules     what the algebra derives or leaves possible: for kinship, the 16 rules
+    induced rules   the same with compositions induced from the training rows
     majority label  most frequent label of each test set
 
-A gendered rule is three relations `first, second -> head` for (X, first, Z), (Z, second, Y).
+Rules with one head derive facts (`closure`). A composition table with several heads excludes
+relations until one is left (path consistency).
 """
+
+from dataclasses import replace
 
 import numpy as np
 
-from clutrr_jax.data.records import UNSTATED, Records, by_people, tasks
+from clutrr_jax.data.records import Records, by_people, tasks
 from clutrr_jax.evaluation.predictions import Predictions
+from generator.algebra import Algebra
 from generator.deduction import closure
-from generator.kinship import (
-    NUM_RELATIONS,
-    PREDICATE_ID,
-    RELATION_OF,
-    RULE_TABLE,
-    UNKNOWN_GENDER,
-)
+from generator.path_consistency import possible_relations
 
 BASELINES = ("given rules", "induced rules", "majority label")
 
 
-def given_rules() -> np.ndarray:
-    """The 16 rules for both genders of Z and of Y, [64, 3]."""
-    gender_z, gender_y = np.repeat([0, 1], 2), np.tile([0, 1], 2)
-    first, second, head = RULE_TABLE.T[:, :, None]
-    rules = (
-        RELATION_OF[first, gender_z],
-        RELATION_OF[second, gender_y],
-        RELATION_OF[head, gender_y],
-    )
-    return np.stack(rules, axis=-1).reshape(-1, 3)
-
-
-def induced_rules(train: Records) -> np.ndarray:
-    """Rules induced from training rows, [rules, 3].
+def induced(train: Records) -> Algebra:
+    """The algebra whose compositions are those of training rows; inverses are not known.
 
     A row supports the rule `first, second -> label` if two stated facts with these relations lead
-    from the first person of its query to the second. For each body the most frequent head is kept.
+    from the first person of its query to the second. If the algebra has rules only, the most
+    frequent head of each pair is kept, otherwise all of them.
     """
-    count = np.zeros((NUM_RELATIONS,) * 3, int)
+    algebra, size = train.algebra, train.unstated
+    count = np.zeros((size,) * 3, int)
     for part in map(train.select, by_people(train)):
         facts = stated_facts(part)
         x, y = part.query.T
@@ -50,8 +38,10 @@ def induced_rules(train: Records) -> np.ndarray:
         s, z, first = np.nonzero(from_x)
         pair, second = np.nonzero(to_y[s, z])
         np.add.at(count, (first[pair], second, part.target[s[pair]]), 1)
-    first, second = np.nonzero(count.any(axis=-1))
-    return np.stack([first, second, count[first, second].argmax(axis=-1)], axis=-1)
+    if algebra.has_rules_only:
+        count *= np.arange(size) == count.argmax(axis=-1, keepdims=True)
+    heads = (tuple(np.flatnonzero(row).tolist()) for row in count.reshape(-1, size))
+    return replace(algebra, heads=tuple(heads), inverses=(tuple(range(size)),) * size, view=None)
 
 
 def stated_facts(records: Records) -> np.ndarray:
@@ -59,8 +49,8 @@ def stated_facts(records: Records) -> np.ndarray:
     sizes = np.diff(records.edge_start)
     story = np.repeat(np.arange(len(records)), sizes)
     people = int(np.diff(records.node_start).max())
-    facts = np.zeros((len(records), people, people, NUM_RELATIONS), bool)
-    stated = (records.relations != UNSTATED) & (records.senders != records.receivers)
+    facts = np.zeros((len(records), people, people, records.unstated), bool)
+    stated = (records.relations != records.unstated) & (records.senders != records.receivers)
     facts[
         story[stated],
         records.senders[stated],
@@ -71,26 +61,59 @@ def stated_facts(records: Records) -> np.ndarray:
 
 
 def stated_predicates(records: Records) -> np.ndarray:
-    """`stated_facts` without genders, [S, P, P, 11]."""
-    male, female = np.moveaxis(stated_facts(records)[..., RELATION_OF], -1, 0)
-    return male | female
+    """`stated_facts` in the coarser view of the algebra, [S, P, P, Q]."""
+    return np.any(stated_facts(records)[..., records.algebra.coarse.relation], axis=-1)
 
 
-def predict_with_rules(test: Records, rules: np.ndarray) -> Predictions:
-    """The relation that gendered rules [rules, 3] derive for each query pair.
+def answers(records: Records, algebra: Algebra | None = None, coarse: bool = False) -> np.ndarray:
+    """The relations of each query pair that the facts derive or leave possible, bool [S, R].
 
-    If several relations follow, the lowest-numbered one is predicted, with probability 1 / their
-    number. If none follows, the prediction is a sibling-in-law relation, which is the head of no
-    rule, with probability 0.
+    Args:
+      records: stories with facts.
+      algebra: with the compositions, by default that of the records.
+      coarse: answer in the coarser view of the algebra, [S, Q].
     """
-    follows = np.zeros((len(test), NUM_RELATIONS), bool)
-    for rows in by_people(test):
-        part = test.select(rows)
-        x, y = part.query.T
-        follows[rows] = closure(stated_facts(part), rules)[np.arange(len(part)), x, y]
+    used = algebra or records.algebra
+    rules = used.coarse.algebra.rules if coarse else used.rules
+    found = []
+    groups = list(by_people(records))
+    for part in map(records.select, groups):
+        if records.algebra.has_rules_only:
+            facts = stated_predicates(part) if coarse else stated_facts(part)
+            found.append(closure(facts, rules)[np.arange(len(part)), *part.query.T])
+        else:
+            edges, relations = _padded_facts(part)
+            people = int(part.node_start[1])
+            found.append(possible_relations(edges, relations, part.query, people, used))
+    return np.concatenate(found)[np.argsort(np.concatenate(groups))]
+
+
+def _padded_facts(records: Records) -> tuple[np.ndarray, np.ndarray]:
+    """People [S, E, 2] and relations [S, E] of the facts; -1 at padding, and if not stated."""
+    sizes = np.diff(records.edge_start)
+    story = np.repeat(np.arange(len(records)), sizes)
+    fact = np.arange(len(story)) - records.edge_start[story]
+    edges = np.zeros((len(records), int(sizes.max()), 2), int)
+    relations = np.full(edges.shape[:2], -1)
+    edges[story, fact] = np.stack([records.senders, records.receivers], axis=1)
+    relations[story, fact] = np.where(records.relations == records.unstated, -1, records.relations)
+    return edges, relations
+
+
+def predict_with(algebra: Algebra, test: Records) -> Predictions:
+    """The relation that an algebra derives or leaves possible for each query pair.
+
+    Of several relations, the lowest-numbered one is predicted, with probability 1 / their number.
+    Without any, the prediction has probability 0: it is a relation that is the head of no rule, if
+    there is one, and agrees with the view of the algebra (in kinship, a sibling-in-law).
+    """
+    follows = answers(test, algebra)
     count = follows.sum(axis=-1)
-    gender = test.genders[test.node_start[:-1] + test.query[:, 1]]
-    no_answer = RELATION_OF[PREDICATE_ID["sibling-in-law"], gender % UNKNOWN_GENDER]
+    view, gender = test.algebra.coarse, test.genders[test.node_start[:-1] + test.query[:, 1]]
+    no_head = ~test.algebra.composition.any(axis=(0, 1))  # [R]
+    properties = view.relation.shape[1]
+    agrees = np.array(view.property) == (gender % properties)[:, None]  # unknown: the first
+    no_answer = (no_head & agrees).argmax(axis=-1)
     best = np.where(count, follows.argmax(axis=-1), no_answer)[None]
     return Predictions(best, best, (np.minimum(count, 1) / np.maximum(count, 1))[None])
 

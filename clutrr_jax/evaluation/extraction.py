@@ -61,7 +61,9 @@ def write_extracted(folder: Path, model: Any, kind: InputKind, data: Prepared) -
     if not has_method(model, "answer"):
         return
     reasoner: Any = getattr(model, "reasoner", None)
-    rules = gendered(np.asarray(reasoner.rules())) if hasattr(reasoner, "rules") else np.zeros(0)
+    rules = np.zeros(0)
+    if hasattr(reasoner, "rules"):
+        rules = gendered(np.asarray(reasoner.rules()), data.test.algebra)
     read = _read_words if has_method(model, "word_facts") and kind != "states" else _read
     people, words = np.diff(data.test.node_start), np.asarray(data.test_stories.n_token)
     found: list[Any] = [None] * len(people)

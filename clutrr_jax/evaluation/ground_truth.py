@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from clutrr_jax.data.records import UNSTATED, Records, by_people
+from clutrr_jax.data.records import Records, by_people
 from clutrr_jax.evaluation.baselines import (
     BASELINES,
-    given_rules,
-    induced_rules,
+    answers,
+    induced,
     majority,
-    predict_with_rules,
+    predict_with,
     stated_facts,
     stated_predicates,
 )
 from clutrr_jax.evaluation.predictions import Predictions
 from generator.deduction import closure
-from generator.kinship import GENDER_OF, INVERSE, PREDICATE_OF, RULE_TABLE, UNKNOWN_GENDER
+from generator.kinship import UNKNOWN_GENDER
 
 # Verdicts on a fact: it is stated; it is not, but follows from the stated facts by the 16 rules and
 # inverses; neither. Some pairs cannot be judged: a person with themselves, the query pair, and
@@ -43,17 +43,15 @@ class GroundTruth:
     def possible_answers(self) -> np.ndarray:
         """Number of possible answers of each story, [S].
 
-        If the 16 rules derive n relations for the query pair and the label is one of them, there
-        are n. If the label does not follow, it is the only one.
+        If n relations follow from the facts, or are left possible by them, and the label is one of
+        them, there are n. Otherwise the label is the only one. In kinship, n counts predicates.
         """
-        found = np.ones(len(self.test), int)
-        for rows in by_people(self.test):
-            part = self.test.select(rows)
-            story, (x, y) = np.arange(len(part)), part.query.T
-            follows = closure(stated_predicates(part))[story, x, y]
-            label_follows = follows[story, PREDICATE_OF[part.target]]
-            found[rows] = np.where(label_follows, follows.sum(axis=-1), 1)
-        return found
+        if not len(self.test.relations):
+            return np.ones(len(self.test), int)
+        follows = answers(self.test, coarse=True)
+        predicate = np.array(self.test.algebra.coarse.predicate)[self.test.target]
+        label_follows = follows[np.arange(len(follows)), predicate]
+        return np.where(label_follows, follows.sum(axis=-1), 1)
 
     @property
     def ceilings(self) -> np.ndarray:
@@ -65,30 +63,32 @@ class GroundTruth:
     def baselines(self) -> dict[str, Predictions]:
         """Predictions of each of BASELINES: rules need the facts of the test stories, and induced
         ones also those of training stories."""
-        given, induced, most_frequent = BASELINES
+        given, from_rows, most_frequent = BASELINES
         found = {}
         if len(self.test.relations):
-            found[given] = predict_with_rules(self.test, given_rules())
+            found[given] = predict_with(self.test.algebra, self.test)
             if self.train is not None and len(self.train.relations):
-                found[induced] = predict_with_rules(self.test, induced_rules(self.train))
+                found[from_rows] = predict_with(induced(self.train), self.test)
         return found | {most_frequent: majority(self.test)}
 
     @cached_property
     def verdicts(self) -> list[np.ndarray]:
         """Verdict on each possible fact, per story [P, P, R]: RIGHT, FOLLOWS, WRONG or UNJUDGED."""
         found: list[Any] = [None] * len(self.test)
+        view = self.test.algebra.coarse
+        rules, inverse = view.algebra.rules, view.algebra.inverse.argmax(axis=1)
         for rows in by_people(self.test):
             part = self.test.select(rows)
-            derived = closure(stated_predicates(part), RULE_TABLE, INVERSE)[..., PREDICATE_OF]
+            derived = closure(stated_predicates(part), rules, inverse)[..., list(view.predicate)]
             gender = part.genders.reshape(len(part), 1, -1, 1)  # of Y
-            follows = derived & ((gender == GENDER_OF) | (gender == UNKNOWN_GENDER))
+            follows = derived & ((gender == view.property) | (gender == UNKNOWN_GENDER))
             verdict = np.where(stated_facts(part), RIGHT, np.where(follows, FOLLOWS, WRONG))
             story, (x, y) = np.arange(len(part)), part.query.T
             verdict[story, x, y] = verdict[story, y, x] = UNJUDGED
             people = np.arange(verdict.shape[1])
             verdict[:, people, people] = UNJUDGED
             owner = np.repeat(story, np.diff(part.edge_start))
-            unstated = part.relations == UNSTATED
+            unstated = part.relations == part.unstated
             s, x, y = owner[unstated], part.senders[unstated], part.receivers[unstated]
             verdict[s, x, y] = verdict[s, y, x] = UNJUDGED
             for row, of_story in zip(rows, verdict, strict=True):

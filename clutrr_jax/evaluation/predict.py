@@ -25,7 +25,6 @@ from clutrr_jax.data.batching import (
     targets,
 )
 from generator.errors import InputError
-from generator.kinship import NUM_RELATIONS
 
 Output = Callable[[Any, Any], Any]  # of a model and a batch; arrays with a leading axis B
 
@@ -38,14 +37,16 @@ def map_batches(
     return jax.lax.map(lambda batch: output(model, pack(stories, batch, shape)), rows)
 
 
-def relation_logits(model: Any, batch: Any, variant: Output | None = None) -> jax.Array:
+def relation_logits(
+    model: Any, batch: Any, relations: int, variant: Output | None = None
+) -> jax.Array:
     """Logits of a model, or of one of its variants (`Spec.variants`), float32 [B, relations].
 
     Raises:
       InputError: logits of another shape.
     """
     logits = variant(model, batch) if variant else model(batch)
-    expected = len(targets(batch)[0]), NUM_RELATIONS
+    expected = len(targets(batch)[0]), relations
     if jnp.shape(logits) != expected:
         raise InputError(
             f"model {type(model).__name__}: logits of shape {jnp.shape(logits)}, expected "
@@ -54,17 +55,19 @@ def relation_logits(model: Any, batch: Any, variant: Output | None = None) -> ja
     return logits
 
 
-def classify(model: Any, batch: Any, variant: Output | None = None) -> tuple[jax.Array, jax.Array]:
+def classify(
+    model: Any, batch: Any, relations: int, variant: Output | None = None
+) -> tuple[jax.Array, jax.Array]:
     """Predicted relation [B] and the probabilities [B, relations], which are 0 if the logits have
     none: one is NaN or infinity, or all are minus infinity."""
-    logits = relation_logits(model, batch, variant)
+    logits = relation_logits(model, batch, relations, variant)
     valid = (logits < jnp.inf).all(axis=-1) & (logits > -jnp.inf).any(axis=-1)
     return logits.argmax(axis=-1), jnp.where(valid[:, None], nnx.softmax(logits), 0.0)
 
 
-def grade(model: Any, batch: Any) -> tuple[jax.Array, jax.Array]:
+def grade(model: Any, batch: Any, relations: int) -> tuple[jax.Array, jax.Array]:
     """Returns 1 for a correct answer [B], and the cross-entropy [B]; both are 0 at padding."""
-    logits = relation_logits(model, batch)
+    logits = relation_logits(model, batch, relations)
     target, mask = targets(batch)
     losses = optax.softmax_cross_entropy_with_integer_labels(logits, target)
     return mask * (logits.argmax(axis=-1) == target), mask * losses

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clutrr_jax.data.records import Records, relation_name, story_ids, tasks
+from clutrr_jax.data.records import Records, story_ids, tasks
 from generator.errors import InputError
 from generator.files import atomic_write, read_arrays
-from generator.kinship import RELATIONS
 
 _HEADER = ("id", "replica", "task", "target", "prediction", "probability", "last_prediction")
 
@@ -22,7 +21,7 @@ class Predictions(NamedTuple):
     relation: np.ndarray  # [R, S] after the epoch that is tested, see `train.selection`
     last: np.ndarray  # [R, S] after the last epoch, by default the same
     probability: np.ndarray  # [R, S] probability of `relation`
-    probabilities: np.ndarray | None = None  # [R, S, 22] of all relations, float32, if known
+    probabilities: np.ndarray | None = None  # [R, S, N] of all N relations, float32, if known
 
 
 def prediction_file(variant: str = "", what: str = "predictions") -> str:
@@ -33,7 +32,7 @@ def prediction_file(variant: str = "", what: str = "predictions") -> str:
 
 def write_predictions(path: Path, predictions: Predictions, records: Records) -> None:
     """Writes one line per replica and test story, task by task. `read_submissions` reads it."""
-    ids = story_ids(records)
+    ids, name = story_ids(records), records.relation_name
     order = [(task, story) for task, rows in tasks(records) for story in rows]
     with atomic_write(path) as part, part.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -44,10 +43,10 @@ def write_predictions(path: Path, predictions: Predictions, records: Records) ->
                     ids[story],
                     replica,
                     task,
-                    relation_name(records.target[story]),
-                    RELATIONS[predictions.relation[replica, story]],
+                    name(records.target[story]),
+                    name(predictions.relation[replica, story]),
                     f"{predictions.probability[replica, story]:.4f}",
-                    RELATIONS[predictions.last[replica, story]],
+                    name(predictions.last[replica, story]),
                 ))  # fmt: skip
 
 
@@ -59,7 +58,7 @@ def write_probabilities(path: Path, predictions: Predictions, records: Records) 
             file,
             probabilities=predictions.probabilities,
             ids=np.array(story_ids(records)),
-            relations=np.array(RELATIONS),
+            relations=np.array(records.algebra.relations),
         )
 
 
@@ -75,14 +74,15 @@ def read_probabilities(paths: Sequence[Path], records: Records) -> Predictions:
 
 
 def _read_probabilities(path: Path, records: Records) -> np.ndarray:
-    """Probabilities [R, S, 22] in a file, whose stories may have any order."""
+    """Probabilities [R, S, N] in a file, whose stories may have any order."""
     arrays = read_arrays(path)
     names = ("probabilities", "ids", "relations")
     if arrays is None or not set(names) <= set(arrays):
         raise InputError(f"{path}: expected the arrays {', '.join(names)} of a run")
     values, ids, relations = (arrays[name] for name in names)
-    if relations.tolist() != list(RELATIONS) or values.shape[1:] != (len(ids), len(RELATIONS)):
-        raise InputError(f"{path}: expected probabilities of {len(RELATIONS)} relations")
+    expected = records.algebra.relations
+    if relations.tolist() != list(expected) or values.shape[1:] != (len(ids), len(expected)):
+        raise InputError(f"{path}: expected probabilities of {len(expected)} relations")
     place = {id: i for i, id in enumerate(ids.tolist())}
     missing = [id for id in story_ids(records) if id not in place]
     if missing:

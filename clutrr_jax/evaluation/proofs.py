@@ -2,33 +2,42 @@
 it extracted."""
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 import numpy as np
 
 from clutrr_jax.data.records import Records
+from generator.algebra import Algebra
 from generator.deduction import Fact, Proof, RuleHeads, Step, prove, rule_heads
-from generator.kinship import IS_RULE, PREDICATE_OF
 
-_GIVEN = rule_heads(IS_RULE)  # the 16 rules over predicates
+
+@cache
+def _given(algebra: Algebra) -> RuleHeads:
+    """The rules of an algebra."""
+    rules = np.zeros(algebra.composition.shape)
+    rules[tuple(algebra.rules.T)] = 1
+    return rule_heads(rules)
 
 
 def facts_of(records: Records, story: int) -> list[Fact]:
     """The facts of a story over predicates, -1 where the relation is not stated."""
     edges = slice(records.edge_start[story], records.edge_start[story + 1])
-    predicates = np.append(PREDICATE_OF, -1)[records.relations[edges]]
+    predicates = np.append(records.algebra.coarse.predicate, -1)[records.relations[edges]]
     facts = np.stack([records.senders[edges], predicates, records.receivers[edges]], axis=1)
     return [Fact(*fact) for fact in facts.tolist()]
 
 
 def prove_label(records: Records, story: int) -> list[Step] | None:
-    """A shortest proof of the label of a story by the 16 rules, over predicates.
+    """A shortest proof of the label of a story by the rules of the algebra, over predicates.
 
     People are indexed within the story. The proof has no steps if the label is stated, and is None
     if it does not follow.
     """
     stated = {fact: 1.0 for fact in facts_of(records, story) if fact.relation >= 0}
     x, y = records.query[story].tolist()
-    proof = prove(stated, _GIVEN, Fact(x, int(PREDICATE_OF[records.target[story]]), y))
+    view = records.algebra.coarse
+    goal = Fact(x, view.predicate[records.target[story]], y)
+    proof = prove(stated, _given(view.algebra), goal)
     return None if proof is None else proof.steps
 
 

@@ -8,7 +8,7 @@ from clutrr_jax.evaluation.proofs import in_sentences, prove_label
 from clutrr_jax.streams import Stream, numpy_rng
 from generator.deduction import Fact, Step
 from generator.errors import InputError
-from generator.kinship import RELATIONS, in_words
+from generator.kinship import RELATIONS
 from generator.stories.text import NAME
 
 CHOICES = sorted(RELATIONS)
@@ -28,7 +28,8 @@ def sentences(records: Records, story: int, proof: list[Step]) -> list[str]:
 
     def say(fact: Fact) -> str:
         x, y = start + fact.x, start + fact.y
-        relation = in_words(fact.relation, records.genders[y])
+        view, names = records.algebra.coarse, records.algebra.relations
+        relation = view.in_words(names, fact.relation, records.genders[y])
         return f"{records.names[y]} is the {relation} of {records.names[x]}"
 
     if not proof:

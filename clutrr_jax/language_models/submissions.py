@@ -26,10 +26,10 @@ from clutrr_jax.language_models.harness_logs import (
 from clutrr_jax.language_models.prompts import question
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.given import given
+from generator.algebra import Algebra
 from generator.cells import plain
 from generator.errors import InputError, at, check_utf8
 from generator.files import read_json, table_rows
-from generator.kinship import RELATION_ID, RELATIONS
 
 UNMAPPED = -1
 EXPECTED = 'id, prediction ("" for no answer) and, for several replicas, replica'
@@ -192,7 +192,7 @@ def _collect(path: Path, answers: Iterable[Answer], test: Records) -> Submission
             )
     ordered = [[found[index][story] for story in stories] for index in replicas]
     check_no_ids(str(path), (answer.text for one in ordered for answer in one))
-    every = np.array([[_numbers(answer) for answer in one] for one in ordered])
+    every = np.array([[_numbers(answer, test.algebra) for answer in one] for one in ordered])
     relation, last, probability = np.moveaxis(every, -1, 0)
     return Submission(
         "",
@@ -203,10 +203,10 @@ def _collect(path: Path, answers: Iterable[Answer], test: Records) -> Submission
     )
 
 
-def _numbers(answer: Answer) -> tuple[int, int, float]:
+def _numbers(answer: Answer, algebra: Algebra) -> tuple[int, int, float]:
     """Relation, relation after the last epoch, and probability."""
-    relation = relation_id(answer.text)
-    last = relation_id(answer.last) if answer.last else relation
+    relation = relation_id(answer.text, algebra)
+    last = relation_id(answer.last, algebra) if answer.last else relation
     return relation, last, _probability(answer)
 
 
@@ -226,12 +226,12 @@ def check_no_ids(place: str, predictions: Iterable[Any]) -> None:
         raise InputError(f"{place}: all are numbers as text, expected names of relations or text")
 
 
-def relation_id(text: str) -> int:
-    """Relation id that a text states, or UNMAPPED."""
-    if text in RELATION_ID:
-        return RELATION_ID[text]
-    relation = to_relation(text, RELATIONS)
-    return UNMAPPED if relation is None else RELATION_ID[relation]
+def relation_id(text: str, algebra: Algebra) -> int:
+    """Relation id that a text states, or UNMAPPED. Free text is read for kinship alone."""
+    relation = algebra.index.get(text, algebra.find(text) if algebra.counts_paths else None)
+    if relation is None and not algebra.counts_paths:
+        relation = algebra.index.get(to_relation(text, algebra.relations) or "")
+    return UNMAPPED if relation is None else relation
 
 
 def _same_story(answer: Answer, test: Records, story: int) -> bool:
@@ -240,11 +240,11 @@ def _same_story(answer: Answer, test: Records, story: int) -> bool:
     Text around them is that of the user, and so are a label that is no relation, and a prompt
     without a label.
     """
-    label = RELATIONS[test.target[story]]
+    label = test.relation_name(test.target[story])
     if answer.prompt and answer.target:
         _, asked, after = answer.prompt.rpartition(question(test, story))
         return bool(asked) and "Story: " not in after and answer.target == label
-    return answer.target not in RELATION_ID or answer.target == label
+    return answer.target not in test.algebra.index or answer.target == label
 
 
 def _csv_answers(path: Path) -> Iterator[Answer]:
@@ -319,11 +319,11 @@ def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:
     check_no_ids(f'predictions of "{name}"', items.flat)
     ids, known = np.empty(items.shape, int), isinstance(values, Predictions)
     for place, item in np.ndenumerate(items):
-        relation = UNMAPPED if known and item == UNMAPPED else _relation(item)
+        relation = UNMAPPED if known and item == UNMAPPED else _relation(item, test.algebra)
         if relation is None:
             raise InputError(
                 f'predictions of "{name}", story {place[1]}: {item!r}, expected a relation name, '
-                f'text ("" for a missing answer), or a relation id from 0 to {len(RELATIONS) - 1}'
+                f'text ("" for a missing answer), or a relation id from 0 to {test.unstated - 1}'
             )
         ids[place] = relation
     if not known:
@@ -335,13 +335,13 @@ def _is_probabilities(value: Any) -> bool:
     return isinstance(value, str | Path) and str(value).endswith(".npz")
 
 
-def _relation(item: Any) -> int | None:
+def _relation(item: Any, algebra: Algebra) -> int | None:
     """Relation id of a value in memory; None if it is no prediction."""
     if item is None:
         return UNMAPPED
     if isinstance(item, str):
-        return relation_id(item)
+        return relation_id(item, algebra)
     if isinstance(item, float) and item.is_integer():  # of pandas, if another id is missing
         item = int(item)
     is_id = isinstance(item, int | np.integer) and not isinstance(item, bool)
-    return int(item) if is_id and 0 <= item < len(RELATIONS) else None
+    return int(item) if is_id and 0 <= item < len(algebra.relations) else None

@@ -16,9 +16,8 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import targets
 from clutrr_jax.models.common import pair_index, query_positions
-from clutrr_jax.models.prover import pair_states, with_gender
+from clutrr_jax.models.prover import pair_states, shared_view, with_gender
 from clutrr_jax.models.setting import Setting
-from generator.kinship import NUM_PREDICATES, PREDICATE_OF
 
 # The authors' settings for CLUTRR, except for rules (theirs: 3), rule_dropout, logit_penalty, depth
 # (4 in tests) and the optimizer (Adagrad, learning rate 0.1, batches of 32, 5 epochs).
@@ -84,8 +83,9 @@ class CTP(nnx.Module):
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.relations, self.rules = sizes.relations, config.rules
         self.logit_penalty = config.get("logit_penalty", 0.0)
-        self.depth, self.share_genders, dim = config.depth, config.share_genders, config.embedding
-        goals = NUM_PREDICATES if config.share_genders else self.relations
+        self.depth, dim = config.depth, config.embedding
+        self.view = shared_view(config.share_genders, sizes.algebra)
+        goals = len(self.view.algebra.relations) if self.view else self.relations
         self.dropout = nnx.Dropout(config.rule_dropout, rngs=rngs)
         self.goal = nnx.Param(jax.random.normal(rngs.params(), (goals, dim)))
         shape: tuple[int, ...] = (self.rules, 2, dim if self.reformulator == "linear" else goals)
@@ -97,16 +97,16 @@ class CTP(nnx.Module):
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Logarithms of the scores of the relations, [B, R]."""
         scores = self.scores(batch)
-        if self.share_genders:
+        if self.view:
             facts = pair_states(batch, self.relations)
-            scores = with_gender(scores, facts, query_positions(batch)[1])
+            scores = with_gender(scores, facts, query_positions(batch)[1], self.view)
         return jnp.log(scores)
 
     def loss(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Mean binary cross-entropy over the goals, plus the penalty on logits, [B]."""
         scores, target = self.scores(batch), targets(batch)[0]
-        if self.share_genders:
-            target = jnp.asarray(PREDICATE_OF)[target]
+        if self.view:
+            target = jnp.asarray(self.view.predicate)[target]
         is_target = target[:, None] == jnp.arange(scores.shape[1])
         losses = -jnp.log(jnp.where(is_target, scores, 1 - scores)).mean(axis=-1)
         return losses + self.logit_penalty * (self.reformulate(self.goal[...]) ** 2).mean()
@@ -118,8 +118,8 @@ class CTP(nnx.Module):
         types = batch.edges["relation"]
         is_stated = (types < self.relations) & (batch.senders != batch.receivers)
         fact_goals = jnp.minimum(types, self.relations - 1)
-        if self.share_genders:
-            fact_goals = jnp.asarray(PREDICATE_OF)[fact_goals]
+        if self.view:
+            fact_goals = jnp.asarray(self.view.predicate)[fact_goals]
         steps = batch.n_node[:-1] - 1  # facts of the longest chain
         depth = max(min(self.depth, size - 2), 0)
         is_kept = self.dropout(jnp.ones((self.rules, 1, 1, stories))) > 0

@@ -9,7 +9,6 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
-from clutrr_jax.data.records import UNSTATED
 from clutrr_jax.models.common import check_heads, dropout, pair_index, query_positions
 from clutrr_jax.models.setting import Setting
 
@@ -39,7 +38,7 @@ class EdgeTransformer(nnx.Module):
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         check_heads(config, "dim")
-        self.layers = config.layers
+        self.layers, self.unstated = config.layers, sizes.relations
         glorot = nnx.initializers.glorot_uniform()
         # A row for each edge type; the last row is for pairs without a fact.
         self.table = nnx.Param(glorot(rngs.params(), (sizes.edge_types + 1, config.dim)))
@@ -68,8 +67,8 @@ class EdgeTransformer(nnx.Module):
         counts = jnp.zeros((stories, size, size, len(self.table[...])))
         # Edges of the padding graph are out of range and dropped.
         counts = counts.at[*pair_index(batch), batch.edges["relation"]].add(1, mode="drop")
-        is_stated = counts[..., :UNSTATED].any(axis=-1)
-        counts = counts.at[..., UNSTATED].multiply(~is_stated)
+        is_stated = counts[..., : self.unstated].any(axis=-1)
+        counts = counts.at[..., self.unstated].multiply(~is_stated)
         total = counts.sum(axis=-1)
         counts = counts.at[..., -1].set(total == 0)
         return counts / jnp.maximum(total, 1)[..., None] @ self.table[...]

@@ -16,7 +16,8 @@ from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import targets
 from clutrr_jax.models.common import pair_index, query_positions
 from clutrr_jax.models.setting import Setting
-from generator.kinship import GENDER_OF, NUM_PREDICATES, NUM_RELATIONS, PREDICATE_OF, RELATION_OF
+from generator.algebra import Algebra, View
+from generator.errors import InputError
 
 SETTINGS = {
     "rounds": Setting(
@@ -54,7 +55,8 @@ class Prover(nnx.Module):
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.rounds, self.scale, self.floor = config.rounds, config.scale, config.floor
         self.relations, self.rule_penalty = sizes.relations, config.rule_penalty
-        size = NUM_PREDICATES if config.share_genders else sizes.relations
+        self.algebra, view = sizes.algebra, shared_view(config.share_genders, sizes.algebra)
+        size = len(view.algebra.relations) if view else sizes.relations
         start = jnp.zeros((size, size, size + 1))
         self.table = nnx.Param(start.at[..., -1].set(UNKNOWN_LOGIT / config.scale))
 
@@ -108,8 +110,9 @@ class Prover(nnx.Module):
           rules: [Q, Q, Q], instead of the learned ones.
         """
         rules, story = self.rules() if rules is None else rules, jnp.arange(len(facts))
-        share_genders = len(rules) != self.relations
-        stated = facts[..., RELATION_OF].sum(axis=-1) if share_genders else facts
+        # Rules between predicates, which may be other ones than the learned, have a view.
+        view = None if len(rules) == self.relations else self.algebra.coarse
+        stated = facts[..., view.relation].sum(axis=-1) if view else facts
         size = stated.shape[1]
         # Probability that is left for derived relations; no relation of a person to themselves.
         unknown = 1 - stated.sum(axis=-1, keepdims=True)
@@ -126,8 +129,8 @@ class Prover(nnx.Module):
 
         state, _ = jax.lax.scan(round_, stated, jnp.arange(min(self.rounds, most)))
         answer = state[story, first, second]  # [B, Q]
-        if share_genders:
-            answer = with_gender(answer, facts, second)  # [B, R]
+        if view:
+            answer = with_gender(answer, facts, second, view)  # [B, R]
         answer += (1 - answer.sum(axis=-1, keepdims=True)) / self.relations
         return jnp.log((1 - self.floor) * answer + self.floor / self.relations)
 
@@ -138,18 +141,30 @@ def learned_rules(table: jax.Array, scale: float) -> jax.Array:
     return nnx.softmax(scale * table, axis=-1)[..., :-1]
 
 
-def with_gender(scores: jax.Array, facts: jax.Array, person: jax.Array) -> jax.Array:
+def shared_view(share_genders: bool, algebra: Algebra) -> View | None:
+    """Returns the view whose predicates rules are shared by, or None if they are not.
+
+    Raises:
+      InputError: the algebra has no view.
+    """
+    if share_genders and algebra.view is None:
+        raise InputError(f"share_genders: expected False, {algebra.name} has no predicates")
+    return algebra.view if share_genders else None
+
+
+def with_gender(scores: jax.Array, facts: jax.Array, person: jax.Array, view: View) -> jax.Array:
     """Scores of the predicates of any person to `person` [B, Q] -> of the relations [B, R]: each is
     multiplied by the probability of its gender.
 
     A fact (X, r, Y) states the gender of Y; `facts` [B, P, P, R] are probabilities. Without facts
     about a person, which is a position [B] in the story, both are equally probable.
     """
-    of_gender = jax.nn.one_hot(GENDER_OF, 2)  # [R, 2]
+    gender_of = np.array(view.property)
+    of_gender = jax.nn.one_hot(gender_of, gender_of.max() + 1)  # [R, 2]
     about_person = facts[jnp.arange(len(facts)), :, person]  # [B, P, R]
     evidence = jnp.einsum("BXr,rg->Bg", about_person, of_gender) + 1e-6
     gender = evidence / evidence.sum(axis=-1, keepdims=True)
-    return scores[:, PREDICATE_OF] * gender[:, GENDER_OF]
+    return scores[:, np.array(view.predicate)] * gender[:, gender_of]
 
 
 def pair_states(batch: jraph.GraphsTuple, relations: int) -> jax.Array:
@@ -165,13 +180,13 @@ def pair_states(batch: jraph.GraphsTuple, relations: int) -> jax.Array:
     return facts / jnp.maximum(facts.sum(axis=-1, keepdims=True), 1)
 
 
-def gendered(rules: np.ndarray) -> np.ndarray:
+def gendered(rules: np.ndarray, algebra: Algebra) -> np.ndarray:
     """Rules [Q, Q, Q] between predicates as rules between relations, [R, R, R].
 
     A rule holds for both genders of Z and Y, and its head has the gender of Y. Rules between
     relations are returned as they are.
     """
-    if len(rules) == NUM_RELATIONS:
+    if len(rules) == len(algebra.relations):
         return rules
-    expanded = rules[np.ix_(PREDICATE_OF, PREDICATE_OF, PREDICATE_OF)]
-    return expanded * (GENDER_OF[:, None] == GENDER_OF)
+    predicate, gender = np.array(algebra.coarse.predicate), np.array(algebra.coarse.property)
+    return rules[np.ix_(predicate, predicate, predicate)] * (gender[:, None] == gender)

@@ -42,6 +42,7 @@ class GivenRules(prover.Prover):
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
         self.rounds, self.floor = config.rounds, config.floor
         self.relations, self.rule_penalty = sizes.relations, 0.0
+        self.algebra = sizes.algebra
 
     def rules(self) -> jax.Array:
         """[Q, Q, Q] 1 for each rule `first, second -> head` between predicates."""

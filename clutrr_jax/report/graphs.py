@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from clutrr_jax.data.records import UNSTATED, Records
+from clutrr_jax.data.records import Records
 from clutrr_jax.evaluation.extraction import THRESHOLD, Extraction
 from clutrr_jax.evaluation.ground_truth import RIGHT
 from clutrr_jax.evaluation.proofs import facts_of, prove_extracted, prove_label
 from generator.deduction import Fact, Proof, Step, rule_heads
-from generator.kinship import NUM_PREDICATES, RELATION_OF
 
 SHOWN = 0.1  # smallest probability of a fact that a word states on the page
 # Kinds of facts on the page: the verdicts of `clutrr_jax.evaluation.ground_truth`, in their order,
@@ -24,15 +23,16 @@ MISSING = FACT_KINDS.index("missing")
 def label_proof(test: Records, story: int) -> list[list[int]] | None:
     """Returns the steps of a proof of the label, see `encode_steps`; None if it does not follow.
 
-    The facts are those of the story, in its order. UNSTATED + 1 + the predicate stands for a
-    relation of a person whose gender is not known.
+    The facts are those of the story, in its order. R + 1 + the predicate stands for a relation to a
+    person whose gender is not known.
     """
     steps = prove_label(test, story)
     if steps is None:
         return None
-    genders = test.genders[test.node_start[story] :]
-    either = UNSTATED + 1 + np.arange(NUM_PREDICATES)
-    relation_of = np.column_stack([RELATION_OF, either])  # by UNKNOWN_GENDER too
+    relation_of = test.algebra.coarse.relation
+    genders = np.minimum(test.genders[test.node_start[story] :], relation_of.shape[1])
+    either = test.unstated + 1 + np.arange(len(relation_of))
+    relation_of = np.column_stack([relation_of, either])
     return [
         [x, int(relation_of[predicate, genders[y]]), y, *premises]
         for x, predicate, y, *premises in encode_steps(facts_of(test, story), steps)

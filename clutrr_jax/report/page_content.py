@@ -14,7 +14,7 @@ import numpy as np
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.data.vocabulary import sentences
 from clutrr_jax.evaluation.predictions import is_ensemble
-from clutrr_jax.experiment import run_name
+from clutrr_jax.experiment import noise_name, run_name
 from clutrr_jax.language_models.submissions import UNMAPPED
 from clutrr_jax.report.export import latex_table
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs, label_proof, word_facts
@@ -32,22 +32,7 @@ from clutrr_jax.report.tables import (
     title,
     with_interval,
 )
-from generator.config import TASKS
 from generator.files import csv_text
-from generator.kinship import (
-    PREDICATE_OF,
-    PREDICATES,
-    RELATION_OF,
-    RELATIONS,
-    UNKNOWN_GENDER,
-    in_words,
-)
-
-# Generations from X down to Y if Y is the predicate of X.
-GENERATIONS = {
-    "child": 1, "inv-child": -1, "SO": 0, "sibling": 0, "grand": 2, "inv-grand": -2,
-    "in-law": 1, "inv-in-law": -1, "un": 1, "inv-un": -1, "sibling-in-law": 0,
-}  # fmt: skip
 
 
 def content(results: dict[str, Any], shown: Sequence[Shown]) -> dict[str, Any]:
@@ -75,10 +60,6 @@ def content(results: dict[str, Any], shown: Sequence[Shown]) -> dict[str, Any]:
         "copies": {"LaTeX": latex_table(results), "Markdown": "\n".join(markdown_table(table)),
                    "CSV": csv_text(table)},
         "settings": settings_table(results),
-        "relations": RELATIONS,
-        "ofEitherGender": [in_words(p, UNKNOWN_GENDER) for p in range(len(PREDICATES))],
-        "relationOrder": RELATION_OF.ravel().tolist(),  # similar relations next to each other
-        "generations": [GENERATIONS[PREDICATES[p]] for p in PREDICATE_OF],
         "factKinds": FACT_KINDS,
         "extractionLegend": EXTRACTION_LEGEND,
         "sets": [set_content(results, one) for one in shown],
@@ -96,7 +77,13 @@ def set_content(results: dict[str, Any], shown: Shown) -> dict[str, Any]:
         (o.attention and o.attention.over == "words") or (o.extraction and o.extraction.word_fact)
         for o in outputs.values()
     )
-    tests = [(name, int(t), int(k)) for name, _ in tasks(data.test) for t, k in [name.split(".")]]
+    algebra, view = data.test.algebra, data.test.algebra.coarse
+    prefix = "b" if algebra.counts_paths else ""
+    tests = [
+        (name, int(t), int(k))
+        for name, _ in tasks(data.test)
+        for t, k in [name.removeprefix(prefix).split(".")]
+    ]
     noise_types = {t for _, t, _ in tests}
     labels = (
         [f"k={k}" if k else "all" for _, _, k in tests]
@@ -106,7 +93,14 @@ def set_content(results: dict[str, Any], shown: Shown) -> dict[str, Any]:
     return {
         "name": dataset,
         "title": data.name,
-        "noiseTypes": {str(t): TASKS.get(t, f"task {t}") for t in noise_types},
+        "noiseTypes": {str(t): noise_name(f"{prefix}{t}") for t in noise_types},
+        "relations": algebra.relations,
+        "ofEitherGender": [
+            view.in_words(algebra.relations, p, view.relation.shape[1])
+            for p in range(len(view.relation))
+        ],
+        "relationOrder": view.relation.ravel().tolist(),  # similar relations next to each other
+        "generations": [view.levels[p] for p in view.predicate],
         "tests": [
             {"name": name, "label": label, "noise": t, "k": k}
             for (name, t, k), label in zip(tests, labels, strict=True)
@@ -132,7 +126,9 @@ def _model(output: Outputs, test: Records, order: np.ndarray) -> dict[str, Any]:
     story. `order` holds the indices of the stories in the order of the page, [S].
     """
     predicted = output.predictions.relation
-    content: dict[str, Any] = {"predictions": [_letters(replica[order]) for replica in predicted]}
+    content: dict[str, Any] = {
+        "predictions": [_letters(replica[order], test.unstated) for replica in predicted]
+    }
     if output.attention:
         content["attentionOver"] = output.attention.over
         content["attention"] = [
@@ -159,7 +155,8 @@ def _stories(test: Records, over_words: bool) -> dict[str, Any]:
     facts = np.stack([test.senders, test.relations, test.receivers], axis=1)
     people = list(pairwise(test.node_start.tolist()))
     edges = list(pairwise(test.edge_start.tolist()))
-    predicates = np.array([*(PREDICATES[p] for p in PREDICATE_OF), "not stated"])
+    view = test.algebra.coarse
+    predicates = np.array([*(view.algebra.relations[p] for p in view.predicate), "not stated"])
     clauses = [
         ", ".join(predicates[test.relations[start : min(start + k, end)]])
         for (start, end), k in zip(edges, test.clause_length, strict=True)
@@ -173,13 +170,13 @@ def _stories(test: Records, over_words: bool) -> dict[str, Any]:
         "genders": ["".join(map(str, test.genders[a:b])) for a, b in people],
         "facts": [facts[a:b].tolist() for a, b in edges],
         "query": test.query.tolist(),
-        "target": _letters(test.target),
+        "target": _letters(test.target, test.unstated),
         "test": test_index.tolist(),
         "clause": clauses,
         "proof": [label_proof(test, story) for story in range(len(test))],
     }
 
 
-def _letters(relations: np.ndarray) -> str:
-    letters = {NOT_ASKED: "-", UNMAPPED: chr(ord("a") + len(RELATIONS))}
+def _letters(relations: np.ndarray, unstated: int) -> str:
+    letters = {NOT_ASKED: "-", UNMAPPED: chr(ord("a") + unstated)}
     return "".join(letters.get(r, chr(ord("a") + r)) for r in relations.tolist())

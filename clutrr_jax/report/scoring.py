@@ -24,7 +24,6 @@ from clutrr_jax.report.results import table_rows
 from clutrr_jax.report.tables import accuracy_table, format_fraction
 from generator.cells import plain_text
 from generator.files import atomic_write, write_text
-from generator.kinship import RELATIONS
 
 ANSWERS = "answers.csv"
 
@@ -193,7 +192,7 @@ def write(
 def _write_answers(submissions: list[Submission], test: Records, path: Path) -> None:
     """One line per answer: the relation that was read from it, empty if none, and whether that is
     the label."""
-    ids, target = story_ids(test), [RELATIONS[t] for t in test.target]
+    ids, target = story_ids(test), [test.relation_name(t) for t in test.target]
     task_of = {story: task for task, stories in tasks(test) for story in stories}
     # Text with half a character, which JSON can hold, is written as its code.
     with (
@@ -206,7 +205,7 @@ def _write_answers(submissions: list[Submission], test: Records, path: Path) -> 
             answers = zip(one.replicas, one.predictions.relation, one.texts, strict=True)
             for replica, relations, texts in answers:
                 for s, r, text in zip(one.stories, relations, texts, strict=True):
-                    relation = "" if r == UNMAPPED else RELATIONS[r]
+                    relation = "" if r == UNMAPPED else test.relation_name(r)
                     right = int(relation == target[s])
                     of_story = (ids[s], task_of[s], target[s])
                     writer.writerow((one.name, replica, *of_story, relation, right, text))

@@ -27,7 +27,6 @@ from clutrr_jax.evaluation.predictions import (
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
 from clutrr_jax.training.steps import predict
-from generator.kinship import NUM_RELATIONS
 
 BATCHES = PartitionSpec("data")  # [C, B]: all replicas have the same, a group shares them
 REPLICA_BATCHES = PartitionSpec("replica", "data")  # [R, C, B]
@@ -41,7 +40,8 @@ class Predictor:
 
         @cache
         def program(shape: Shape, variant: Output | None) -> Any:
-            function = partial(predict, partial(classify, variant=variant), model, shape)
+            output = partial(classify, relations=model.sizes.relations, variant=variant)
+            function = partial(predict, output, model, shape)
             return replicas.map(function, (REPLICATED, BATCHES, REPLICA, REPLICA), REPLICA_BATCHES)
 
         self._program = program
@@ -64,7 +64,7 @@ class Predictor:
         ]
         size = replicas.count, len(stories.target)
         relation = np.zeros(size, int)
-        probabilities = np.zeros((*size, NUM_RELATIONS), np.float32)
+        probabilities = np.zeros((*size, self.model.sizes.relations), np.float32)
         for (_, rows), output in zip(batches, outputs, strict=True):
             real = rows >= 0
             for array, values in zip((relation, probabilities), output, strict=True):

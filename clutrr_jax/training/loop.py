@@ -54,6 +54,7 @@ from clutrr_jax.training.steps import (
     train_epoch,
 )
 from clutrr_jax.training.tensorboard import Scalars
+from generator.algebras import write_algebra
 from generator.errors import InputError
 from generator.files import write_text
 
@@ -104,6 +105,7 @@ def run_model(
         raise InputError(f"{name}: {error}") from None
     if distributed.is_primary():
         write_vocabulary(folder / VOCABULARY, data.vocabulary)
+        write_algebra(folder, data.test.algebra)
     with closing(trainer):
         state, history = train_model(name, trainer, state, folder, config.tensorboard)
     tested = predict_tests(name, trainer, state, data, folder)

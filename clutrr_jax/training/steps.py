@@ -96,7 +96,7 @@ def loss_fn(params: Any, model: ModelDef, buffers: Any, batch: Any, key: jax.Arr
     if has_method(module, "loss"):
         losses = module.loss(batch)
     else:
-        logits = relation_logits(module, batch)
+        logits = relation_logits(module, batch, model.sizes.relations)
         losses = optax.softmax_cross_entropy_with_integer_labels(logits, target)
     return (losses * mask).sum()
 
@@ -250,8 +250,9 @@ def dev_metrics(
 ) -> tuple[jax.Array, jax.Array]:
     """Dev accuracy and mean loss of the averaged parameters; `rows` are the dev stories of the
     batches of each bucket, [C, b], -1 at padding."""
+    graded = partial(grade, relations=model.sizes.relations)
     of_buckets = [
-        predict(grade, model, shape, stories, own, state.ema_params, state.buffers)
+        predict(graded, model, shape, stories, own, state.ema_params, state.buffers)
         for shape, own in zip(shapes, rows, strict=True)
     ]
     correct, loss = (sum(x.sum() for x in of_bucket) for of_bucket in zip(*of_buckets, strict=True))

@@ -1,14 +1,17 @@
 """The algebras that come with the package, one file of data each (kinship: `generator.kinship`),
 and those of the user."""
 
+import json
+import zipfile
 from functools import cache
 from pathlib import Path
 
 from generator.algebra import Algebra, parse_algebra
 from generator.errors import InputError
-from generator.files import read_json
+from generator.files import ALWAYS_UNPACKED, check_size, read_json, reading, tables_in, write_text
 from generator.kinship import KINSHIP
 
+DEFAULT = KINSHIP  # of data that name no other
 FILE = "algebra.json"  # in the folder of data with an algebra other than kinship
 _FILES = {name: Path(__file__).parent / f"{name}.json" for name in ("rcc8", "interval")}
 NAMES = (KINSHIP.name, *_FILES)
@@ -38,7 +41,36 @@ def find_algebra(name: str) -> Algebra:
     return read_algebra(Path(name))
 
 
+def algebra_of(path: Path) -> Algebra | None:
+    """Returns the algebra that data carry in the file `algebra.json`, if there is one.
+
+    It stands in the folder, or in the same folder as a file, or in the .zip.
+    """
+    if path.suffix != ".zip":
+        folder = path if path.is_dir() else path.parent
+        folders = [folder] if tables_in(folder) else [folder, *sorted(folder.glob("*/"))]
+        files = [folder / FILE for folder in folders if (folder / FILE).is_file()]
+        return read_algebra(files[0]) if files else None
+    try:
+        with reading(path), zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if name.rpartition("/")[2] == FILE]
+            if not names:
+                return None
+            place = f"{path}/{names[0]}"
+            check_size(place, archive.getinfo(names[0]).file_size, ALWAYS_UNPACKED)
+            return parse_algebra(json.loads(archive.read(names[0])), place)
+    except (zipfile.BadZipFile, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: damaged {FILE} or zip ({error})") from None
+
+
+def write_algebra(folder: Path, algebra: Algebra) -> None:
+    """Writes the algebra of the data in a folder, unless it is DEFAULT."""
+    if algebra != DEFAULT:
+        text = json.dumps(algebra.to_json(), ensure_ascii=False, indent=1)
+        write_text(folder / FILE, text + "\n")
+
+
 def algebra_with(relation: str) -> Algebra:
-    """Returns the algebra of the package that has this relation, by default kinship."""
+    """Returns the algebra of the package that has this relation, or DEFAULT."""
     found = (a for a in built_in().values() if a.find(relation) is not None)
-    return next(found, KINSHIP)
+    return next(found, DEFAULT)

@@ -6,7 +6,7 @@ import numpy as np
 
 from generator.config import Config, FamilyShape
 from generator.deduction import derivable
-from generator.kinship import RELATION_OF
+from generator.kinship import PREDICATE_ALGEBRA, RELATION_OF
 from generator.stories.clause import held_out
 from generator.stories.closure import KinshipGraph, kinship_graph, ranges
 
@@ -47,7 +47,8 @@ def _all_clauses(shape: FamilyShape, k: int, unambiguous: bool) -> np.ndarray:
     predicates, person, head, flipped = np.split(kinds, [k + 1, 2 * k + 2, 3 * k + 3], axis=1)
     if unambiguous:
         edges = np.stack([person[:, :-1], person[:, 1:]], axis=2)
-        answers = derivable(edges, predicates[:, :k], person[:, [0, -1]], k + 1)
+        query = person[:, [0, -1]]
+        answers = derivable(edges, predicates[:, :k], query, k + 1, PREDICATE_ALGEBRA)
         keep = answers.sum(axis=1) == 1
         predicates, head, flipped = predicates[keep], head[keep], flipped[keep]
     # Each couple has either gender first (`head`), and its partner the other one. The answer is the

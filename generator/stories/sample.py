@@ -12,7 +12,7 @@ import numpy as np
 
 from generator.config import DISCONNECTED, IRRELEVANT, MEMORY, SUPPORTING, Config, Task
 from generator.deduction import derivable
-from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_OF
+from generator.kinship import GENDER_OF, PREDICATE_ALGEBRA, PREDICATE_OF, RELATION_OF
 from generator.names import NAMES_PER_GENDER
 from generator.stories.clause import Chains, chain, held_out
 from generator.stories.closure import KinshipGraph
@@ -174,7 +174,8 @@ def is_unambiguous(stories: Stories) -> np.ndarray:
     relations = stories.edge_relations()
     predicates = np.where(relations >= 0, PREDICATE_OF[relations], -1)
     people = stories.gender.shape[1]
-    found = derivable(stories.edges().clip(0), predicates, stories.query(), people)
+    edges, query = stories.edges().clip(0), stories.query()
+    found = derivable(edges, predicates, query, people, PREDICATE_ALGEBRA)
     is_implied = found[np.arange(len(found)), PREDICATE_OF[stories.target]]
     return is_implied & (found.sum(axis=1) == 1)
 

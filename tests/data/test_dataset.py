@@ -39,7 +39,7 @@ def same(one: Dataset, other: Dataset) -> bool:
             return False
         for field in fields(Records) if a else ():
             x, y = getattr(a, field.name), getattr(b, field.name)
-            equal = np.array_equal(x, y) if isinstance(x, np.ndarray) else list(x) == list(y)
+            equal = np.array_equal(x, y) if isinstance(x, np.ndarray) else x == y
             if not equal:
                 return False
     return True

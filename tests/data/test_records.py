@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clutrr_jax.data.dataset import load
-from clutrr_jax.data.records import UNSTATED, Records, build_records, by_people, concatenate
+from clutrr_jax.data.records import Records, build_records, by_people, concatenate
 from generator.errors import InputError
-from generator.kinship import RELATION_ID
+from generator.kinship import NUM_RELATIONS, RELATION_ID
 from generator.rows import parse_rows
 from tests.generator.test_columns import ROW
 
@@ -28,7 +28,7 @@ def test_a_row_is_stored_in_flat_arrays() -> None:
     assert records.senders.tolist() == [0, 1, 0, 1, 1]
     assert records.receivers.tolist() == [1, 2, 1, 2, 0]
     son, sister = RELATION_ID["son"], RELATION_ID["sister"]
-    assert records.relations.tolist() == [son, sister, son, sister, UNSTATED]
+    assert records.relations.tolist() == [son, sister, son, sister, NUM_RELATIONS]
     assert records.node_start.tolist() == [0, 3, 6] and records.edge_start.tolist() == [0, 2, 5]
     assert records.query.tolist() == [[0, 2]] * 2
     assert records.target.tolist() == [RELATION_ID["daughter"]] * 2

@@ -16,7 +16,7 @@ from ml_collections import ConfigDict
 from clutrr_jax.data.batching import Shape, pack, plan_shapes
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import spans
-from clutrr_jax.evaluation.baselines import given_rules, predict_with_rules, stated_facts
+from clutrr_jax.evaluation.baselines import predict_with, stated_facts
 from clutrr_jax.evaluation.extraction import (
     FILE,
     Extraction,
@@ -39,6 +39,7 @@ from generator.kinship import (
     COMPOSE,
     GENDER_OF,
     INVERSE,
+    KINSHIP,
     NUM_RELATIONS,
     PREDICATE_OF,
     RELATION_ID,
@@ -49,7 +50,7 @@ from tests.training.small import TRAIN
 SPEC = MODELS["reader_prover"]
 CONFIG = ConfigDict(SPEC.config | {"embedding": 8, "hidden": 8})
 RULES = np.zeros((NUM_RELATIONS,) * 3, np.float32)
-RULES[tuple(given_rules().T)] = 1
+RULES[tuple(KINSHIP.rules.T)] = 1
 
 
 def perfect(test: Records) -> Extraction:
@@ -234,7 +235,9 @@ def test_the_file_holds_what_the_model_extracts(few, words_file) -> None:
         named = np.take_along_axis(pairs, found.relation[story][..., None], axis=-1)[..., 0]
         np.testing.assert_allclose(named, found.probability[story], atol=1e-3)
         assert not graph[size:].any() and not graph[:, size:].any()
-    np.testing.assert_allclose(found.rules, gendered(np.asarray(made.reasoner.rules())), atol=1e-3)
+    np.testing.assert_allclose(
+        found.rules, gendered(np.asarray(made.reasoner.rules()), KINSHIP), atol=1e-3
+    )
     assert (folder / FILE).stat().st_size < 100_000
 
 
@@ -291,7 +294,7 @@ def test_variants_replace_reading_or_reasoning(few) -> None:
     text has no influence, with the given rules the learned rules have none."""
     stories = few.test_stories
     predicted = logits(model(few), stories, "stated facts, given rules").argmax(axis=-1)
-    symbolic = predict_with_rules(few.test, given_rules()).relation[0]
+    symbolic = predict_with(KINSHIP, few.test).relation[0]
     np.testing.assert_array_equal(predicted, symbolic)
     np.testing.assert_array_equal(predicted, few.test.target)
     by_gold = logits(model(few), stories, "stated facts")

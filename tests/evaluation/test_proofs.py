@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from clutrr_jax.data.records import concatenate
-from clutrr_jax.evaluation.baselines import given_rules
 from clutrr_jax.evaluation.proofs import facts_of, prove_extracted, prove_label
 from clutrr_jax.language_models.prompts import sentences
 from generator.deduction import Fact, rule_heads
 from generator.kinship import (
+    KINSHIP,
     NUM_RELATIONS,
     PREDICATE_OF,
     PREDICATES,
@@ -68,7 +68,7 @@ def test_proof_from_extracted_facts_by_hand() -> None:
     """Two chains from person 0 to person 3, through 1 and through 2."""
     son, grandson = RELATION_ID["son"], RELATION_ID["grandson"]
     rules = np.zeros((NUM_RELATIONS,) * 3)
-    rules[tuple(given_rules().T)] = 0.8
+    rules[tuple(KINSHIP.rules.T)] = 0.8
     heads, goal = rule_heads(rules), Fact(0, grandson, 3)
     relation, probability = np.full((4, 4), son), np.zeros((4, 4))
     probability[0, 1], probability[1, 3] = 0.9, 0.5

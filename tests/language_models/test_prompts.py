@@ -10,7 +10,7 @@ import pytest
 
 from clutrr_jax import cli, score
 from clutrr_jax.data.dataset import Dataset, load
-from clutrr_jax.data.records import UNSTATED, story_ids
+from clutrr_jax.data.records import story_ids
 from clutrr_jax.evaluation.proofs import facts_of
 from clutrr_jax.language_models import __main__ as export_command
 from clutrr_jax.language_models.__main__ import main
@@ -18,7 +18,7 @@ from clutrr_jax.language_models.export import STYLES, chosen, export
 from clutrr_jax.language_models.prompts import examples, prompts, question
 from clutrr_jax.language_models.submissions import read_submissions
 from generator.errors import InputError
-from generator.kinship import PREDICATE_OF, RELATION_ID, RELATIONS
+from generator.kinship import NUM_RELATIONS, PREDICATE_OF, RELATION_ID, RELATIONS
 
 KEYS = ("id", "task", "k", "story", "query", "choices", "prompt", "target", "edges", "task_split",
         "task_name", "story_edges", "edge_types", "query_edge", "genders")  # fmt: skip
@@ -59,7 +59,7 @@ def test_the_file_of_prompts_is_a_data_set(small_folder, small, tmp_path, style:
     test = small.test.select(chosen(small.test, per_task=7))
     assert data.train is None and len(data.test) == 28
     unstated = replace(test, relations=test.relations.copy())
-    unstated.relations[int(test.edge_start[1]) - 1] = UNSTATED
+    unstated.relations[int(test.edge_start[1]) - 1] = NUM_RELATIONS
     export(Dataset("unstated", small.train, unstated), tmp_path / "unstated", "jsonl", style)
     for found, expected in ((data.test, test), (load(tmp_path / "unstated").test, unstated)):
         for name, values in vars(expected).items():
@@ -90,7 +90,7 @@ def test_facts_and_proofs_by_name(small) -> None:
 
 def test_a_label_without_a_proof_and_an_unstated_relation(small) -> None:
     test = small.test.select(np.arange(3))
-    test.relations[0] = UNSTATED
+    test.relations[0] = NUM_RELATIONS
     rows = list(prompts(test, range(3), [], False))
     assert [tuple(row) for row in rows] == [KEYS, (*KEYS, "proof"), (*KEYS, "proof")]
     assert rows[0]["edges"][0][1] is None

@@ -4,6 +4,8 @@ import jax.numpy as jnp
 import jraph
 import numpy as np
 
+from generator.algebra import Algebra
+
 Fact = tuple[int, int, int]  # sender, relation, receiver
 
 
@@ -31,3 +33,11 @@ def graphs(stories: list[list[Fact]], queries: list[tuple[int, int]], people: in
             "facts": jnp.asarray(places),
         },
     )
+
+
+def made_up(relations: int) -> Algebra:
+    """An algebra whose relations are their own inverses, and of whose compositions nothing is
+    known."""
+    names = tuple(map(str, range(relations)))
+    inverses = tuple((r,) for r in range(relations))
+    return Algebra("made up", names, inverses, ((),) * relations**2)

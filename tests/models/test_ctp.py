@@ -10,8 +10,8 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.ctp import CTP, best
-from generator.kinship import NUM_RELATIONS, RELATION_ID
-from tests.models.graphs import Fact, graphs
+from generator.kinship import KINSHIP, NUM_RELATIONS, RELATION_ID
+from tests.models.graphs import Fact, graphs, made_up
 from tests.models.small import small_config
 
 FATHER, MOTHER, SON, BROTHER, NEPHEW = (
@@ -29,7 +29,7 @@ def with_rules(rules: dict[int, tuple[int, int]]) -> CTP:
         rules=1,
         rule_dropout=0.25,
     )
-    model = CTP(config, Sizes(20, 30), rngs=nnx.Rngs(0))
+    model = CTP(config, Sizes(20, 30, KINSHIP), rngs=nnx.Rngs(0))
     model.goal[...] = FAR * jnp.eye(NUM_RELATIONS)
     kernel = np.zeros(model.reformulate.kernel.shape)
     for goal, body in rules.items():
@@ -77,7 +77,7 @@ def test_subgoals_below_the_depth_are_proved_as_relations(depth: int) -> None:
 @pytest.mark.parametrize("depth", [1, 4])
 def test_depth_depends_on_the_people_of_a_story_alone(depth: int) -> None:
     """Proofs can go around a cycle of three people as often as their depth allows."""
-    model = CTP(small_config("ctp_linear", depth=depth), Sizes(20, 30), rngs=nnx.Rngs(0))
+    model = CTP(small_config("ctp_linear", depth=depth), Sizes(20, 30, KINSHIP), rngs=nnx.Rngs(0))
     model.eval()
     cycle = [(0, FATHER, 1), (1, SON, 2), (2, BROTHER, 0), (1, MOTHER, 0)]
     alone = graphs([cycle], [(0, 2)], people=3)
@@ -100,7 +100,7 @@ def test_rule_dropout_hides_rules_from_some_training_stories() -> None:
 @pytest.mark.parametrize("name", NAMES[1:])  # the first one has no attention
 def test_penalty_on_the_logits_of_the_attention(name: str) -> None:
     config = small_config(name, logit_penalty=0.5)
-    model = MODELS[name].model(config, Sizes(20, 30), rngs=nnx.Rngs(0))
+    model = MODELS[name].model(config, Sizes(20, 30, KINSHIP), rngs=nnx.Rngs(0))
     model.eval()
     batch = graphs([[(0, FATHER, 1)], [(0, SON, 1)]], [(0, 1)] * 2, people=2)
     rows = {"target": jnp.array([FATHER, MOTHER, 0]), "mask": jnp.array([1, 1, 0])}
@@ -113,7 +113,7 @@ def test_penalty_on_the_logits_of_the_attention(name: str) -> None:
 
 def test_genders_are_those_of_the_stated_facts() -> None:
     config = small_config("ctp_memory", share_genders=True)
-    model = CTP(config, Sizes(20, 30), rngs=nnx.Rngs(0))
+    model = CTP(config, Sizes(20, 30, KINSHIP), rngs=nnx.Rngs(0))
     model.eval()
     stories = [[(0, FATHER, 1), (1, relation, 2)] for relation in (SON, RELATION_ID["daughter"])]
     male, female = np.asarray(model(graphs(stories, [(0, 2)] * 2, people=3)))
@@ -157,7 +157,7 @@ def plain_scores(model: CTP, facts: list[Fact], query: tuple[int, int], people: 
 @pytest.mark.parametrize("name", NAMES)
 def test_scores_equal_a_plain_prover(name: str, depth: int) -> None:
     config = small_config(name, embedding=4, rules=2, memory=5, depth=depth)
-    model = CTP(config, Sizes(20, 30, relations=5), rngs=nnx.Rngs(1))
+    model = CTP(config, Sizes(20, 30, made_up(5)), rngs=nnx.Rngs(1))
     model.eval()
     rng = np.random.default_rng(0)
     stories, queries, people = [], [], 4

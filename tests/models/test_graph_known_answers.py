@@ -11,7 +11,6 @@ from flax import nnx
 from ml_collections import ConfigDict
 
 from clutrr_jax.data.arrays import Sizes
-from clutrr_jax.data.records import UNSTATED
 from clutrr_jax.models import MODELS, prover, reader_prover
 from clutrr_jax.models.common import Messages, messages, pool_people
 from clutrr_jax.models.ctp import CTP
@@ -21,11 +20,11 @@ from clutrr_jax.models.epignn import EpiGNN, _segment_combine
 from clutrr_jax.models.gat import GAT, AttentionStep
 from clutrr_jax.models.gcn import GCNLayer, RGCNLayer
 from clutrr_jax.models.ncrl import NCRL
-from generator.kinship import NUM_PREDICATES, NUM_RELATIONS, RELATION_ID
-from tests.models.graphs import Fact, graphs
+from generator.kinship import KINSHIP, NUM_PREDICATES, NUM_RELATIONS, RELATION_ID
+from tests.models.graphs import Fact, graphs, made_up
 from tests.models.small import small_config
 
-SIZES = Sizes(entities=20, tokens=30)
+SIZES = Sizes(20, 30, KINSHIP)
 FATHER, MOTHER, SON, GRANDSON = (RELATION_ID[r] for r in ("father", "mother", "son", "grandson"))
 LOG3 = np.log(3)  # the sigmoid of log 3 is 3/4, that of -log 3 is 1/4
 SCALE = 2.0  # of the prover
@@ -174,7 +173,7 @@ def test_symbols_of_two_facts_are_sender_relation_receiver() -> None:
 def exact_epignn() -> EpiGNN:
     """Relation r has the value r + 1 of 0 to 4. Values 1, 2 compose to 3, and 2, 1 to 4; all other
     pairs compose to 1."""
-    sizes = Sizes(20, 30, edge_types=4, relations=4)
+    sizes = Sizes(20, 30, made_up(4))
     model = EpiGNN(small_config("epignn"), sizes, rngs=nnx.Rngs(0))
     model.relation = nnx.Param(20 * jnp.eye(5)[1:, None])
     result = np.zeros((4, 4), int) + 1
@@ -218,7 +217,7 @@ def test_loss_of_ctp_is_the_mean_binary_cross_entropy(target: int, right) -> Non
     """The stated relation 3 has the distances log 2, log 3, log 4 from the others, whose scores are
     1/2, 1/3, 1/4. `right` are the probabilities to be right about each of them."""
     config = small_config("ctp_linear", embedding=1)
-    model = CTP(config, Sizes(20, 30, relations=4), rngs=nnx.Rngs(0))
+    model = CTP(config, Sizes(20, 30, made_up(4)), rngs=nnx.Rngs(0))
     model.goal[...] = jnp.log(jnp.array([[2], [1 / 3], [4], [1]]))
     found = model.loss(one_story([(0, 3, 1)], target=target))
     stated = 1 - np.exp(-1e-3)  # the smallest distance of the kernel is 0.001
@@ -240,7 +239,7 @@ def test_loss_of_ctp_is_that_of_the_predicate_of_the_answer() -> None:
 @pytest.mark.parametrize(("target", "expected"), [(1, np.log(3)), (2, np.log(6))])
 def test_loss_of_ncrl_is_a_cross_entropy_with_unknown(target: int, expected: float) -> None:
     """The scores of the fact's relation and of "unknown" are log 2, those of the others are 0."""
-    model = NCRL(small_config("ncrl", embedding=4), Sizes(20, 30, relations=3), rngs=nnx.Rngs(0))
+    model = NCRL(small_config("ncrl", embedding=4), Sizes(20, 30, made_up(3)), rngs=nnx.Rngs(0))
     model.relation[...] = np.log(2) ** 0.5 * jnp.eye(6, 4)
     model.query.kernel[...], model.query.bias[...] = 2 * jnp.eye(4), jnp.zeros(4)
     model.key.kernel[...] = jnp.eye(4)
@@ -371,12 +370,19 @@ def test_triangular_attention_equals_formulas() -> None:
 def test_facts_about_the_same_pair() -> None:
     """Known facts are averaged, one that is not stated counts only if it is the only one."""
     model = EdgeTransformer(small_config("edge_transformer"), SIZES, rngs=nnx.Rngs(0))
-    facts = [(0, 4, 1), (0, UNSTATED, 1), (0, 7, 1), (0, 4, 1), (1, UNSTATED, 0), (2, 5, 1)]
+    facts = [
+        (0, 4, 1),
+        (0, NUM_RELATIONS, 1),
+        (0, 7, 1),
+        (0, 4, 1),
+        (1, NUM_RELATIONS, 0),
+        (2, 5, 1),
+    ]
     table, states = np.asarray(model.table[...]), model.states(graphs([facts], [(0, 2)], 3))[0]
-    no_fact = table[UNSTATED + 1]
+    no_fact = table[NUM_RELATIONS + 1]
     expected = [
         [no_fact, (2 * table[4] + table[7]) / 3, no_fact],
-        [table[UNSTATED], no_fact, no_fact],
+        [table[NUM_RELATIONS], no_fact, no_fact],
         [no_fact, table[5], no_fact],
     ]
     np.testing.assert_allclose(states, expected, rtol=1e-6, atol=1e-7)

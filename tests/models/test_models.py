@@ -14,11 +14,11 @@ from flax import nnx
 from clutrr_jax.data.arrays import StoryArrays, redraw_entities
 from clutrr_jax.data.batching import GRAPHS, pack, targets
 from clutrr_jax.data.prepare import Prepared
-from clutrr_jax.data.records import UNSTATED
 from clutrr_jax.models import MODELS, edge_transformer, mac
 from clutrr_jax.models.common import EntityVectors
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.training.steps import loss_fn
+from generator.kinship import NUM_RELATIONS
 from tests.models.small import shape_for, small_config
 
 GRAPH_MODELS = [name for name, spec in MODELS.items() if spec.kind in GRAPHS]
@@ -104,7 +104,9 @@ def repeat_facts(stories: StoryArrays) -> StoryArrays:
     """Returns the stories with two more facts for each: another relation of the same two people,
     and one that is not stated."""
     relation = np.asarray(stories.relation)
-    relations = np.stack([relation, (relation + 1) % UNSTATED, np.full_like(relation, UNSTATED)])
+    relations = np.stack(
+        [relation, (relation + 1) % NUM_RELATIONS, np.full_like(relation, NUM_RELATIONS)]
+    )
     return stories._replace(
         edge_start=stories.edge_start * 3,
         n_edge=stories.n_edge * 3,

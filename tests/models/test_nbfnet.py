@@ -10,10 +10,10 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.nbfnet import NBFNet
-from tests.models.graphs import Fact, graphs
+from tests.models.graphs import Fact, graphs, made_up
 from tests.models.small import call, small_config
 
-SIZES = Sizes(entities=20, tokens=30, edge_types=5, relations=4)
+SIZES = Sizes(20, 30, made_up(4))
 UNSTATED = SIZES.edge_types - 1
 WIDTH = 8
 # Facts between four people, the query pair is the first and the last one.

@@ -9,11 +9,11 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.ncrl import NCRL, relation_chains, replace, select
-from generator.kinship import NUM_RELATIONS, RELATION_ID
-from tests.models.graphs import graphs
+from generator.kinship import KINSHIP, NUM_RELATIONS, RELATION_ID
+from tests.models.graphs import graphs, made_up
 from tests.models.small import small_config
 
-SIZES = Sizes(entities=20, tokens=30)
+SIZES = Sizes(20, 30, KINSHIP)
 PADDING = 2 * NUM_RELATIONS
 FATHER, MOTHER, SON, SISTER = (RELATION_ID[r] for r in ("father", "mother", "son", "sister"))
 CHAINS = {
@@ -72,7 +72,7 @@ def softmax(x: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("selected", [0, 1])
 def test_chain_of_three_equals_formulas(selected: int) -> None:
     """One window of a chain of three is composed, and then the last window is scored."""
-    model = NCRL(small_config("ncrl", embedding=2), Sizes(20, 30, relations=3), rngs=nnx.Rngs(0))
+    model = NCRL(small_config("ncrl", embedding=2), Sizes(20, 30, made_up(3)), rngs=nnx.Rngs(0))
     rng = np.random.default_rng(selected)
     for param in jax.tree.leaves(nnx.state(model), is_leaf=lambda x: isinstance(x, nnx.Variable)):
         param[...] = jnp.asarray(rng.normal(size=param.shape), jnp.float32)
@@ -130,7 +130,7 @@ def test_learns_chains() -> None:
     length = jnp.asarray(rng.integers(2, 4, 60))
     types = jnp.asarray(rng.integers(0, 4, (60, 3)))
     target = (types * (jnp.arange(3) < length[:, None])).sum(axis=1) % 4
-    model = NCRL(small_config("ncrl", embedding=16), Sizes(20, 30, relations=4), rngs=nnx.Rngs(0))
+    model = NCRL(small_config("ncrl", embedding=16), Sizes(20, 30, made_up(4)), rngs=nnx.Rngs(0))
     optimizer = nnx.Optimizer(model, optax.adam(2e-2), wrt=nnx.Param)
 
     @nnx.jit

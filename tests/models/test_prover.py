@@ -1,6 +1,7 @@
 """Laws of the prover, of the symbolic baselines and of the rules that a run has learned."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import jax
@@ -14,7 +15,7 @@ from clutrr_jax.data.arrays import Sizes, build_arrays
 from clutrr_jax.data.batching import pack, plan_shapes
 from clutrr_jax.data.records import Records, build_records
 from clutrr_jax.data.vocabulary import Vocabulary
-from clutrr_jax.evaluation.baselines import given_rules, induced_rules, predict_with_rules
+from clutrr_jax.evaluation.baselines import induced, predict_with
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.prover import Prover, gendered
 from clutrr_jax.rules import describe, main
@@ -23,6 +24,7 @@ from generator.errors import InputError
 from generator.kinship import (
     COMPOSE,
     GENDER_OF,
+    KINSHIP,
     NUM_PREDICATES,
     NUM_RELATIONS,
     PREDICATE_ID,
@@ -42,7 +44,8 @@ def rows_of(chains: list[list[tuple[int, int]]], targets: list[int] | None = Non
         names = tuple(f"P{i}" for i in range(len(chain) + 1))
         ends = names[0], names[-1]
         rows.append(Row(
-            row_index=1, split="test", id="", story="[{}] [{}]".format(*ends), clean_story="",
+            algebra=KINSHIP, row_index=1, split="test", id="",
+            story="[{}] [{}]".format(*ends), clean_story="",
             names=names, genders=(0, *(gender for _, gender in chain)),
             edges=tuple(pairwise(range(len(names)))),
             relations=tuple(int(RELATION_OF[fact]) for fact in chain),
@@ -64,10 +67,10 @@ def derivable_relations(chains: list[list[tuple[int, int]]]) -> np.ndarray:
 def perfect_prover(share_genders: bool) -> Prover:
     """Prover whose parameters are the 16 rules."""
     config = ConfigDict(MODELS["prover"].config | {"share_genders": share_genders})
-    model = Prover(config, Sizes(20, 0), rngs=nnx.Rngs(0))
+    model = Prover(config, Sizes(20, 0, KINSHIP), rngs=nnx.Rngs(0))
     table = np.zeros(model.table.shape)
     table[..., -1] = 30
-    table[tuple((RULE_TABLE if share_genders else given_rules()).T)] = 60
+    table[tuple((RULE_TABLE if share_genders else KINSHIP.rules).T)] = 60
     model.table = nnx.Param(jnp.asarray(table))
     return model
 
@@ -88,11 +91,11 @@ def test_provers_with_the_16_rules_equal_the_independent_prover(share_genders: b
     """On random chains, the probability is on the relations that the independent prover derives,
     and uniform if there are none. The symbolic baseline predicts one of them."""
     rng = np.random.default_rng(0)
-    body = np.unique(PREDICATE_OF[given_rules()[:, :2]])
+    body = np.unique(PREDICATE_OF[KINSHIP.rules[:, :2]])
     # Random chains rarely prove anything. These start from a relation and apply rules backwards.
     chains = []
     for _ in range(60):
-        chain = [int(rng.choice(PREDICATE_OF[given_rules()[:, 2]]))]
+        chain = [int(rng.choice(PREDICATE_OF[KINSHIP.rules[:, 2]]))]
         while len(chain) < rng.integers(2, 8):
             position = int(rng.integers(len(chain)))
             bodies = np.argwhere(chain[position] == COMPOSE)
@@ -111,7 +114,7 @@ def test_provers_with_the_16_rules_equal_the_independent_prover(share_genders: b
     np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-4)
     np.testing.assert_array_equal((found > 0.05)[count > 0], expected[count > 0])
     np.testing.assert_allclose(found[count == 0], 1 / NUM_RELATIONS, rtol=1e-3)
-    symbolic = predict_with_rules(data, given_rules())
+    symbolic = predict_with(KINSHIP, data)
     probability, answer = symbolic.probability[0], symbolic.relation[0]
     np.testing.assert_array_equal(probability, np.where(count, 1 / np.maximum(count, 1), 0))
     assert expected[np.arange(len(answer)), answer][count > 0].all()
@@ -119,7 +122,7 @@ def test_provers_with_the_16_rules_equal_the_independent_prover(share_genders: b
 
 
 def test_stated_fact_is_the_answer_for_any_parameters() -> None:
-    model = Prover(ConfigDict(MODELS["prover"].config), Sizes(20, 0), rngs=nnx.Rngs(0))
+    model = Prover(ConfigDict(MODELS["prover"].config), Sizes(20, 0, KINSHIP), rngs=nnx.Rngs(0))
     model.table = nnx.Param(jax.random.normal(jax.random.key(0), model.table.shape))
     data = records([[(PREDICATE_OF[RELATION_ID["aunt"]], 1)], [(3, 0), (3, 0)]])
     found = probabilities(model, data)
@@ -129,25 +132,25 @@ def test_stated_fact_is_the_answer_for_any_parameters() -> None:
 
 def test_rules_are_induced_from_two_step_rows() -> None:
     """Each of the 64 gendered rules has an example. One also has a minority of wrong examples."""
-    rules = given_rules()
+    rules = KINSHIP.rules
     examples = np.concatenate([rules, rules[:1], [[*rules[0][:2], RELATION_ID["aunt"]]]])
     chains = [[(PREDICATE_OF[r], GENDER_OF[r]) for r in rule[:2]] for rule in examples]
     longer = [[(PREDICATE_OF[RELATION_ID["son"]], 0)] * 3]  # supports no rule
     train = records(chains + longer, [*examples[:, 2], RELATION_ID["aunt"]])
-    found = induced_rules(train)
-    assert sorted(map(tuple, found)) == sorted(map(tuple, rules))
+    found = induced(train)
+    assert sorted(map(tuple, found.rules)) == sorted(map(tuple, rules))
     test = records([[(PREDICATE_OF[RELATION_ID["son"]], 1)] * 2])
-    assert predict_with_rules(test, induced_rules(train)).relation == RELATION_ID["granddaughter"]
-    assert predict_with_rules(test, found[:0]).probability == 0
+    assert predict_with(found, test).relation == RELATION_ID["granddaughter"]
+    assert predict_with(replace(found, heads=((),) * len(found.heads)), test).probability == 0
 
 
 def test_learned_rules_are_listed_after_the_16() -> None:
     learned = np.zeros((3, NUM_RELATIONS, NUM_RELATIONS, NUM_RELATIONS))
-    learned[:, *given_rules().T] = 0.9
+    learned[:, *KINSHIP.rules.T] = 0.9
     son, father, aunt = (RELATION_ID[name] for name in ("son", "father", "aunt"))
     learned[:, aunt, father, son] = 0.8
-    learned[:, *given_rules()[0]] = 0.1
-    lines = describe(learned).splitlines()
+    learned[:, son, son, RELATION_ID["grandson"]] = 0.1
+    lines = describe(learned, KINSHIP).splitlines()
     assert "  0.70    3 of 4  child, child -> grand" in lines
     assert sum(line.startswith("  0.90    4 of 4  ") for line in lines) == len(RULES) - 1
     assert lines[-1].split(maxsplit=1) == ["0.80", "aunt, father -> son"]
@@ -157,13 +160,13 @@ def test_learned_rules_are_listed_after_the_16() -> None:
 def test_learned_rules_between_predicates_hold_for_all_genders() -> None:
     learned = np.zeros((2, NUM_PREDICATES, NUM_PREDICATES, NUM_PREDICATES))
     learned[:, *RULE_TABLE.T] = 0.9
-    rules = gendered(learned[0])
-    np.testing.assert_array_equal(np.argwhere(rules), np.unique(given_rules(), axis=0))
-    np.testing.assert_array_equal(gendered(rules), rules)
+    rules = gendered(learned[0], KINSHIP)
+    np.testing.assert_array_equal(np.argwhere(rules), np.unique(KINSHIP.rules, axis=0))
+    np.testing.assert_array_equal(gendered(rules, KINSHIP), rules)
     learned[:, 0, 0] = 0
     un, child = (PREDICATE_ID[name] for name in ("un", "child"))
     learned[:, un, child, un] = 0.8
-    lines = describe(learned).splitlines()
+    lines = describe(learned, KINSHIP).splitlines()
     assert "  0.00  child, child -> grand" in lines
     assert sum(line.startswith("  0.90  ") for line in lines) == len(RULES) - 1
     assert lines[-1].split(maxsplit=1) == ["0.80", "un, child -> un"]
@@ -178,7 +181,7 @@ def test_penalty_gives_up_rules_that_no_answer_needs() -> None:
     shapes, _ = plan_shapes("graph", stories, 1)
     batch = pack(stories, jnp.arange(1), shapes[0])
     config = ConfigDict(MODELS["prover"].config | {"rule_penalty": 1.0, "share_genders": True})
-    model = Prover(config, Sizes(20, 0), rngs=nnx.Rngs(0))
+    model = Prover(config, Sizes(20, 0, KINSHIP), rngs=nnx.Rngs(0))
     needed, useless = tuple(RULE_TABLE[0]), (8, 8, 8)
     table = model.table[...].at[needed].set(1.2).at[useless].set(10.0)
     loss = nnx.jit(nnx.value_and_grad(lambda model: model.loss(batch).sum()))

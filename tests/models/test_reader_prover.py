@@ -10,10 +10,10 @@ from flax import nnx
 from clutrr_jax.data.arrays import redraw_entities
 from clutrr_jax.data.batching import Shape, TokenBatch, pack, plan_shapes
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, build_vocabulary
-from clutrr_jax.evaluation.baselines import given_rules, predict_with_rules
+from clutrr_jax.evaluation.baselines import predict_with
 from clutrr_jax.models import reader_prover
 from clutrr_jax.models.fact_reader import NEAR, SILENT
-from generator.kinship import INVERSE, PREDICATE_ID, PREDICATE_OF, RELATIONS
+from generator.kinship import INVERSE, KINSHIP, PREDICATE_ID, PREDICATE_OF, RELATIONS
 from tests.models.small import small_config
 
 ROWS = jnp.array([0, 70, -1, 110, 33, 64])
@@ -69,7 +69,7 @@ def test_gold_graph_and_given_rules_equal_the_symbolic_baseline(small) -> None:
     model = make(small, reasoner="rules")
     batch = token_batch(small.test_stories, jnp.arange(len(small.test)))
     answer = _answer(model, batch, gold(model, batch)).argmax(-1)
-    given = predict_with_rules(small.test, given_rules()).relation[0]
+    given = predict_with(KINSHIP, small.test).relation[0]
     assert (np.asarray(answer) == given).mean() == 1.0
     assert (given == small.test.target).mean() > 0.95
 

@@ -28,14 +28,14 @@ from clutrr_jax.models.reader import query_states
 from clutrr_jax.models.reader_prover import ReaderProver, fact_loss
 from clutrr_jax.models.relation_network import sentence_ends
 from clutrr_jax.models.rmc import RMC
-from generator.kinship import NUM_PREDICATES
+from generator.kinship import KINSHIP, NUM_PREDICATES
 from tests.models.small import call, small_config
 from tests.models.tokens import PEOPLE, batch_of
 
 WORD, STEPS = FIRST_ENTITY + PEOPLE, 6  # first word
 A, B, C = range(FIRST_ENTITY, FIRST_ENTITY + 3)
 END, LONG = WORD + 5, 14  # token that ends a sentence, longest story
-SIZES = Sizes(entities=PEOPLE, tokens=WORD + 6, sentence_ends=(END,))
+SIZES = Sizes(PEOPLE, WORD + 6, KINSHIP, sentence_ends=(END,))
 TOKENS = st.lists(st.integers(1, END), min_size=1, max_size=LONG)
 LOG3 = np.log(3)  # softmax of (log 3, 0) is (3/4, 1/4)
 

@@ -6,7 +6,7 @@ function layout(story, facts) {
   const generation = new Array(count).fill(null);
   const neighbors = range(count).map(() => []);
   for (const { x, y, relation: r } of facts) {
-    const down = r === UNSTATED ? 0 : DATA.generations[r];
+    const down = r === UNSTATED ? 0 : SET.generations[r];
     neighbors[x].push([y, down]);
     neighbors[y].push([x, -down]);
   }

@@ -3,12 +3,12 @@
 function showConfusion(browse) {
   function draw() {
     const [model, test] = [$("confusion-model").value, $("confusion-test").value];
-    const counts = DATA.relations.map(() => new Array(UNSTATED + 1).fill(0));
+    const counts = SET.relations.map(() => new Array(UNSTATED + 1).fill(0));
     for (const story of storiesIn(test)) {
       for (const relation of predictions(model, story)) counts[target(story)][relation] += 1;
     }
-    const labels = DATA.relationOrder.filter((r) => sum(counts[r]));
-    const predicted = [...DATA.relationOrder, UNSTATED]
+    const labels = SET.relationOrder.filter((r) => sum(counts[r]));
+    const predicted = [...SET.relationOrder, UNSTATED]
       .filter((r) => labels.includes(r) || counts.some((row) => row[r]));
     const cell = (label, prediction) => {
       const [count, all] = [counts[label][prediction], sum(counts[label])];

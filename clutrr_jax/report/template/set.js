@@ -1,18 +1,18 @@
 // The data set whose stories are shown: `?set=INDEX` in the address of the page, or the first one.
 // Its stories, relations, people and models' facts are referred to by index.
 
-const NO_SET = { tests: [], models: {}, stories: { text: [] } };
+const NO_SET = { tests: [], models: {}, stories: { text: [] }, relations: [] };
 const SET = DATA.sets[new URLSearchParams(location.search).get("set")] ?? DATA.sets[0] ?? NO_SET;
 const STORIES = SET.stories;
 const COUNT = STORIES.text.length;
 const MODELS = Object.keys(SET.models);
-const UNSTATED = DATA.relations.length;
+const UNSTATED = SET.relations.length;
 
 // A list of relations is a string with one letter per relation, from "a". UNSTATED is the prediction of
 // an answer without a relation; "-" stands for no answer.
 const relationAt = (letters, i) => letters.charCodeAt(i) - 97;
 const relationName = (relation) =>
-  DATA.relations[relation] ?? DATA.ofEitherGender[relation - UNSTATED - 1] ?? "no relation";
+  SET.relations[relation] ?? SET.ofEitherGender[relation - UNSTATED - 1] ?? "no relation";
 const target = (story) => relationAt(STORIES.target, story);
 const predictions = (model, story) =>
   SET.models[model].predictions.filter((replica) => replica[story] !== "-")

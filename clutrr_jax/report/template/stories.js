@@ -137,7 +137,7 @@ function showStories() {
   fillSelect("model", MODELS);
   fillSelect("outcome", Object.keys(OUTCOMES));
   fillSelect("test", TEST_OPTIONS);
-  const relations = DATA.relationOrder.map((r) => [String(r), relationName(r)]);
+  const relations = SET.relationOrder.map((r) => [String(r), relationName(r)]);
   fillSelect("target", [["", "any"], ...relations]);
   fillSelect("prediction", [["", "any"], ...relations, [String(UNSTATED), relationName(UNSTATED)]]);
   const attending = MODELS.filter((name) => SET.models[name].attentionOver);
