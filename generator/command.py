@@ -5,7 +5,10 @@ import signal
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
+from generator import networks_command
+from generator.algebras import NAMES
 from generator.benchmark.release import VERSIONS, write_benchmark
 from generator.config import PARSE, TASKS, Config
 from generator.errors import InputError, Parser, check_range
@@ -24,6 +27,9 @@ def _parser() -> argparse.ArgumentParser:
         "(python -m generator COMMAND --help).",
         allow_abbrev=False,
     )
+    parser.add_argument("--algebra", default=NAMES[0], metavar="NAME",
+                        help=f"{', '.join(NAMES)} or a JSON file; others than {NAMES[0]} have "
+                        "their own options (--algebra NAME --help)")  # fmt: skip
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="output folder")
     parser.add_argument("--workers", type=int, default=1, metavar="N",
                         help="number of processes; does not change the output [1]")  # fmt: skip
@@ -51,21 +57,31 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str]) -> int:
     """Generates a data set and prints its files. Raises InputError for unusable settings."""
-    options = vars(_parser().parse_args(argv))
-    out, workers, form = options.pop("out"), options.pop("workers"), options.pop("format")
-    version, config = options.pop("benchmark"), Config(**options)
-    check_range("--workers", workers, 1)
-    if version and config != Config():
-        raise InputError("--benchmark has fixed settings, expected only --out, --workers, --format")
+    of_algebra = Parser(
+        prog="python -m generator", description=None, add_help=False, allow_abbrev=False
+    )
+    of_algebra.add_argument("--algebra", default=NAMES[0])
+    networks = of_algebra.parse_known_args(argv)[0].algebra != NAMES[0]
+    options = (networks_command.parser() if networks else _parser()).parse_args(argv)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        if version:
-            files = write_benchmark(version, out, workers, form)
-        else:
-            files = write_dataset(config, out, workers, form)
+        files = networks_command.write_networks(options) if networks else _write({**vars(options)})
     except KeyboardInterrupt:
-        print(f"interrupted; run the same command again to resume {out}", file=sys.stderr)
+        print(f"interrupted; run the same command again to resume {options.out}", file=sys.stderr)
         return 130
     for path in files:
         print(path)
     return 0
+
+
+def _write(options: dict[str, Any]) -> list[Path]:
+    """Writes stories of families, with the options of `_parser`, and returns their files."""
+    out, workers, form = options.pop("out"), options.pop("workers"), options.pop("format")
+    del options["algebra"]
+    version, config = options.pop("benchmark"), Config(**options)
+    check_range("--workers", workers, 1)
+    if version and config != Config():
+        raise InputError("--benchmark has fixed settings, expected only --out, --workers, --format")
+    if version:
+        return write_benchmark(version, out, workers, form)
+    return write_dataset(config, out, workers, form)

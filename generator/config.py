@@ -63,17 +63,24 @@ class Task(NamedTuple):
 
 def parse_tasks(text: str) -> tuple[Task, ...]:
     """Parses a list of different tasks such as `1.2,1.3`; an empty text has none."""
+    tasks = parse_pairs(text)
+    for task in tasks:
+        if task.noise not in TASKS:
+            known = ", ".join(f"{noise} ({name})" for noise, name in TASKS.items())
+            raise InputError(f'task "{task}": unknown noise type {task.noise}; expected {known}')
+        if not 2 <= task.k <= MAX_FACTS:
+            raise InputError(f'task "{task}": clause length {task.k}, expected 2 to {MAX_FACTS}')
+    return tasks
+
+
+def parse_pairs(text: str) -> tuple[Task, ...]:
+    """Parses a list of different tasks T.K, whatever T and K mean."""
     tasks: list[Task] = []
     for part in text.split(",") if text else ():
         noise, dot, k = part.strip().removeprefix("task_").partition(".")
         if not (dot and noise.isdecimal() and k.isdecimal()):
             raise InputError(f'task "{part.strip()}": expected the form T.K, such as 1.3')
         task = Task(int(noise), int(k))
-        if task.noise not in TASKS:
-            known = ", ".join(f"{noise} ({name})" for noise, name in TASKS.items())
-            raise InputError(f'task "{task}": unknown noise type {task.noise}; expected {known}')
-        if not 2 <= task.k <= MAX_FACTS:
-            raise InputError(f'task "{task}": clause length {task.k}, expected 2 to {MAX_FACTS}')
         if task in tasks:
             raise InputError(f'task "{task}" is listed twice')
         tasks.append(task)

@@ -14,6 +14,7 @@ import numpy as np
 from generator.algebra import Algebra
 
 _BITS = 8  # relations of a part of a set: compositions are looked up part by part
+_CHUNK = 256  # networks that are closed together
 
 
 def possible_relations(
@@ -34,15 +35,30 @@ def possible_relations(
       elements: upper bound on the number of elements of a network, at least 2.
       algebra: of the relations.
     """
+    stated = np.where((relations >= 0)[..., None], edges, 0)
+    size = np.maximum(stated.max(axis=(1, 2), initial=0), query.max(axis=1)) + 1
+    found = np.empty((len(query), len(algebra.relations)), bool)
+    order = size.argsort(kind="stable")  # the time grows with the third power of the size
+    for start in range(0, len(order), _CHUNK):
+        part = order[start : start + _CHUNK]
+        width = min(elements, size[part[-1]])
+        found[part] = _possible(edges[part], relations[part], query[part], width, algebra)
+    return found
+
+
+def _possible(
+    edges: np.ndarray, relations: np.ndarray, query: np.ndarray, elements: int, algebra: Algebra
+) -> np.ndarray:
     place = _query_last(query, elements)
     network, fact = np.nonzero(relations >= 0)
     x, y = place[network, edges[network, fact].T]
     known = np.full((elements, elements, len(edges)), everything(algebra))
     for start, end, sets in ((x, y, np.eye(len(algebra.relations), dtype=bool)),
                              (y, x, algebra.inverse)):  # fmt: skip
-        stated = _integers(sets)[relations[network, fact]]
+        stated = integers(sets)[relations[network, fact]]
         np.bitwise_and.at(known, (start, end, network), stated)
-    found = close(known, algebra)[-2, -1]
+    closed = close(known, algebra)
+    found = np.where((closed > 0).all(axis=(0, 1)), closed[-2, -1], np.uint64(0))
     return (found[:, None] >> np.arange(len(algebra.relations), dtype=np.uint64) & 1).astype(bool)
 
 
@@ -128,7 +144,7 @@ def _table(algebra: Algebra, operands: int) -> np.ndarray:
     parts = -(-size // _BITS)
     bits = np.arange(1 << _BITS)[:, None] >> np.arange(_BITS) & 1 == 1  # [256, 8] members of a part
     padded = np.zeros((parts * _BITS,) * operands, np.uint64)
-    padded[(slice(size),) * operands] = _integers(sets)
+    padded[(slice(size),) * operands] = integers(sets)
 
     def union(table: np.ndarray) -> np.ndarray:  # over the members of a part: first axis 8 -> 256
         table = table.reshape(parts, _BITS, *table.shape[1:])
@@ -146,7 +162,7 @@ def _table(algebra: Algebra, operands: int) -> np.ndarray:
     return table.transpose(2, 0, 3, 1).reshape(parts, parts, -1)
 
 
-def _integers(sets: np.ndarray) -> np.ndarray:
+def integers(sets: np.ndarray) -> np.ndarray:
     """Sets of relations as integers, bool [..., R] -> uint64 [...]."""
     bits = np.uint64(1) << np.arange(sets.shape[-1], dtype=np.uint64)
     return np.where(sets, bits, np.uint64(0)).sum(axis=-1, dtype=np.uint64)

@@ -31,6 +31,7 @@ from generator.stories.text import Bank, clause_name
 
 FORMATS = ("csv", "csv.gz", "parquet", "jsonl")
 
+Render = Callable[[Piece], bytes]
 Compute = Callable[[Iterable[Piece]], Iterator[bytes]]
 
 
@@ -59,7 +60,7 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
     return write_files(files, Renderer(config, banks, form), workers)
 
 
-def write_files(files: dict[Path, list[Piece]], render: Renderer, workers: int = 1) -> list[Path]:
+def write_files(files: dict[Path, list[Piece]], render: Render, workers: int = 1) -> list[Path]:
     """Writes the files that do not exist yet, each with its pieces, and returns all of them."""
     missing = {path: parts for path, parts in files.items() if not path.exists()}
     total = sum(piece.size for parts in missing.values() for piece in parts)
@@ -151,7 +152,7 @@ def _join_parquet(parts: list[Path], path: Path) -> None:
 
 
 @contextmanager
-def _pool(render: Renderer, workers: int) -> Iterator[Compute]:
+def _pool(render: Render, workers: int) -> Iterator[Compute]:
     """Yields a function that renders pieces in order, in this process or in several."""
     if workers == 1:
         yield partial(map, render)
@@ -160,10 +161,10 @@ def _pool(render: Renderer, workers: int) -> Iterator[Compute]:
         yield partial(pool.imap, _render)
 
 
-_renderer: Renderer  # of a worker process
+_renderer: Render  # of a worker process
 
 
-def _start_worker(render: Renderer) -> None:
+def _start_worker(render: Render) -> None:
     global _renderer
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends its workers

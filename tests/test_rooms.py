@@ -15,10 +15,10 @@ generator.algebras
 generator.columns generator.rows
 generator.data_sets
 generator.config
-generator.stories
+generator.stories generator.networks
 generator.paraphrases
 generator.write generator.audit
-generator.workshop generator.benchmark
+generator.workshop generator.benchmark generator.networks_command
 generator.command
 generator.__main__
 clutrr_jax.streams clutrr_jax.cli clutrr_jax.devices

@@ -15,10 +15,10 @@ from generator.kinship import KINSHIP
 CELLS = 6
 
 
-def intervals() -> np.ndarray:
-    """Relations of all pairs of intervals with end points 0..5, which three intervals need."""
+def intervals(points: int = 6) -> np.ndarray:
+    """Relations of all pairs of intervals with these end points; three intervals need 6."""
     names = find_algebra("interval").relations
-    every = [(a, b) for a in range(6) for b in range(a + 1, 6)]
+    every = [(a, b) for a in range(points) for b in range(a + 1, points)]
 
     def relation(x: tuple[int, int], y: tuple[int, int]) -> str:
         (a, b), (c, d) = x, y
