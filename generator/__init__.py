@@ -18,7 +18,7 @@ stories/       random stories: facts, then sentences
 paraphrases/   sentences for facts: embedded, imported or plain
 networks       random graphs of facts of any algebra
 write          files of a generated data set
-audit          checks of any data set
+audit, network_audit  checks of any data set
 workshop/      the benchmark of 2018
 benchmark/     fixed releases; diagnostic data sets
 networks_command  `python -m generator --algebra NAME`

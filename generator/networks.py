@@ -109,9 +109,7 @@ class Sampler:
             if distractors:
                 new = self._with_distractors(new, distractors, task.k, rng)
             query = np.stack([np.zeros_like(new.elements), new.elements - 1], axis=1)
-            possible = possible_relations(
-                new.edges, new.relations, query, new.elements.max(), self.algebra
-            )
+            possible = possible_relations(new.edges, new.relations, query, self.algebra)
             label = np.arange(len(self.can_grow)) == labels[missing, None]
             good = whole & (possible == label).all(axis=1)
             if found is None:

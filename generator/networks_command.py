@@ -11,14 +11,14 @@ import numpy as np
 
 from generator import VERSION
 from generator.algebra import Algebra
-from generator.algebras import FILE, NAMES, find_algebra
+from generator.algebras import NAMES, find_algebra, write_algebra
 from generator.cells import quoted
 from generator.config import MAX_ROWS, parse_pairs
 from generator.errors import InputError, Parser, check_range
-from generator.files import csv_text, write_text
+from generator.files import csv_text
 from generator.networks import Sampler, cyclic, max_elements
 from generator.row_cells import MAX_PEOPLE
-from generator.rows import _splits_in as splits_in
+from generator.rows import splits_in
 from generator.stories.render import Piece
 from generator.write import write_description, write_files
 
@@ -144,7 +144,7 @@ def write_networks(options: argparse.Namespace) -> list[Path]:
     files = _files(options, sampler)
     if not files:
         raise InputError("no graphs: expected a cell and a number of rows above 0")
-    algebra = json.dumps(options.algebra.to_json(), indent=1, ensure_ascii=False) + "\n"
+    algebra = json.dumps(options.algebra.to_json())
     settings = {
         name: ",".join(map(str, value)) if isinstance(value, tuple) else value
         for name, value in vars(options).items()
@@ -157,5 +157,5 @@ def write_networks(options: argparse.Namespace) -> list[Path]:
         "files": [path.name for path in files],
     }
     write_description(options.out, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    write_text(options.out / FILE, algebra)
+    write_algebra(options.out, options.algebra)
     return write_files(files, Renderer(sampler, options.distractors, options.seed), options.workers)

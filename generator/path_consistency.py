@@ -21,7 +21,6 @@ def possible_relations(
     edges: np.ndarray,
     relations: np.ndarray,
     query: np.ndarray,
-    elements: int,
     algebra: Algebra,
 ) -> np.ndarray:
     """Possible relations of one pair of elements per network, bool [B, R]; none in a contradiction.
@@ -29,10 +28,9 @@ def possible_relations(
     A pair for which one relation is left is not checked further.
 
     Args:
-      edges: [B, E, 2] elements (X, Y) of the facts, 0..elements-1.
+      edges: [B, E, 2] elements (X, Y) of the facts.
       relations: [B, E] relation of each fact; -1 states nothing.
       query: [B, 2] the pairs.
-      elements: upper bound on the number of elements of a network, at least 2.
       algebra: of the relations.
     """
     stated = np.where((relations >= 0)[..., None], edges, 0)
@@ -41,8 +39,8 @@ def possible_relations(
     order = size.argsort(kind="stable")  # the time grows with the third power of the size
     for start in range(0, len(order), _CHUNK):
         part = order[start : start + _CHUNK]
-        width = min(elements, size[part[-1]])
-        found[part] = _possible(edges[part], relations[part], query[part], width, algebra)
+        networks = edges[part], relations[part], query[part]
+        found[part] = _possible(*networks, size[part[-1]], algebra)
     return found
 
 

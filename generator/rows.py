@@ -91,8 +91,8 @@ def parse_rows(
     for column in header:
         if column and header.count(column) > 1:
             raise InputError(f'{file}: {header.count(column)} columns "{column}", expected one')
-    stated, folder = _splits_in(Path(file).name), Path(file).parent.name
-    default = _splits_in(folder).pop() if folder in SPLIT_FOLDERS else "train"
+    stated, folder = splits_in(Path(file).name), Path(file).parent.name
+    default = splits_in(folder).pop() if folder in SPLIT_FOLDERS else "train"
     index, misspelled = 0, False
     for index, cells in enumerate(rows, start=1):
         if len(cells) != len(header):
@@ -138,7 +138,8 @@ def _check_columns(file: str, header: Sequence[str], required: Sequence[str]) ->
             )
 
 
-def _splits_in(text: str) -> set[str]:
+def splits_in(text: str) -> set[str]:
+    """Returns the splits that the name of a file or a cell states."""
     # At the start of a word: "latest" states no split.
     words = re.findall(r"(?<![a-z])(?:test|train|val|dev)", text.lower())
     return {"dev" if word == "val" else word for word in words}
@@ -336,7 +337,7 @@ def _parse_split(stated: set[str], cell: str, default: str) -> str:
 
     A name with several splits, such as `gen_train23_test2to10`, states none: the cell must.
     """
-    splits = stated if len(stated) == 1 else _splits_in(cell)
+    splits = stated if len(stated) == 1 else splits_in(cell)
     if len(splits) == 1:
         return next(iter(splits))
     if stated or cell:

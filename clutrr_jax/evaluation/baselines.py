@@ -83,8 +83,7 @@ def answers(records: Records, algebra: Algebra | None = None, coarse: bool = Fal
             found.append(closure(facts, rules)[np.arange(len(part)), *part.query.T])
         else:
             edges, relations = _padded_facts(part)
-            people = int(part.node_start[1])
-            found.append(possible_relations(edges, relations, part.query, people, used))
+            found.append(possible_relations(edges, relations, part.query, used))
     return np.concatenate(found)[np.argsort(np.concatenate(groups))]
 
 

@@ -41,8 +41,7 @@ def graphs(
 
 def possible(networks: Networks, algebra: Algebra) -> np.ndarray:
     query = np.stack([0 * networks.elements, networks.elements - 1], axis=1)
-    edges, relations, elements = networks
-    return possible_relations(edges, relations, query, elements.max(), algebra)
+    return possible_relations(networks.edges, networks.relations, query, algebra)
 
 
 def facts(networks: Networks, i: int) -> list[tuple[int, int, int]]:
@@ -152,7 +151,7 @@ def test_a_contradiction_apart_from_the_query_pair() -> None:
     edges, query = np.array([[[0, 1], [2, 3], [3, 4], [4, 2]]] * 2), np.array([[0, 1]] * 2)
     words = [("DC", "NTPP", "NTPP", "NTPPI"), ("DC", "NTPP", "NTPP", "NTPP")]
     relations = np.array([[algebra.index[word] for word in row] for row in words])
-    found = possible_relations(edges, relations, query, 5, algebra)
+    found = possible_relations(edges, relations, query, algebra)
     assert found.sum(axis=1).tolist() == [1, 0] and found[0, algebra.index["DC"]]
 
 
@@ -233,6 +232,45 @@ def test_an_algebra_of_the_user(tmp_path: Path) -> None:
                 if x in place:
                     assert place.setdefault(y, (place[x] + r) % 4) == (place[x] + r) % 4
             assert place[row.query[1]] == row.target
+
+
+def test_audit(tmp_path: Path, capsys) -> None:
+    """Of generated files, and after each kind of fault."""
+    generate(tmp_path, "--train", "2.3", "--test", "2.3,1.5")
+    capsys.readouterr()
+    assert main(["audit", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "label, test B.K  2.3  1.5\nDC                 3    3\n" in out
+    assert out.endswith("72 rows, 0 wrong labels\n")
+    path = tmp_path / "test_rcc8_k_3_b_2.csv"
+    header, *rows = path.read_text().splitlines()
+    first = "[(0, 1), (1, 2), (2, 5), (0, 3), (3, 4), (4, 5)]"
+    rows[0] = f"""0,"{first}","['EQ', 'EQ', 'DC', 'EQ', 'EQ', 'DC']","(0, 5)",EC"""
+    rows[1] = f"""1,"{first}","['EQ', 'EQ', 'EC', 'EQ', 'EQ', 'DC']","(0, 5)",EC"""
+    rows[2] = f"""2,"{first}","['EQ', 'EQ', 'TPP', 'PO', 'EQ', 'TPP']","(0, 5)",TPP"""
+    rows[3] = f"""3,"{first}","['PO', 'EQ', 'TPP', 'PO', 'EQ', 'TPP']","(0, 5)",TPP"""
+    rows[4] = rows[5]
+    rows[6] = (tmp_path / "train_rcc8_k_3_b_2.csv").read_text().splitlines()[1]
+    path.write_text("\n".join([header, *rows]) + "\n")
+    assert main(["audit", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    line = next(line for line in out.splitlines() if line.startswith(path.name))
+    # PO or TPP or NTPP is possible in row 4, one of three.
+    assert line.split()[1:] == ["24", "21", "1", "2", f"{(23 + 1 / 3) / 24:.4f}", "1", "1"]
+    assert f"{path.name}: WRONG: row 1: (0, 5) is said to be EC; DC is possible" in out
+    assert f"{path.name}: WRONG: row 2: (0, 5) is said to be EC; the facts contradict" in out
+    assert out.endswith("72 rows, 2 wrong labels\n")
+
+
+def test_the_audit_reads_the_algebra_of_a_folder(tmp_path: Path, capsys) -> None:
+    (tmp_path / "circle.json").write_text(json.dumps(CIRCLE))
+    out = tmp_path / "data"
+    (name,) = generate(out, "--test", "2.5", algebra=str(tmp_path / "circle.json"))
+    assert main(["audit", str(out / name)]) == 0
+    text = (out / name).read_text()
+    (out / name).write_text(text.replace(",r0\n", ",r1\n"))
+    assert main(["audit", str(out)]) == 1
+    assert capsys.readouterr().out.endswith("12 rows, 3 wrong labels\n")
 
 
 UNIFORM = {"name": "u", "relations": "a b", "inverse": {"a": "a", "b": "b"}}
