@@ -32,6 +32,7 @@ from clutrr_jax.models import (
     reader_prover,
     relation_network,
     rmc,
+    set_prover,
 )
 from clutrr_jax.models.setting import Settings, defaults
 
@@ -97,6 +98,9 @@ MODELS: dict[str, Spec] = {
     "ctp_memory": _ctp(ctp.CTPMemory, ctp.MEMORY_SETTINGS),
     "ncrl": Spec(ncrl.NCRL, "graph", ncrl.SETTINGS, ncrl.TRAIN, entity_vectors=False),
     "prover": Spec(prover.Prover, "graph", prover.SETTINGS, prover.TRAIN, entity_vectors=False),
+    "set_prover": Spec(
+        set_prover.SetProver, "graph", set_prover.SETTINGS, set_prover.TRAIN, entity_vectors=False
+    ),
     "bilstm_mean": Spec(bilstm.BiLSTMModel, "tokens", bilstm.SETTINGS, reader.TRAIN),
     "bilstm_attention": Spec(bilstm.BiLSTMAttention, "tokens", bilstm.SETTINGS, reader.TRAIN),
     "bilstm_last": Spec(bilstm.BiLSTMLast, "tokens", bilstm.SETTINGS, reader.TRAIN),

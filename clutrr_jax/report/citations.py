@@ -19,7 +19,7 @@ PAPERS = {
     "nbfnet": ("zhu2021neural",),
     **dict.fromkeys(("ctp_linear", "ctp_attentive", "ctp_memory"), ("minervini2020learning",)),
     "ncrl": ("cheng2023neural",),
-    **dict.fromkeys(("prover", "reader_prover"), ("clutrr_jax",)),
+    **dict.fromkeys(("prover", "reader_prover", "set_prover"), ("clutrr_jax",)),
     "reader_prover_bert": ("clutrr_jax", "devlin2018bert"),
     **dict.fromkeys(("bilstm_mean", "bilstm_attention", "bilstm_last"), ("hochreiter1997long",)),
     "bilstm_2018": ("sinha2018compositional", "hochreiter1997long"),
