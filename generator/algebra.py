@@ -137,6 +137,10 @@ class Algebra:
         }
 
 
+def _is_name(word: Any) -> bool:
+    return isinstance(word, str) and re.fullmatch(r"[^\s'\"]+", word) is not None
+
+
 def _plain(word: str) -> str:
     return re.sub(r"[\s_]+", "-", word.strip().lower())
 
@@ -165,8 +169,9 @@ def parse_algebra(content: Any, place: object) -> Algebra:
 
     def words(value: Any, where: str) -> list[str]:
         found = value.split() if isinstance(value, str) else value
-        if not isinstance(found, list) or not all(isinstance(word, str) and word for word in found):
-            raise fail(f"{where} {value!r}, expected names of relations with blanks between them")
+        if not isinstance(found, list) or not all(map(_is_name, found)):
+            expected = "names of relations with blanks between them, without quotes"
+            raise fail(f"{where} {value!r}, expected {expected}")
         return found
 
     def ids(value: Any, where: str) -> tuple[int, ...]:

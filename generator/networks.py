@@ -10,6 +10,7 @@ The distribution is that of the published files of STaR (Khalid and Schockaert 2
   which leave the relation of the fact, so that there are k facts on each way through.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -54,9 +55,9 @@ class _Choices:
 
 
 class Sampler:
-    """Samples graphs of an algebra with up to `paths` paths between two elements."""
+    """Samples graphs of an algebra, in some cells B.K: B paths of K facts."""
 
-    def __init__(self, algebra: Algebra, paths: int) -> None:
+    def __init__(self, algebra: Algebra, cells: Iterable[Task]) -> None:
         self.algebra = algebra
         heads = integers(algebra.composition)
         self.pairs = np.argwhere((heads > 0) & (heads < everything(algebra)))
@@ -69,10 +70,12 @@ class Sampler:
         sets, counts = np.unique(left, return_counts=True)
         self.left, weights = [sets], [counts / max(counts.sum(), 1)]
         self.steps: list[tuple[_Choices, np.ndarray, np.ndarray]] = []
-        for _ in range(max(paths, _BLOCK_PATHS) - 1):
+        paths = (max(b, _BLOCK_PATHS if k > CHAIN else 1) for b, k in cells)
+        for _ in range(max(paths, default=1) - 1):
             if len(self.left[-1]) * len(sets) > _MAX_SETS:
                 raise InputError(
-                    f"{algebra.name}: too many sets of heads, expected fewer relations"
+                    f"{algebra.name}: {len(sets)} different sets of heads have too many "
+                    "intersections, expected fewer sets or fewer paths"
                 )
             both = self.left[-1][:, None] & sets
             before, path = np.nonzero(both)

@@ -107,7 +107,7 @@ def _check(options: argparse.Namespace) -> Sampler:
             raise InputError(
                 f"cell {task}: graphs of up to {most} elements, expected at most {MAX_PEOPLE}"
             )
-    sampler = Sampler(algebra, max((task.noise for task in tasks), default=1))
+    sampler = Sampler(algebra, tasks)
     for task in tasks:
         if not len(sampler.labels(task.noise)):
             raise InputError(

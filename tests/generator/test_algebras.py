@@ -133,6 +133,8 @@ ORDER = {
         ({"relations": "<"}, "expected 2 to 64 different names"),
         ({"relations": "< < ="}, "expected 2 to 64 different names"),
         ({"relations": ["<", 1]}, "expected names of relations"),
+        ({"relations": ["<", "a b"]}, "expected names of relations"),
+        ({"relations": "< a'"}, "expected names of relations"),
         ({"inverse": {"<": ">", ">": "<"}}, 'inverse: none of "="'),
         ({"inverse": {"<": "=", "=": "=", ">": "<"}}, "not the other way round"),
         ({"inverse": []}, "inverse: expected an object"),

@@ -11,6 +11,7 @@ from generator.__main__ import main
 from generator.algebra import Algebra, parse_algebra
 from generator.algebras import find_algebra
 from generator.config import Task
+from generator.errors import InputError
 from generator.files import table_rows
 from generator.networks import Networks, Sampler, cyclic, max_elements
 from generator.path_consistency import possible_relations
@@ -34,7 +35,7 @@ def graphs(
 ) -> tuple[Networks, np.ndarray]:
     """Graphs of a cell, and their labels."""
     task = Task(*map(int, cell.split(".")))
-    sampler = Sampler(algebra, task.noise)
+    sampler = Sampler(algebra, [task])
     labels = cyclic(sampler.labels(task.noise), 0, count)
     return sampler.graphs(labels, task, distractors, np.random.default_rng(7)), labels
 
@@ -113,7 +114,7 @@ def test_each_path_leaves_out_something_and_pairs_are_uniform() -> None:
     """Of two pairs, all combinations with one common relation are equally frequent."""
     algebra = find_algebra("rcc8")
     label, count = algebra.index["PO"], 20_000
-    networks = Sampler(algebra, 2).graphs(
+    networks = Sampler(algebra, [Task(2, 2)]).graphs(
         np.full(count, label), Task(2, 2), 0, np.random.default_rng(0)
     )
     found = Counter(map(tuple, networks.relations.tolist()))
@@ -294,9 +295,34 @@ def test_an_algebra_with_too_few_rules(
     assert message.count("\n") == 1 and problem in message
 
 
+def test_pairs_that_cannot_grow_are_drawn_again() -> None:
+    """a, a leaves b, but only a fact b can become two."""
+    algebra = parse_algebra(UNIFORM | {"composition": {"a": {"a": "b"}, "b": {"b": "b"}}}, "u")
+    networks, labels = graphs(algebra, "1.3")
+    assert set(map(tuple, networks.relations.tolist())) == {(0, 0, 1), (1, 0, 0), (1, 1, 1)}
+    assert set(labels.tolist()) == {1}
+
+
+def test_too_many_sets_are_one_line() -> None:
+    """Of 64 relations with random heads, for two paths but not for one."""
+    rng, names = np.random.default_rng(0), [f"r{i}" for i in range(64)]
+    heads = [[rng.permutation(64)[:20] for _ in names] for _ in names]
+    table = {
+        a: {b: [names[h] for h in heads[min(i, j)][max(i, j)]] for j, b in enumerate(names)}
+        for i, a in enumerate(names)
+    }
+    algebra = parse_algebra(
+        {"name": "w", "relations": names, "inverse": {n: n for n in names}, "composition": table},
+        "w",
+    )
+    assert not len(Sampler(algebra, [Task(1, 4)]).labels(1))
+    with pytest.raises(InputError, match="sets of heads have too many intersections"):
+        Sampler(algebra, [Task(1, 5)])
+
+
 def test_labels_are_those_that_can_be_reached() -> None:
     algebra = parse_algebra(UNIFORM | {"composition": {"a": {"a": "b"}}}, "u")
-    assert Sampler(algebra, 3).labels(3).tolist() == [1]
+    assert Sampler(algebra, [Task(3, 2)]).labels(3).tolist() == [1]
 
 
 @pytest.mark.parametrize(
