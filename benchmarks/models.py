@@ -41,8 +41,12 @@ from clutrr_jax.settings import TRAIN, model_names
 from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.steps import loss_fn
+from generator.algebras import DEFAULT
 from generator.config import Config
+from generator.errors import InputError
 from generator.files import read_json, write_text
+from generator.networks_command import parser as networks_parser
+from generator.networks_command import write_networks
 from generator.write import write_dataset
 
 # The parts of the file of `--json` that `--compare` needs.
@@ -76,7 +80,10 @@ def main(argv: list[str]) -> int:
 def parse(argv: list[str]) -> argparse.Namespace:
     """Parses the command line; raises InputError."""
     options = parser("models", __doc__)
-    options.add_argument("--data", help="a CLUTRR data set; default: 10,000 generated stories")
+    options.add_argument("--data", help="a data set; default: 10,000 generated stories")
+    options.add_argument(
+        "--algebra", default=DEFAULT.name, metavar="NAME", help="of generated graphs [kinship]"
+    )
     options.add_argument(
         "--stories", type=positive_int, help="most train stories and most test stories to use [all]"
     )
@@ -98,14 +105,20 @@ def parse(argv: list[str]) -> argparse.Namespace:
     )  # fmt: skip
     options.add_argument("--json", type=Path, help="file to write the figures of every epoch to")
     options.add_argument("--compare", type=Path, help="a file written by --json: prints the change")
-    return options.parse_args(argv)
+    found = options.parse_args(argv)
+    if found.data and found.algebra != DEFAULT.name:
+        raise InputError("--algebra: expected without --data, which has an algebra of its own")
+    return found
 
 
 def read_data(arguments: argparse.Namespace) -> Prepared:
     """Reads the data set, or generates one."""
     with tempfile.TemporaryDirectory() as folder:
-        if not arguments.data:
+        if not arguments.data and arguments.algebra == DEFAULT.name:
             write_dataset(Config(), Path(folder))
+        elif not arguments.data:
+            options = f"--algebra={arguments.algebra}", f"--out={folder}", "--train-rows=140"
+            write_networks(networks_parser().parse_args(options))
         return prepare(sample(load(arguments.data or folder), arguments.stories))
 
 

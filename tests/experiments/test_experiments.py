@@ -49,7 +49,7 @@ def with_scale(name: str, scale: str, /, **changes: object) -> ConfigDict:
 def test_every_table_and_figure_has_a_file() -> None:
     assert set(WITH_SCALES) == {
         "figure5", "figure6", "figure7", "scaling", "table2", "table4", "workshop_table1",
-        "diagnosis", "robustness",
+        "diagnosis", "robustness", "star",
     }  # fmt: skip
     assert set(CONFIGS) - set(WITH_SCALES) == {
         "table1", "workshop_table2", "single", "demo", "leaderboard",
@@ -71,6 +71,8 @@ def test_runs_fill_the_table(name: str, scale: str) -> None:
         tests = {test for tests in run.training.tests_by_cell.values() for test in tests}
         if name == "workshop_table1":
             assert tests == {f"1.{k}" for k in run.config.generate.test.split(",")}
+        elif name == "star":
+            assert tests == {f"b{test}" for test in run.config.generate.test.split(",")}
         elif name != "diagnosis":  # see test_diagnosis.py
             assert tests == set(map(str, parse_tasks(run.config.generate.test)))
         if scale == "paper":

@@ -1,0 +1,67 @@
+"""Region and interval calculus: the tests of STaR (Khalid and Schockaert, ICLR 2025).
+
+Trains on graphs of b = 1, 2, 3 paths of k = 2, 3, 4 facts, in RCC-8 and in Allen's interval
+algebra, and tests on up to k = 10 and b = 8. Each path alone leaves several relations possible, all
+paths together one.
+
+    python launch.py --config=experiments/star.py --workdir=runs/star
+    python -m clutrr_jax predict runs/star/rcc8/0/epignn --data star_rcc8.zip --out epignn.csv
+
+The graphs are generated for each replica, with as many rows as in the paper. The authors publish
+test files, but no train files: the second command predicts those.
+
+Hardware: the laptop scale takes about an hour and a half on two cores (estimate).
+
+Expected result: set_prover and epignn near 1, models that follow a single path (ncrl, ctp) far
+below on several paths. The paper prints figure 4, a plot, and no table: there is nothing to put
+next to these rows.
+"""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from clutrr_jax.experiment import MODEL, Experiment, Training, experiment_config
+from generator.networks_command import parser, write_networks
+
+TESTS = {1: range(2, 11), 2: (2, 4), 4: (2, 4), 8: (2, 4)}  # paths b -> lengths k
+
+
+def write_graphs(settings: dict[str, Any], folder: Path) -> None:
+    """Writes the graphs of one algebra."""
+    options = " ".join(f"--{name.replace('_', '-')}={value}" for name, value in settings.items())
+    write_networks(parser().parse_args(shlex.split(f"{options} --out={shlex.quote(str(folder))}")))
+
+
+def training(algebra: str) -> Training:
+    """Returns the training on one algebra."""
+    return Training(
+        name=algebra,
+        settings={"generate.algebra": algebra},
+        tests_by_cell={
+            (f"{algebra}, b = {b}", k, MODEL): (f"b{b}.{k}",) for b, ks in TESTS.items() for k in ks
+        },
+    )
+
+
+def get_config():
+    return experiment_config(
+        "star",
+        Experiment(
+            column_names=("algebra, paths", "k", "model"),
+            trainings=(training("rcc8"), training("interval")),
+            models=("set_prover", "epignn", "edge_transformer", "nbfnet", "rgcn", "ncrl", "gat"),
+            laptop={"set_prover": 3, "epignn": 3, "nbfnet": 1, "rgcn": 1, "ncrl": 1, "gat": 1},
+            # All settings of this generator; each training sets its algebra.
+            generate={
+                "algebra": "",
+                "train": ",".join(f"{b}.{k}" for b in (1, 2, 3) for k in (2, 3, 4)),
+                "test": ",".join(f"{b}.{k}" for b, ks in TESTS.items() for k in ks),
+                "train_rows": 800,
+                "test_rows": 100,
+                "distractors": 0,
+                "seed": 0,
+            },
+            write_stories=write_graphs,
+        ),
+    )
