@@ -99,7 +99,7 @@ class EpiGNN(nnx.Module):
         def round_(carry, index):
             state, reached = carry
             is_sent = reached[senders]
-            message = (state[senders][..., None] * steps).sum(axis=2)
+            message = jnp.einsum("efi,efij->efj", state[senders], steps)
             new = _segment_combine(message, is_sent, receivers, people)
             received = jax.ops.segment_max(is_sent.astype(jnp.int32), receivers, people) > 0
             received &= ~is_start & (index < rounds)
