@@ -32,7 +32,10 @@ from clutrr_jax.report.tables import (
     title,
     with_interval,
 )
+from generator.algebra import Algebra
 from generator.files import csv_text
+
+MAX_STORIES = 1000  # of each test on the page
 
 
 def content(results: dict[str, Any], shown: Sequence[Shown]) -> dict[str, Any]:
@@ -52,6 +55,7 @@ def content(results: dict[str, Any], shown: Sequence[Shown]) -> dict[str, Any]:
                                             "runs", "compared")},
         "series": [s | {"shown": s["name"] not in hidden} for s in results["series"]],
         "title": title(results),
+        "task": _task([one.data.test.algebra for one in shown]),
         "summary": summary(results),
         "legend": legend(results),
         "mark": MARK,
@@ -66,13 +70,29 @@ def content(results: dict[str, Any], shown: Sequence[Shown]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _task(algebras: Sequence[Algebra]) -> str:
+    """Returns what the models of a page learn."""
+    names = dict.fromkeys(a.name for a in algebras if a.counts_paths)
+    if not names:
+        return (
+            "Task (CLUTRR): given a short story about a family, predict the relation between two "
+            "of its people, the query pair. Clause length k is the number of facts that have to be "
+            "combined."
+        )
+    return (
+        f"Task ({', '.join(names)}): given facts about pairs of elements, predict the relation of "
+        "the query pair. b is the number of paths between the pair, k is their length in facts."
+    )
+
+
 def set_content(results: dict[str, Any], shown: Shown) -> dict[str, Any]:
     """Returns the test stories of a data set and the outputs of its models.
 
-    The stories are in the order of the tests.
+    The stories are the first MAX_STORIES of each test, in the order of the tests.
     """
     dataset, data, truth, outputs = shown
-    order = np.concatenate([rows for _, rows in tasks(data.test)])
+    rows_of = [rows for _, rows in tasks(data.test)]
+    order = np.concatenate([rows[:MAX_STORIES] for rows in rows_of])
     over_words = any(
         (o.attention and o.attention.over == "words") or (o.extraction and o.extraction.word_fact)
         for o in outputs.values()
@@ -93,8 +113,10 @@ def set_content(results: dict[str, Any], shown: Shown) -> dict[str, Any]:
     return {
         "name": dataset,
         "title": data.name,
+        "shown": MAX_STORIES if max(map(len, rows_of)) > MAX_STORIES else None,
         "noiseTypes": {str(t): noise_name(f"{prefix}{t}") for t in noise_types},
         "relations": algebra.relations,
+        "rules": "rules with one head" if algebra.counts_paths else "the 16 rules",
         "ofEitherGender": [
             view.in_words(algebra.relations, p, view.relation.shape[1])
             for p in range(len(view.relation))

@@ -1,4 +1,5 @@
 $("title").textContent = DATA.title;
+$("task").textContent = DATA.task;
 $("summary").textContent = DATA.summary;
 showCurves();
 showHeatMaps();

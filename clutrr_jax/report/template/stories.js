@@ -78,7 +78,7 @@ function proofList(story, facts, steps) {
 
 function labelProof(story, facts) {
   const steps = STORIES.proof[story];
-  if (steps === null) return el("p", {}, "The label does not follow from the stated facts by the 16 rules.");
+  if (steps === null) return el("p", {}, `The label does not follow from the stated facts by ${SET.rules}.`);
   if (!steps.length) return el("p", {}, "The label is a stated fact.");
   return proofList(story, facts, steps);
 }
