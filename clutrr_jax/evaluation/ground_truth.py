@@ -18,7 +18,6 @@ from clutrr_jax.evaluation.baselines import (
 )
 from clutrr_jax.evaluation.predictions import Predictions
 from generator.deduction import closure
-from generator.kinship import UNKNOWN_GENDER
 
 # Verdicts on a fact: it is stated; it is not, but follows from the stated facts by the 16 rules and
 # inverses; neither. Some pairs cannot be judged: a person with themselves, the query pair, and
@@ -81,7 +80,8 @@ class GroundTruth:
             part = self.test.select(rows)
             derived = closure(stated_predicates(part), rules, inverse)[..., list(view.predicate)]
             gender = part.genders.reshape(len(part), 1, -1, 1)  # of Y
-            follows = derived & ((gender == view.property) | (gender == UNKNOWN_GENDER))
+            is_known = gender < view.relation.shape[1]
+            follows = derived & ((gender == view.property) | ~is_known)
             verdict = np.where(stated_facts(part), RIGHT, np.where(follows, FOLLOWS, WRONG))
             story, (x, y) = np.arange(len(part)), part.query.T
             verdict[story, x, y] = verdict[story, y, x] = UNJUDGED
