@@ -37,10 +37,11 @@ from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.inference import Predictor, predict_all
 from clutrr_jax.training.replicas import Replicas
 from generator.algebra import Algebra
-from generator.algebras import DEFAULT, algebra_of
+from generator.algebras import algebra_of
 from generator.deduction import Fact, rule_heads
 from generator.errors import InputError
 from generator.files import atomic_write, read_json
+from generator.kinship import KINSHIP
 
 SHOWN = 5  # relations of a printed answer
 
@@ -68,7 +69,7 @@ class Answer(NamedTuple):
         best = list(self.relations.items())[:SHOWN]
         parts = [(f"What is {y} to {x}?", [f"{name} {p:.3f}" for name, p in best])]
         if self.facts is not None:
-            read = [f"{fact} ({p:.2f})" for *words, p in self.facts for fact in [_say(*words)]]
+            read = [f"{KINSHIP.sentence(*words)} ({p:.2f})" for *words, p in self.facts]
             parts.append(("Facts that it reads:", read or ["none"]))
         if self.proof is not None:
             title = f"Proof with probability {self.proof_probability:.3f}:"
@@ -85,10 +86,6 @@ class Answer(NamedTuple):
             for title, lines in self._parts()
         ]
         return (f"<p>{text}</p>" if text else "") + "".join(lists)
-
-
-def _say(x: str, relation: str, y: str) -> str:
-    return f"{y} is the {relation} of {x}"
 
 
 class Model:
@@ -298,7 +295,9 @@ class Model:
             return read, None, None
 
         def say(fact: Fact) -> str:
-            return _say(people[fact.x], self.algebra.relations[fact.relation], people[fact.y])
+            return self.algebra.sentence(
+                people[fact.x], self.algebra.relations[fact.relation], people[fact.y]
+            )
 
         return read, in_sentences(proof.steps, say), proof.probability
 
@@ -348,7 +347,7 @@ def load_model(folder: str | Path) -> Model:
         raise InputError(f"{folder / 'checkpoints'}: no checkpoint, expected that of the run")
     vocabulary = read_vocabulary(folder / VOCABULARY)
     try:
-        algebra = algebra_of(folder) or DEFAULT
+        algebra = algebra_of(folder) or KINSHIP
         return Model(name, settings, vocabulary, algebra, config["seed"], found[1])
     except (InputError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder}: cannot be loaded as {name} ({error})") from None

@@ -105,9 +105,14 @@ class Algebra:
         return max(map(len, self.heads)) <= 1
 
     @property
-    def counts_paths(self) -> bool:
-        """Whether T of a test T.K is the number of paths, and not a kind of noise as in CLUTRR."""
-        return self.name != "kinship"
+    def is_kinship(self) -> bool:
+        """Whether the relations are those of CLUTRR, in whose data T of a test T.K is a kind of
+        noise; in others it is the number of paths."""
+        return self.name == "kinship"
+
+    def sentence(self, x: str, relation: str, y: str) -> str:
+        """Returns a fact in words."""
+        return f"{y} is the {relation} of {x}" if self.is_kinship else f"{x} {relation} {y}"
 
     @cached_property
     def coarse(self) -> View:

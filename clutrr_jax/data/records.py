@@ -217,7 +217,7 @@ def tasks(records: Records) -> Iterator[tuple[str, np.ndarray]]:
 
     A task is named `T.K`, and `bT.K` in an algebra where T is the number of paths.
     """
-    prefix = "b" if records.algebra.counts_paths else ""
+    prefix = "" if records.algebra.is_kinship else "b"
     pairs = set(zip(records.task.tolist(), records.clause_length.tolist(), strict=True))
     for t, k in sorted(pairs):
         yield f"{prefix}{t}.{k}", np.flatnonzero((records.task == t) & (records.clause_length == k))

@@ -228,9 +228,11 @@ def check_no_ids(place: str, predictions: Iterable[Any]) -> None:
 
 def relation_id(text: str, algebra: Algebra) -> int:
     """Relation id that a text states, or UNMAPPED. Free text is read for kinship alone."""
-    relation = algebra.index.get(text, algebra.find(text) if algebra.counts_paths else None)
-    if relation is None and not algebra.counts_paths:
+    relation = algebra.index.get(text)
+    if relation is None and algebra.is_kinship:
         relation = algebra.index.get(to_relation(text, algebra.relations) or "")
+    elif relation is None:
+        relation = algebra.find(text)
     return UNMAPPED if relation is None else relation
 
 

@@ -72,7 +72,7 @@ def content(results: dict[str, Any], shown: Sequence[Shown]) -> dict[str, Any]:
 
 def _task(algebras: Sequence[Algebra]) -> str:
     """Returns what the models of a page learn."""
-    names = dict.fromkeys(a.name for a in algebras if a.counts_paths)
+    names = dict.fromkeys(a.name for a in algebras if not a.is_kinship)
     if not names:
         return (
             "Task (CLUTRR): given a short story about a family, predict the relation between two "
@@ -98,7 +98,7 @@ def set_content(results: dict[str, Any], shown: Shown) -> dict[str, Any]:
         for o in outputs.values()
     )
     algebra, view = data.test.algebra, data.test.algebra.coarse
-    prefix = "b" if algebra.counts_paths else ""
+    prefix = "" if algebra.is_kinship else "b"
     tests = [
         (name, int(t), int(k))
         for name, _ in tasks(data.test)
@@ -116,7 +116,7 @@ def set_content(results: dict[str, Any], shown: Shown) -> dict[str, Any]:
         "shown": MAX_STORIES if max(map(len, rows_of)) > MAX_STORIES else None,
         "noiseTypes": {str(t): noise_name(f"{prefix}{t}") for t in noise_types},
         "relations": algebra.relations,
-        "rules": "rules with one head" if algebra.counts_paths else "the 16 rules",
+        "isKinship": algebra.is_kinship,
         "ofEitherGender": [
             view.in_words(algebra.relations, p, view.relation.shape[1])
             for p in range(len(view.relation))

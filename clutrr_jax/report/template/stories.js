@@ -4,7 +4,7 @@ const factName = (fact) => (fact.relation === UNSTATED ? "not stated" : relation
 
 // Facts after the first k, which are the clause, are noise.
 const statedFacts = (story) => STORIES.facts[story].map(([x, relation, y], i) =>
-  ({ x, relation, y, noise: i >= testOf(story).k }));
+  ({ x, relation, y, noise: SET.isKinship && i >= testOf(story).k }));
 
 function person(story, index) {
   const inQuery = STORIES.query[story].includes(index) ? " query" : "";
@@ -12,8 +12,9 @@ function person(story, index) {
   return el("span", { class: style }, STORIES.names[story][index]);
 }
 
-const factText = (story, fact) =>
-  [person(story, fact.y), ` is the ${factName(fact)} of `, person(story, fact.x)];
+const factText = (story, fact) => SET.isKinship
+  ? [person(story, fact.y), ` is the ${factName(fact)} of `, person(story, fact.x)]
+  : [person(story, fact.x), ` ${factName(fact)} `, person(story, fact.y)];
 
 // Weights between 0 and 1, relative to the largest in the story, if the selected model has attention
 // over "facts" or "words".
@@ -78,7 +79,9 @@ function proofList(story, facts, steps) {
 
 function labelProof(story, facts) {
   const steps = STORIES.proof[story];
-  if (steps === null) return el("p", {}, `The label does not follow from the stated facts by ${SET.rules}.`);
+  if (steps === null) return el("p", {}, SET.isKinship
+    ? "The label does not follow from the stated facts by the 16 rules."
+    : "No proof by compositions with a single head: the label is what all paths together leave.");
   if (!steps.length) return el("p", {}, "The label is a stated fact.");
   return proofList(story, facts, steps);
 }
@@ -103,11 +106,15 @@ function storyDetails(story) {
   const test = testOf(story);
   const answers = STORIES.possibleAnswers[story];
   return [
-    note(`Noise type: ${SET.noiseTypes[test.noise]}. Clause of length ${test.k}: ${STORIES.clause[story]}.`),
+    note(SET.isKinship
+      ? `Noise type: ${SET.noiseTypes[test.noise]}. Clause of length ${test.k}: ${STORIES.clause[story]}.`
+      : `${SET.noiseTypes[test.noise]}, k = ${test.k}.`),
     storyText(story, attentionOf(story, "words")),
     attending ? note(`Attention of ${attending}, first replica, relative to the largest weight in the `
       + "story: shading of a word, or width of an arrow.") : "",
-    el("p", {}, "Query: how is ", person(story, y), " related to ", person(story, x), "? Label: ",
+    el("p", {}, "Query: how is ", ...(SET.isKinship
+      ? [person(story, y), " related to ", person(story, x)]
+      : [person(story, x), " related to ", person(story, y)]), "? Label: ",
       el("strong", {}, relationName(target(story)))),
     answers > 1 ? note(`The rules allow ${answers} answers; the label is one of them.`) : "",
     el("h3", {}, "Predictions"), predictionTable(story),
@@ -115,8 +122,10 @@ function storyDetails(story) {
     el("div", { class: "graphs" }, graph(story, facts, attentionOf(story, "facts")),
       ...EXTRACTORS.map((model) => extractedGraph(model, story, facts))),
     EXTRACTORS.length ? note(EXTRACTED_LEGEND) : "",
-    note("An arrow from X to Y is labeled with what Y is to X. Squares are men, circles are women; "
-      + "each row is a generation. Dashed: noise. Dotted: query."),
+    note(SET.isKinship
+      ? "An arrow from X to Y is labeled with what Y is to X. Squares are men, circles are women; each "
+        + "row is a generation. Dashed: noise. Dotted: query."
+      : "An arrow from X to Y is labeled with the relation of X to Y. Dotted: query."),
     el("h3", {}, "Stated facts"), factList(story, facts),
     el("h3", {}, "Proof of the label"), labelProof(story, facts),
     ...EXTRACTORS.flatMap((model) => extractedDetails(model, story)),
