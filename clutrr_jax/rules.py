@@ -90,9 +90,10 @@ def describe(learned: np.ndarray, algebra: Algebra) -> str:
 
 def legend(algebra: Algebra) -> str:
     """Explains the rules of `describe`, and the names of predicates."""
+    say = algebra.sentence
     lines = [
         "chance is the learned probability of a rule. The rule first, second -> head says that",
-        "if Z is the first of X and Y is the second of Z, then Y is the head of X:",
+        f"if {say('X', 'first', 'Z')} and {say('Z', 'second', 'Y')}, then {say('X', 'head', 'Y')}:",
     ]
     if view := algebra.view:
         for p, name in enumerate(view.algebra.relations):

@@ -58,6 +58,7 @@ class Answer(NamedTuple):
     # the model has no rules, or the answer does not follow.
     proof: Sequence[str] | None = None
     proof_probability: float | None = None
+    algebra: Algebra = KINSHIP  # of the relations
 
     @property
     def relation(self) -> str:
@@ -65,11 +66,11 @@ class Answer(NamedTuple):
         return next(iter(self.relations))
 
     def _parts(self) -> list[tuple[str, list[str]]]:
-        x, y = self.story.query
+        question = self.algebra.question(*self.story.query)
         best = list(self.relations.items())[:SHOWN]
-        parts = [(f"What is {y} to {x}?", [f"{name} {p:.3f}" for name, p in best])]
+        parts = [(question, [f"{name} {p:.3f}" for name, p in best])]
         if self.facts is not None:
-            read = [f"{KINSHIP.sentence(*words)} ({p:.2f})" for *words, p in self.facts]
+            read = [f"{self.algebra.sentence(*words)} ({p:.2f})" for *words, p in self.facts]
             parts.append(("Facts that it reads:", read or ["none"]))
         if self.proof is not None:
             title = f"Proof with probability {self.proof_probability:.3f}:"
@@ -261,7 +262,8 @@ class Model:
         mean = probabilities[:, 0].mean(axis=0)
         order = np.argsort(-mean, kind="stable")
         relations = {self.algebra.relations[r]: float(mean[r]) for r in order}
-        return Answer(records.story(0), relations, *self._explain(records, int(order[0])))
+        explained = self._explain(records, int(order[0]))
+        return Answer(records.story(0), relations, *explained, self.algebra)
 
     def _explain(self, records: Records, predicted: int) -> tuple[Any, Any, Any]:
         """Facts that the first replica reads, and its proof of a relation, as for `Answer`."""

@@ -114,6 +114,10 @@ class Algebra:
         """Returns a fact in words."""
         return f"{y} is the {relation} of {x}" if self.is_kinship else f"{x} {relation} {y}"
 
+    def question(self, x: str, y: str) -> str:
+        """Returns the question about a query pair in words."""
+        return f"What is {y} to {x}?" if self.is_kinship else f"What is {x} to {y}?"
+
     @cached_property
     def coarse(self) -> View:
         """Its view, or else the algebra itself, where all elements have the same property."""

@@ -30,7 +30,7 @@ def sentences(records: Records, story: int, proof: list[Step]) -> list[str]:
         x, y = start + fact.x, start + fact.y
         view, names = records.algebra.coarse, records.algebra.relations
         relation = view.in_words(names, fact.relation, records.genders[y])
-        return f"{records.names[y]} is the {relation} of {records.names[x]}"
+        return records.algebra.sentence(records.names[x], relation, records.names[y])
 
     if not proof:
         x, y = records.story(story).query

@@ -39,7 +39,8 @@ def content() -> dict[str, Any]:
         for mean in [np.mean([r["accuracy"] for r in rows if r["model"] == model and r["k"] == 3])]
     ]
     return {
-        "title": "<b>test</b>", "summary": "Replica 2 of gat diverged.", "mark": "*",
+        "title": "<b>test</b>", "task": "Task (CLUTRR).", "mark": "*",
+        "summary": "Replica 2 of gat diverged.",
         "columns": ["noise", "k", "model"], "rows": rows, "averages": averages,
         "series": [{"name": name, "baseline": name in BASELINES, "shown": name != "given rules"}
                    for name in (*REPLICAS, *BASELINES)],
@@ -52,8 +53,6 @@ def content() -> dict[str, Any]:
         "runs": [{"name": f"{dataset}/{model}", "dataset": dataset, "model": model, "state": state}
                  | ({"error": EVIL} if state == "failed" else {})
                  for dataset, model, state in RUNS],
-        "relations": RELATIONS, "ofEitherGender": [], "relationOrder": [2, 3, 0, 1, 4, 5],
-        "generations": [1, 1, -1, -1, 0, 0],
         "factKinds": KINDS, "extractionLegend": "Precision is a fraction.", "sets": sets,
     }  # fmt: skip
 
@@ -136,6 +135,9 @@ def data_set(name: str, seed: int, models: list[str]) -> dict[str, Any]:
     return {
         "name": name, "title": f"stories of {name}",
         "noiseTypes": {str(noise): text for noise, text in NOISE.items()},
+        "shown": None, "isKinship": True, "relations": RELATIONS,
+        "ofEitherGender": [],
+        "relationOrder": [2, 3, 0, 1, 4, 5], "generations": [1, 1, -1, -1, 0, 0],
         "tests": [{"name": f"{noise}.{k}", "label": f"{noise}.{k}", "noise": noise, "k": k}
                   for noise, k in TESTS],
         "models": found_models,

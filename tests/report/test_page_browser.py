@@ -424,6 +424,24 @@ def test_the_list_has_pages_and_leads_to_the_next_story(page, stories) -> None:
     assert page.find_element(By.CSS_SELECTOR, "#story h3").text == "Story 2.3/19"
 
 
+def test_facts_of_other_relations_than_kinship_are_read_from_x_to_y(open_content) -> None:
+    content = page_content.content()
+    content["sets"][0] |= {"isKinship": False, "shown": 20}
+    stories = content["sets"][0]["stories"]
+    page = open_content(content)
+    open_story(page, "2.3/2")
+    story, index = page.find_element(By.ID, "story"), 61
+    names, facts = stories["names"][index], stories["facts"][index]
+    stated, _ = find(story, "ol.steps")[:2]
+    assert [item.text for item in find(stated, "li")] == [
+        f"{names[x]} {RELATIONS[relation]} {names[y]}" for x, relation, y in facts
+    ]
+    x, y = (names[person] for person in stories["query"][index])
+    assert f"how is {x} related to {y}?" in story.text
+    assert f"{x} to {y}" in [cell.text for cell in find(page, "#list tbody td")]
+    assert "the first 20 stories" in page.find_element(By.ID, "first-stories").text
+
+
 def test_an_open_story_shows_markup_as_text(page, stories) -> None:
     search(page, "</script>", sum(EVIL in text for text in stories["text"]))
     button = find(page, "#list tbody button")[-1]

@@ -21,17 +21,16 @@ from clutrr_jax.report import page_content
 from clutrr_jax.report.__main__ import main
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs
 from clutrr_jax.report.outputs import Outputs, Shown, read_curves
-from clutrr_jax.report.page_content import GENERATIONS
 from clutrr_jax.report.results import REPORT_FILES
 from generator.config import Config
 from generator.errors import InputError
 from generator.kinship import (
     COMPOSE,
+    KINSHIP,
     PREDICATE_OF,
     PREDICATES,
     RELATION_ID,
     RELATIONS,
-    RULE_TABLE,
 )
 from tests.data.test_records import records_of
 from tests.evaluation.test_extraction import perfect
@@ -40,8 +39,9 @@ from tests.report.test_scoring import AMBIGUOUS
 
 
 def test_generations_add_up_along_every_rule() -> None:
-    assert tuple(GENERATIONS) == PREDICATES and GENERATIONS["child"] == 1
-    first, second, head = np.array(list(GENERATIONS.values()))[RULE_TABLE.T]
+    levels = np.array(KINSHIP.coarse.levels)
+    assert levels[PREDICATES.index("child")] == 1
+    first, second, head = levels[KINSHIP.coarse.algebra.rules.T]
     np.testing.assert_array_equal(first + second, head)
 
 

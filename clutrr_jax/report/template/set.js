@@ -51,6 +51,6 @@ function showSetChoice() {
   });
   $("set-choice").value = index;
   $("set-line").hidden = DATA.sets.length < 2;
-  $("shown").hidden = !SET.shown;
-  $("shown").textContent = `Here are the first ${SET.shown} stories of each test.`;
+  $("first-stories").hidden = !SET.shown;
+  $("first-stories").textContent = `Here are the first ${SET.shown} stories of each test.`;
 }

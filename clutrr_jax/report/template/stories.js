@@ -16,6 +16,9 @@ const factText = (story, fact) => SET.isKinship
   ? [person(story, fact.y), ` is the ${factName(fact)} of `, person(story, fact.x)]
   : [person(story, fact.x), ` ${factName(fact)} `, person(story, fact.y)];
 
+// The query pair, in the order in which its relation is read.
+const queryPair = (story) => (SET.isKinship ? [...STORIES.query[story]].reverse() : STORIES.query[story]);
+
 // Weights between 0 and 1, relative to the largest in the story, if the selected model has attention
 // over "facts" or "words".
 function attentionOf(story, over) {
@@ -101,7 +104,7 @@ function predictionTable(story) {
 
 function storyDetails(story) {
   const facts = statedFacts(story);
-  const [x, y] = STORIES.query[story];
+  const [x, y] = queryPair(story);
   const attending = $("attention").value;
   const test = testOf(story);
   const answers = STORIES.possibleAnswers[story];
@@ -112,9 +115,7 @@ function storyDetails(story) {
     storyText(story, attentionOf(story, "words")),
     attending ? note(`Attention of ${attending}, first replica, relative to the largest weight in the `
       + "story: shading of a word, or width of an arrow.") : "",
-    el("p", {}, "Query: how is ", ...(SET.isKinship
-      ? [person(story, y), " related to ", person(story, x)]
-      : [person(story, x), " related to ", person(story, y)]), "? Label: ",
+    el("p", {}, "Query: how is ", person(story, x), " related to ", person(story, y), "? Label: ",
       el("strong", {}, relationName(target(story)))),
     answers > 1 ? note(`The rules allow ${answers} answers; the label is one of them.`) : "",
     el("h3", {}, "Predictions"), predictionTable(story),
@@ -169,11 +170,11 @@ function showStories() {
 
   function list() {
     const rows = found.slice(first, first + PAGE).map((s) => {
-      const [x, y] = STORIES.query[s].map((p) => STORIES.names[s][p]);
+      const [x, y] = queryPair(s).map((p) => STORIES.names[s][p]);
       const { isCorrect, prediction } = SUMMARIES[$("model").value][s];
       return el("tr", { "aria-current": s === current ? "true" : null, onclick: () => show(s, true) },
         el("td", {}, el("button", { type: "button", class: "link" }, STORY_IDS[s])),
-        el("td", {}, `${y} to ${x}`),
+        el("td", {}, `${x} to ${y}`),
         el("td", {}, relationName(target(s))),
         el("td", { class: verdictClass(isCorrect) }, relationName(prediction)));
     });
