@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from generator.algebra import Algebra
-from generator.algebras import algebra_with
+from generator.algebras import DEFAULT, algebra_with
 from generator.errors import InputError, at
 from generator.files import SPLIT_FOLDERS
 from generator.kinship import KINSHIP, UNKNOWN_GENDER
@@ -312,7 +312,9 @@ def _relation(word: str, algebra: Algebra) -> int | None:
 
 
 def _unknown(word: str, algebra: Algebra) -> str:
-    return f'unknown relation "{word}", expected one of {", ".join(algebra.relations)}'
+    known = ", ".join(algebra.relations)
+    others = ", or algebra.json beside the data (docs/algebras.md)" if algebra is DEFAULT else ""
+    return f'unknown relation "{word}", expected one of {known}{others}'
 
 
 def _parse_target(cell: Mapping[str, str], algebra: Algebra) -> int:
