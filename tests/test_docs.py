@@ -21,7 +21,7 @@ from generator.kinship import RELATIONS
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", *(f"docs/{name}.md" for name in (
-    "distributed", "experiments", "generator", "models", "outputs", "own_model",
+    "algebras", "distributed", "experiments", "generator", "models", "outputs", "own_model",
 ))]  # fmt: skip
 BLOCK = re.compile(r"(<!-- not run: .+ -->\n)?^```\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PROGRAMS = ("python ", "srun ", "lm_eval ", "inspect ")  # the others install something
@@ -42,8 +42,8 @@ def small(words: list[str], data: Path) -> list[str]:
     words = [re.sub(r"DATA$|\bdata_089907f8\.zip", str(data), word) for word in words]
     words = [word for word in words if not word.endswith("=RELEASES")]  # grids generate stories
     if "launch.py" not in words:
-        few = ["--train-rows=20", "--test-rows=4"] if words[:3] == GENERATOR else []
-        return [*words, *few]
+        generates = words[:3] == GENERATOR and "audit" not in words
+        return [*words, *(["--train-rows=20", "--test-rows=4"] if generates else [])]
     script = words.index("launch.py")
     # Grids have tests of their own; here they only write their report.
     few = ["--config.scale=smoke", "--config.only=none"]
@@ -80,7 +80,7 @@ def test_commands_run(page: str, small_folder, tmp_path) -> None:
 
 
 def write_files(folder: Path, data: Path) -> None:
-    """Files that the commands read: an experiment and answers to the test stories."""
+    """Files that the commands read: an experiment, an algebra and answers to the test stories."""
     (example,) = re.findall(
         r"```python\n(\"\"\"Bag.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
     )
@@ -90,6 +90,10 @@ def write_files(folder: Path, data: Path) -> None:
         re.DOTALL,
     )
     (folder / "my_experiment.py").write_text(f"{example}\n{experiment}")
+    (algebra,) = re.findall(
+        r"```json\n(.*?)```", (ROOT / "docs/algebras.md").read_text(), re.DOTALL
+    )
+    (folder / "folders.json").write_text(algebra)
     test = load(data).test
     lines = [
         f'{{"id": "{i}", "prediction": "{RELATIONS[t]}"}}'
