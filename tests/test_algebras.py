@@ -146,7 +146,7 @@ def test_rows_without_known_rules(tmp_path: Path, monkeypatch) -> None:
             csv.writer(file).writerows([header, *lines * 10])
     monkeypatch.chdir(tmp_path)
     found: dict = {}
-    (code,) = re.findall(r"```python\n(import ast\n.*?)```", PAGE, re.DOTALL)
+    (code,) = re.findall(r"```python\n(import ast.*?)```", PAGE, re.DOTALL)
     exec(code, found)  # noqa: S102
     test = found["dataset"].test
     assert len(test) == len(found["dataset"].train) == 10
