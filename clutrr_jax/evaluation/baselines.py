@@ -103,8 +103,8 @@ def predict_with(algebra: Algebra, test: Records) -> Predictions:
     """The relation that an algebra derives or leaves possible for each query pair.
 
     Of several relations, the lowest-numbered one is predicted, with probability 1 / their number.
-    Without any, the prediction has probability 0: it is a relation that is the head of no rule, if
-    there is one, and agrees with the view of the algebra (in kinship, a sibling-in-law).
+    Without any, the prediction has probability 0: it is the last relation that is the head of no
+    rule, if there is one, and has the property of the second element (a sibling-in-law).
     """
     follows = answers(test, algebra)
     count = follows.sum(axis=-1)
@@ -112,7 +112,7 @@ def predict_with(algebra: Algebra, test: Records) -> Predictions:
     no_head = ~test.algebra.composition.any(axis=(0, 1))  # [R]
     properties = view.relation.shape[1]
     agrees = np.array(view.property) == (gender % properties)[:, None]  # unknown: the first
-    no_answer = (no_head & agrees).argmax(axis=-1)
+    no_answer = test.unstated - 1 - (no_head & agrees)[:, ::-1].argmax(axis=-1)  # the last one
     best = np.where(count, follows.argmax(axis=-1), no_answer)[None]
     return Predictions(best, best, (np.minimum(count, 1) / np.maximum(count, 1))[None])
 

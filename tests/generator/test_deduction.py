@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generator.deduction import MIN_PROBABILITY, Fact, closure, derivable, prove, rule_heads
-from generator.kinship import NUM_PREDICATES, PREDICATE_ID, RULE_TABLE
+from generator.kinship import NUM_PREDICATES, PREDICATE_ALGEBRA, PREDICATE_ID, RULE_TABLE
 
 PEOPLE = 5
 person = st.integers(0, PEOPLE - 1)
@@ -61,13 +61,13 @@ def test_closure_and_derivable_are_the_closure_under_the_16_rules(batch):
     for b, story in enumerate(batch):
         for e, (x, r, y) in enumerate(story):
             edges[b, e], predicates[b, e] = (x, y), r
-    closed = closure(dense(batch, NUM_PREDICATES))
+    closed = closure(dense(batch, NUM_PREDICATES), RULE_TABLE)
     for b, story in enumerate(batch):
         assert as_facts(closed[b]) == brute_force(story)
     for x in range(PEOPLE):
         for y in range(PEOPLE):
             query = np.tile([x, y], (len(batch), 1))
-            found = derivable(edges, predicates, query, PEOPLE)
+            found = derivable(edges, predicates, query, PEOPLE, PREDICATE_ALGEBRA)
             np.testing.assert_array_equal(found, closed[:, x, y])
 
 
@@ -87,7 +87,7 @@ def test_closure_under_any_rules_and_inverses(relations, data):
 def test_the_one_ambiguity_of_the_rules():
     path = [PREDICATE_ID[name] for name in ("SO", "child", "inv-grand")]
     edges = np.array([[[0, 1], [1, 2], [2, 3]]])
-    found = derivable(edges, np.array([path]), np.array([[0, 3]]), 4)[0]
+    found = derivable(edges, np.array([path]), np.array([[0, 3]]), 4, PREDICATE_ALGEBRA)[0]
     expected = {PREDICATE_ID[name] for name in ("inv-child", "inv-in-law")}
     assert set(np.flatnonzero(found)) == expected
 

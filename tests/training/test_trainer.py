@@ -14,6 +14,7 @@ from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.loop import train_model
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.steps import TrainState, select_epoch
+from generator.kinship import NUM_RELATIONS
 from tests.training.small import NAMES, leaves, make_trainer, train
 
 
@@ -137,7 +138,8 @@ def test_dev_metrics_are_those_of_the_dev_rows(small) -> None:
             lambda a, i=replica: np.asarray(a)[i], (state.ema_params, state.buffers)
         )
         model = trainer.model.evaluated(*arrays)
-        logits = dict(per_story(relation_logits, model, "graph", small.train_stories))
+        output = partial(relation_logits, relations=NUM_RELATIONS)
+        logits = dict(per_story(output, model, "graph", small.train_stories))
         logits = np.array([logits[row] for row in rows])
         target = np.asarray(small.train_stories.target)[rows]
         assert accuracy[replica] == np.float32((logits.argmax(axis=1) == target).mean())
