@@ -11,14 +11,14 @@ import optax
 import pytest
 from flax import nnx
 
-from clutrr_jax.data.arrays import StoryArrays, redraw_entities
+from clutrr_jax.data.arrays import Sizes, StoryArrays, redraw_entities
 from clutrr_jax.data.batching import GRAPHS, pack, targets
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.models import MODELS, edge_transformer, mac
 from clutrr_jax.models.common import EntityVectors
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.training.steps import loss_fn
-from generator.kinship import NUM_RELATIONS
+from generator.kinship import KINSHIP, NUM_RELATIONS
 from tests.models.small import shape_for, small_config
 
 GRAPH_MODELS = [name for name, spec in MODELS.items() if spec.kind in GRAPHS]
@@ -218,3 +218,17 @@ def test_buffers_are_not_trained(name: str, data) -> None:
     leaves = partial(jax.tree.leaves, is_leaf=lambda x: isinstance(x, nnx.Variable))
     assert leaves(params) and all(isinstance(x, nnx.Param) for x in leaves(params))
     assert all(isinstance(x, EntityVectors) for x in leaves(buffers))
+
+
+def test_tables_of_epignn_are_sharper_in_tests_than_in_training() -> None:
+    model = MODELS["epignn"].model(small_config("epignn"), Sizes(20, 30, KINSHIP), rngs=nnx.Rngs(0))
+    trained = np.asarray(model.composition())
+    model.eval()
+    tested = np.asarray(model.composition())
+    peak = trained.argmax(axis=-1)
+    np.testing.assert_array_equal(peak, tested.argmax(axis=-1))
+    np.testing.assert_allclose(tested.sum(axis=-1), 1, rtol=1e-5)
+    higher = tested.max(axis=-1) - trained.max(axis=-1)
+    assert (higher[:, 1:, 1:] > 0).all() and not higher[:, 0].any()
+    model.train()
+    np.testing.assert_array_equal(trained, model.composition())
