@@ -37,11 +37,10 @@ from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.inference import Predictor, predict_all
 from clutrr_jax.training.replicas import Replicas
 from generator.algebra import Algebra
-from generator.algebras import algebra_of
+from generator.algebras import DEFAULT, algebra_of
 from generator.deduction import Fact, rule_heads
 from generator.errors import InputError
 from generator.files import atomic_write, read_json
-from generator.kinship import KINSHIP
 
 SHOWN = 5  # relations of a printed answer
 
@@ -58,7 +57,7 @@ class Answer(NamedTuple):
     # the model has no rules, or the answer does not follow.
     proof: Sequence[str] | None = None
     proof_probability: float | None = None
-    algebra: Algebra = KINSHIP  # of the relations
+    algebra: Algebra = DEFAULT  # of the relations
 
     @property
     def relation(self) -> str:
@@ -349,7 +348,7 @@ def load_model(folder: str | Path) -> Model:
         raise InputError(f"{folder / 'checkpoints'}: no checkpoint, expected that of the run")
     vocabulary = read_vocabulary(folder / VOCABULARY)
     try:
-        algebra = algebra_of(folder) or KINSHIP
+        algebra = algebra_of(folder) or DEFAULT
         return Model(name, settings, vocabulary, algebra, config["seed"], found[1])
     except (InputError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder}: cannot be loaded as {name} ({error})") from None

@@ -12,12 +12,11 @@ test files, but no train files: the second command predicts those.
 
 Hardware: the laptop scale takes about an hour and a half on two cores (estimate).
 
-Expected result: set_prover and epignn near 1, models that follow a single path (ncrl, ctp) far
-below on several paths. The paper prints figure 4, a plot, and no table: there is nothing to put
+Expected result: set_prover and epignn near 1; in the paper, models that follow a single path (NCRL)
+are far below. The paper prints figure 4, a plot, and no table: there is nothing to put
 next to these rows.
 """
 
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +28,8 @@ TESTS = {1: range(2, 11), 2: (2, 4), 4: (2, 4), 8: (2, 4)}  # paths b -> lengths
 
 def write_graphs(settings: dict[str, Any], folder: Path) -> None:
     """Writes the graphs of one algebra."""
-    options = " ".join(f"--{name.replace('_', '-')}={value}" for name, value in settings.items())
-    write_networks(parser().parse_args(shlex.split(f"{options} --out={shlex.quote(str(folder))}")))
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
+    write_networks(parser().parse_args([*options, f"--out={folder}"]))
 
 
 def training(algebra: str) -> Training:

@@ -62,9 +62,6 @@ RULE_TABLE = np.array(
     [[PREDICATE_ID[first], PREDICATE_ID[second], PREDICATE_ID[head]]
      for (first, second), head in RULES.items()]
 )  # fmt: skip
-# [11, 11, 11] 1 for each rule `first, second -> head`.
-IS_RULE = np.zeros((NUM_PREDICATES,) * 3, np.float32)
-IS_RULE[tuple(RULE_TABLE.T)] = 1
 # Composition of two predicates, [11, 11]; -1 if no rule applies.
 COMPOSE = np.full((NUM_PREDICATES, NUM_PREDICATES), -1)
 COMPOSE[RULE_TABLE[:, 0], RULE_TABLE[:, 1]] = RULE_TABLE[:, 2]
@@ -119,6 +116,8 @@ PREDICATE_ALGEBRA = Algebra(
     inverses=tuple((int(p),) for p in INVERSE),
     heads=tuple((int(p),) if p >= 0 else () for p in COMPOSE.ravel()),
 )
+# [11, 11, 11] 1 for each rule `first, second -> head`.
+IS_RULE = PREDICATE_ALGEBRA.composition.astype(np.float32)
 
 
 def _kinship() -> Algebra:

@@ -55,7 +55,7 @@ def _possible(
                              (y, x, algebra.inverse)):  # fmt: skip
         stated = integers(sets)[relations[network, fact]]
         np.bitwise_and.at(known, (start, end, network), stated)
-    closed = close(known, algebra)
+    closed = _close(known, algebra)
     found = np.where((closed > 0).all(axis=(0, 1)), closed[-2, -1], np.uint64(0))
     return (found[:, None] >> np.arange(len(algebra.relations), dtype=np.uint64) & 1).astype(bool)
 
@@ -72,34 +72,33 @@ def everything(algebra: Algebra) -> np.uint64:
     return np.uint64((1 << len(algebra.relations)) - 1)
 
 
-def close(known: np.ndarray, algebra: Algebra, decide: bool = True) -> np.ndarray:
+def _close(known: np.ndarray, algebra: Algebra) -> np.ndarray:
     """The closure of networks uint64 [P, P, B], which is written over them.
 
-    Args:
-      known: sets of possible relations.
-      algebra: of the relations.
-      decide: stop as soon as one relation is left for the last pair of elements.
+    Each is closed until one relation is left for its last pair of elements.
     """
-    elements, inverse = len(known), _table(algebra, 1)
+    elements, nothing_known = len(known), everything(algebra)
+    inverse, composition = _table(algebra, 1), _table(algebra, 2)
     changing = np.arange(known.shape[2])
+
+    def informative(sets: np.ndarray, z: int) -> np.ndarray:
+        """Elements whose pair with z, sets [P, B], something is known about in a network."""
+        found = (sets != nothing_known).any(axis=1)
+        found[z] = False
+        return np.flatnonzero(found)
+
     while len(changing):
         part = known[:, :, changing]
         before = part.copy()
         # Elements of the last pair say nothing about it: they come last, when it may be decided.
         for z in range(elements):
-            if z == elements - 2 and decide:
+            if z == elements - 2:
                 known[:, :, changing] = part
                 kept = (part[-2, -1] & (part[-2, -1] - np.uint64(1))) > 0
                 part, before, changing = part[:, :, kept], before[:, :, kept], changing[kept]
-            # Pairs with z about which something is known
-            (x,) = np.nonzero(
-                (part[:, z] != everything(algebra)).any(axis=1) & (np.arange(elements) != z)
-            )
-            (y,) = np.nonzero(
-                (part[z] != everything(algebra)).any(axis=1) & (np.arange(elements) != z)
-            )
-            via = _compose(algebra, part[x, z][:, None], part[z, y])
-            via[x[:, None] == y] = everything(algebra)
+            x, y = informative(part[:, z], z), informative(part[z], z)
+            via = _compose(composition, part[x, z][:, None], part[z, y])
+            via[x[:, None] == y] = nothing_known
             part[np.ix_(x, y)] &= via
         part &= _look_up(inverse, part).swapaxes(0, 1)
         known[:, :, changing] = part
@@ -107,14 +106,13 @@ def close(known: np.ndarray, algebra: Algebra, decide: bool = True) -> np.ndarra
     return known
 
 
-def _compose(algebra: Algebra, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Composition of sets of relations, of broadcast shapes."""
-    size = len(algebra.relations)
+def _compose(table: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Composition of sets of relations, of broadcast shapes, by the table of `_table`."""
     found = np.zeros(np.broadcast_shapes(first.shape, second.shape), np.uint64)
-    for a in range(0, size, _BITS):
-        row = _part(first, a) << _BITS
-        for b in range(0, size, _BITS):
-            found |= _table(algebra, 2)[a // _BITS, b // _BITS].take(row | _part(second, b))
+    for a, row in enumerate(table):
+        high = _part(first, a * _BITS) << _BITS
+        for b, heads in enumerate(row):
+            found |= heads.take(high | _part(second, b * _BITS))
     return found
 
 

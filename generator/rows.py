@@ -85,9 +85,11 @@ def parse_rows(
     rows = iter(table)
     header = list(next(rows))
     if "edge_labels" in header:
+        _check_required(file, header, ("edges", "edge_labels", "query_edge"))
         header = [_STAR.get(column, column) for column in header]
-        required = "story_edges", "edge_types", "query_edge"
-    _check_columns(file, header, required)
+    else:
+        _check_required(file, header, required)
+        _check_columns(file, header)
     for column in header:
         if column and header.count(column) > 1:
             raise InputError(f'{file}: {header.count(column)} columns "{column}", expected one')
@@ -118,15 +120,17 @@ def parse_rows(
         raise InputError(f"{file}: no rows, expected at least one story")
 
 
-def _check_columns(file: str, header: Sequence[str], required: Sequence[str]) -> None:
+def _check_required(file: str, header: Sequence[str], required: Sequence[str]) -> None:
     for column in required:
         if column not in header:
             raise InputError(
                 f'{file}: no column "{column}"; expected {", ".join(required)}; found '
                 f"{', '.join(header)}"
             )
-    if "query_edge" in required and "query" not in required:  # STaR
-        return
+
+
+def _check_columns(file: str, header: Sequence[str]) -> None:
+    """Checks that a table has a question, and a story or facts."""
     needed = [("query",), ("story", "facts", "story_edges")]
     if {"story_edges", "edge_types", "query_edge"} & set(header):
         needed += [("story_edges",), ("edge_types",), ("genders", "names")]

@@ -100,7 +100,7 @@ def load(
         `datasets.load_dataset` returns: rows (mappings from column to cell, or a pandas data
         frame), or a mapping from the name of each split to its rows.
       algebra: of the relations: its name, a JSON file, or as read from one. By default that of a
-        file algebra.json beside the data, or else that of the package which has the first relation.
+        file algebra.json next to the data, or else that of the package with the first relation.
     Raises:
       InputError: the path does not exist, or the data set is empty or has a row that cannot be
         used.

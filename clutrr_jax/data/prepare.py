@@ -12,7 +12,7 @@ import numpy as np
 
 from clutrr_jax.data.arrays import Sizes, StoryArrays, build_arrays
 from clutrr_jax.data.dataset import Dataset, load
-from clutrr_jax.data.records import Records, concatenate
+from clutrr_jax.data.records import Records, check_algebras, concatenate
 from clutrr_jax.data.resample import bank_words
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool, special_tokens
 from generator.algebra import Algebra
@@ -65,7 +65,7 @@ def prepare(
         parts.append(_without(load(path).records("train"), known, path))
         known.update(parts[-1].stories)
     train = concatenate(parts)
-    concatenate([train.select(np.arange(1)), test])  # checks that the algebras agree
+    check_algebras([train, test])
     pool = entity_pool(train, test)
     if resample:
         pool = max(pool, *(resample.max_size(task)[0] for task in resample.train))

@@ -119,10 +119,7 @@ def concatenate(parts: Sequence[Records]) -> Records:
     Raises:
       InputError: their algebras differ.
     """
-    names = list(dict.fromkeys(part.algebra for part in parts))
-    if len(names) > 1:
-        found = " and ".join(algebra.name for algebra in names)
-        raise InputError(f"relations of {found} in one data set, expected one algebra")
+    check_algebras(parts)
     arrays = ("genders", "senders", "receivers", "relations", "query", "target", "task",
               "clause_length")  # fmt: skip
     starts: dict[str, Any] = {
@@ -136,6 +133,14 @@ def concatenate(parts: Sequence[Records]) -> Records:
         ids=[id for p in parts for id in p.ids],
         **starts | {name: np.concatenate([getattr(p, name) for p in parts]) for name in arrays},
     )
+
+
+def check_algebras(parts: Sequence[Records]) -> None:
+    """Raises InputError if the algebras of several records differ."""
+    algebras = list(dict.fromkeys(part.algebra for part in parts))
+    if len(algebras) > 1:
+        found = " and ".join(algebra.name for algebra in algebras)
+        raise InputError(f"relations of {found} in one data set, expected one algebra")
 
 
 def build_records(file: str, rows: Iterable[Row]) -> Records:

@@ -46,8 +46,7 @@ def text(story: Story) -> str:
 def question(records: Records, story: int) -> str:
     """A story and its question."""
     told = records.story(story)
-    x, y = told.query
-    return f"Story: {text(told)}\nQuestion: What is {y} to {x}?"
+    return f"Story: {text(told)}\nQuestion: {records.algebra.question(*told.query)}"
 
 
 def examples(train: Records, shots: int, seed: int, steps: bool) -> list[str]:

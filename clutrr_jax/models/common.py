@@ -67,6 +67,45 @@ def messages(batch: jraph.GraphsTuple, edge_types: int, directions: str) -> Mess
     return Messages(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
 
 
+def spread(
+    update: Callable[[jax.Array, jax.Array], jax.Array],
+    initial: jax.Array,
+    is_start: jax.Array,
+    batch: jraph.GraphsTuple,
+    senders: jax.Array,
+    receivers: jax.Array,
+    rounds: int,
+) -> tuple[jax.Array, jax.Array]:
+    """Spreads states from the start person of each story along messages, round by round.
+
+    People that are not reached send nothing, and start persons keep their state.
+
+    Args:
+      update: new states [N, ...] from the states and whether each message is sent, bool [E].
+      initial: [N, ...] states.
+      is_start: [N] the start persons.
+      batch: of graphs.
+      senders, receivers: [E] of the messages.
+      rounds: at most.
+    Returns:
+      Final states, and which people were reached, bool [N].
+    """
+    # The number of rounds depends on the size of the story alone, not on the padding.
+    of_story = (batch.n_node - 1)[batch.nodes["story"]]
+
+    def round_(carry, index):
+        state, reached = carry
+        is_sent = reached[senders]
+        new = update(state, is_sent)
+        received = jraph.segment_max(is_sent.astype(jnp.int32), receivers, len(is_start)) > 0
+        received &= ~is_start & (index < of_story)
+        kept = received.reshape(-1, *[1] * (state.ndim - 1))
+        return (jnp.where(kept, new, state), reached | received), None
+
+    needed = min(rounds, batch.globals["people"].shape[1] - 1)
+    return jax.lax.scan(round_, (initial, is_start), jnp.arange(needed))[0]
+
+
 def pair_index(batch: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Story of each edge, and positions of its sender and receiver in the story, [E] each: an index
     into arrays [B, P, P]. Edges of the padding graph are out of range."""

@@ -10,6 +10,7 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.models.common import spread
 from clutrr_jax.models.setting import Setting
 
 # The authors' settings for CLUTRR, except for a wider range of initial values, with which all seeds
@@ -102,20 +103,12 @@ class EpiGNN(nnx.Module):
         # Value 0 for a start person, uniform for the others.
         initial = jnp.where(is_start[:, None], jnp.arange(width) == 0, 1 / width)  # [N, W]
         initial = jnp.broadcast_to(initial[:, None], (people, facets, width))
-        # The number of rounds depends on the size of the story alone, not on the padding.
-        rounds = (batch.n_node - 1)[batch.nodes["story"]]
 
-        def round_(carry, index):
-            state, reached = carry
-            is_sent = reached[senders]
+        def update(state: jax.Array, is_sent: jax.Array) -> jax.Array:
             message = jnp.einsum("efi,efij->efj", state[senders], steps)
-            new = _segment_combine(message, is_sent, receivers, people)
-            received = jax.ops.segment_max(is_sent.astype(jnp.int32), receivers, people) > 0
-            received &= ~is_start & (index < rounds)
-            return (jnp.where(received[:, None, None], new, state), reached | received), None
+            return _segment_combine(message, is_sent, receivers, people)
 
-        needed = min(self.rounds, batch.globals["people"].shape[1] - 1)
-        return jax.lax.scan(round_, (initial, is_start), jnp.arange(needed))[0]
+        return spread(update, initial, is_start, batch, senders, receivers, self.rounds)
 
 
 def _segment_combine(

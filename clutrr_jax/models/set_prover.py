@@ -10,6 +10,7 @@ import jraph
 from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
+from clutrr_jax.models.common import spread
 from clutrr_jax.models.setting import Setting
 
 SETTINGS = {
@@ -57,21 +58,15 @@ class SetProver(nnx.Module):
         # Composition of each relation of the sender with the fact, [E, R, R]
         table = jnp.concatenate([self.rules(), jnp.full((size, 1, size), 1 / size)], axis=1)
         steps = table.swapaxes(0, 1)[types]
-        # The number of rounds depends on the size of the story alone, not on the padding.
-        rounds = (batch.n_node - 1)[batch.nodes["story"]]
 
-        def round_(carry, index):
-            state, reached = carry  # [N, R], [N]
+        def update(state: jax.Array, is_sent: jax.Array) -> jax.Array:
             message = jnp.einsum("er,ers->es", state[batch.senders], steps)
             message = jnp.where(is_first[batch.senders][:, None], stated, message)
-            sent = reached[batch.senders]
-            logs = jnp.log((1 - self.floor) * message + self.floor / size) * sent[:, None]
-            product = nnx.softmax(jax.ops.segment_sum(logs, batch.receivers, people))
-            received = jraph.segment_max(sent.astype(jnp.int32), batch.receivers, people) > 0
-            received &= ~is_first & (index < rounds)
-            return (jnp.where(received[:, None], product, state), reached | received), None
+            logs = jnp.log((1 - self.floor) * message + self.floor / size) * is_sent[:, None]
+            return nnx.softmax(jax.ops.segment_sum(logs, batch.receivers, people))
 
-        initial = jnp.broadcast_to(uniform, (people, size)), is_first
-        needed = min(self.rounds, batch.globals["people"].shape[1] - 1)
-        (state, _), _ = jax.lax.scan(round_, initial, jnp.arange(needed))
+        initial = jnp.broadcast_to(uniform, (people, size))
+        state, _ = spread(
+            update, initial, is_first, batch, batch.senders, batch.receivers, self.rounds
+        )
         return jnp.log((1 - self.floor) * state[second[:-1]] + self.floor / size)

@@ -98,13 +98,12 @@ def set_content(results: dict[str, Any], shown: Shown) -> dict[str, Any]:
         for o in outputs.values()
     )
     algebra, view = data.test.algebra, data.test.algebra.coarse
-    prefix = "" if algebra.is_kinship else "b"
     tests = [
-        (name, int(t), int(k))
+        (name, int(t.removeprefix("b")), int(k))
         for name, _ in tasks(data.test)
-        for t, k in [name.removeprefix(prefix).split(".")]
+        for t, k in [name.split(".")]
     ]
-    noise_types = {t for _, t, _ in tests}
+    noise_types = {str(t): noise_name(name.partition(".")[0]) for name, t, _ in tests}
     labels = (
         [f"k={k}" if k else "all" for _, _, k in tests]
         if len(noise_types) == 1
@@ -114,7 +113,7 @@ def set_content(results: dict[str, Any], shown: Shown) -> dict[str, Any]:
         "name": dataset,
         "title": data.name,
         "shown": MAX_STORIES if max(map(len, rows_of)) > MAX_STORIES else None,
-        "noiseTypes": {str(t): noise_name(f"{prefix}{t}") for t in noise_types},
+        "noiseTypes": noise_types,
         "relations": algebra.relations,
         "isKinship": algebra.is_kinship,
         "ofEitherGender": [

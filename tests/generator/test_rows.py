@@ -176,3 +176,9 @@ def test_a_model_refuses_stories_that_it_cannot_read(model: str, row: dict, tmp_
     what = "facts" if model == "gat" else "text"
     with pytest.raises(InputError, match=f"^{model}: reads {what}, but story 1 of 5 has none; exp"):
         clutrr_jax.train(model, data, replicas=1, epochs=1, folder=tmp_path)
+
+
+def test_a_missing_column_of_star_is_named_as_in_its_files() -> None:
+    header, row = ["", "edge_labels", "query_edge"], ["0", "['EC', 'EC']", "(0, 2)"]
+    with pytest.raises(InputError, match='no column "edges"; expected edges, edge_labels'):
+        list(parse_rows("test_k_2_b_1.csv", [header, row]))
