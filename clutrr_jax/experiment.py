@@ -19,6 +19,7 @@ from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
 from clutrr_jax.data.prepare import GENERATE
+from clutrr_jax.evaluation.claims import Evidence
 from clutrr_jax.evaluation.metrics import Measured
 from clutrr_jax.evaluation.published import Accuracy, Reference
 from clutrr_jax.models import MODELS
@@ -48,8 +49,8 @@ SMOKE_ROWS = {"generate.train_rows": 60, "generate.test_rows": 10}  # stories pe
 
 Key = tuple[Any, Any, Any]  # (panel, x, series) of a table cell
 Measurements = dict[Key, Measured]
-# question -> statement -> whether it holds. A KeyError: a cell that it needs was not measured.
-Claims = Mapping[str, Mapping[str, Callable[[Measurements], bool]]]
+# question -> statement -> evidence on it. A KeyError: a cell that it needs was not measured.
+Claims = Mapping[str, Mapping[str, Callable[[Measurements], Evidence]]]
 # Writes the stories for the settings `config.generate` into a folder.
 WriteStories = Callable[[dict[str, Any], Path], None]
 

@@ -3,6 +3,7 @@
 predictions    predictions of all replicas, and their file predictions.csv
 metrics        accuracy per test set with count, interval and ceiling
 significance   exact paired tests and Holm's correction
+claims         verdicts on claims about accuracies, from their intervals
 baselines      given rules, induced rules, majority label
 ground_truth   possible answers and ceilings, predictions of baselines, verdicts on facts
 proofs         proofs of labels and of predictions

@@ -37,6 +37,8 @@ REPORT_FILES = (
     "results.json", "results.md", "curve.png", "report.html", "results.csv", "results.tex",
     "curve.pdf", "curve.svg",
 )  # fmt: skip
+# Verdicts on a claim of a paper: see `clutrr_jax.evaluation.claims.Evidence`; or cells are missing.
+VERDICTS = ("supported", "not supported", "undecided", "not measured")
 MEASURED = tuple(field.name for field in fields(Measured))
 
 
@@ -301,16 +303,16 @@ def _reference(panel: Any, row: Any, shown: bool) -> dict[str, Any]:
 
 
 def verdicts(claims: Claims, table: Measurements) -> dict[str, dict[str, list[str]]]:
-    """Returns question -> "supported", "not supported" or "not measured" -> statements.
+    """Returns question -> each of `VERDICTS` -> statements.
 
     A claim with a fault counts as not measured, so that its report is not lost, and says why.
     """
     found: dict[str, dict[str, list[str]]] = {}
     for question, of_question in claims.items():
-        found[question] = {"supported": [], "not supported": [], "not measured": []}
-        for statement, holds in of_question.items():
+        found[question] = {word: [] for word in VERDICTS}
+        for statement, judge in of_question.items():
             try:
-                verdict = "supported" if holds(table) else "not supported"
+                verdict = judge(table).verdict
             except KeyError:
                 verdict = "not measured"
             except Exception as error:

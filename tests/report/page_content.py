@@ -46,7 +46,7 @@ def content() -> dict[str, Any]:
                    for name in (*REPLICAS, *BASELINES)],
         "references": [reference("gat, published (Doe)", "gat", True, {2: 0.9, 3: 0.8, 4: 0.7}),
                        reference("other", "other", False, {2: 0.6})],
-        "claims": {"Noise": {"supported": ["b > a"], "not supported": [EVIL], "open": ["c"]}},
+        "claims": {"Noise": {"supported": ["b > a"], "not supported": [EVIL], "undecided": ["c"]}},
         "sources": [f"gat: {SOURCE}"], "legend": "Accuracy with its standard error.",
         "table": table(rows), "copies": COPIES, "compared": COMPARED,
         "settings": [["model", "epochs", "other settings"], ["gat", "7", "heads 1"]],
