@@ -103,7 +103,7 @@ BANKS = {
 
 def templates(sentences: list[str], words: dict[str, list[str]]) -> dict[ClauseKey, tuple]:
     """Sentences for every single fact, by the gender of {0} and the relation of {1} to {0}."""
-    found = {}
+    found: dict[ClauseKey, tuple] = {}
     for gender, relation in product(range(len(GENDERS)), range(len(RELATIONS))):
         inverse = RELATIONS[inverse_relation(relation, gender)]
         texts = {

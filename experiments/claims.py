@@ -304,3 +304,6 @@ WORKSHOP_TABLE_1: Claims = {
         ),
     },
 }
+
+# Why a claim is not supported, by statement.
+REASONS: dict[str, str] = {}

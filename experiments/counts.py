@@ -16,12 +16,17 @@ def write_counts(name: str, rows: Sequence[tuple[str, float, float]], workdir: P
     Returns the table as text.
     """
     check_folder(workdir, name)
-    table = [["", "measured", "paper", "difference"]]
-    table += [[label, _count(a), _count(b), _count(a - b)] for label, a, b in rows]
+    table = counts_table(rows)
     found = [{"name": label, "measured": a, "published": b} for label, a, b in rows]
     write_text(workdir / "results.json", json.dumps({"name": name, "rows": found}, indent=1))
     write_text(workdir / "results.md", "\n".join([f"# {name}", "", *markdown_table(table), ""]))
     return plain_text(table)
+
+
+def counts_table(rows: Sequence[tuple[str, float, float]]) -> list[list[str]]:
+    """Returns the rows (name, measured value, published value) as a table."""
+    table = [["", "measured", "paper", "difference"]]
+    return table + [[label, _count(a), _count(b), _count(a - b)] for label, a, b in rows]
 
 
 def _count(value: float) -> str:

@@ -225,17 +225,26 @@ def settings_table(results: Results) -> list[list[str]]:
         train = TRAIN | settings["train"]
         if train["epochs"] is not None:
             train |= {"steps": None, "patience": None}
-        default = dict(MODELS[model].config if model in MODELS else {}) | {"train": TRAIN}
-        usual = flatten_dict(ConfigDict(default).to_dict(), sep=".")
-        shown = {"train.replicas", "train.checkpoint_minutes", *(f"train.{name}" for name in main)}
-        others = [
-            f"{name} {value}"
-            for name, value in flatten_dict(settings, sep=".").items()
-            if name not in shown and (name not in usual or value != usual[name])
-        ]
+        shown = {f"train.{name}" for name in main}
+        others = [f"{name} {value}" for name, value in changed_settings(model, settings).items()
+                  if name not in shown]  # fmt: skip
         values = [f"{train[name]}" if train[name] is not None else "" for name in main]
         table.append([model, *values, ", ".join(others)])
     return table
+
+
+def changed_settings(model: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the settings, by dotted name, that are not the default of the model or, of train
+    settings, the usual value; without the number of replicas and how often checkpoints are written.
+    """
+    default = dict(MODELS[model].config if model in MODELS else {}) | {"train": TRAIN}
+    usual = flatten_dict(ConfigDict(default).to_dict(), sep=".")
+    return {
+        name: value
+        for name, value in flatten_dict(dict(settings), sep=".").items()
+        if name not in ("train.replicas", "train.checkpoint_minutes")
+        and (name not in usual or value != usual[name])
+    }
 
 
 def markdown_table(table: list[list[str]]) -> list[str]:

@@ -1,0 +1,258 @@
+"""All results of the project: parts that are trained one by one and kept as data in `results/`.
+
+    python -m experiments.paper --data=RELEASES                 # every part
+    python -m experiments.paper figure5 star --data=RELEASES    # some of them
+    python -m experiments.paper --estimate                      # hours of each part, as measured
+    python -m experiments.render                                # then writes the pages
+
+A part is one command of `launch.py`, which the pages show. Its runs resume, and runs that two parts
+share are trained once. Settings such as `--config.only='k23/*'` go to the parts, so that several
+processes can share the work. `results/PART.json` has the accuracies with their intervals, the
+settings that differ from the defaults, and the commit, device, versions and seconds.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import jax
+from absl import flags
+from ml_collections import ConfigDict
+
+from clutrr_jax.command_line import parse_flags
+from clutrr_jax.experiment import DATA, SUMMARY, runs
+from clutrr_jax.report.tables import changed_settings
+from clutrr_jax.run import configure_jax, identity, run_experiment
+from experiments.counts import write_counts
+from experiments.loader import load_experiment
+from generator.errors import InputError, Parser, one_of, run_command
+from generator.files import read_json, write_text
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "results"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One command of `launch.py`.
+
+    Attributes:
+      experiment: file in `experiments/`.
+      settings: values of `--config.NAME`.
+      released: whether it needs the folder of the released data sets.
+      counts: whether it counts something and trains nothing.
+    """
+
+    experiment: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    released: bool = False
+    counts: bool = False
+
+    def flags(self, data: str) -> list[str]:
+        """Returns its settings as flags. `data`: the folder of the released data sets."""
+        released = {"data": data} if self.released else {}
+        return [f"--config.{name}={value}" for name, value in {**released, **self.settings}.items()]
+
+
+FACTS = (
+    "prover,set_prover,ctp_linear,ctp_attentive,ctp_memory,ncrl,epignn,nbfnet,gcn,rgcn,"
+    "edge_rnn,edge_lstm,edge_gru,edge_cnn,edge_attention,edge_transformer"
+)
+# Without the RMC, whose epochs take minutes, and models over an encoder, which need its weights.
+STORIES = "reader_prover,bilstm_last,mac,rn,bilstm_2018,gnn_2018_mean,gnn_2018_attention"
+WITH_GENDERS = ("prover", "ctp_linear", "ctp_attentive", "ctp_memory")
+FEW = {"gat.train.replicas": 3, "bilstm_attention.train.replicas": 1}
+PARTS = {
+    "demo": Part("demo"),
+    "figure5": Part("figure5", released=True),
+    "facts": Part("figure5", {"models": FACTS, "train.replicas": 3}, released=True),
+    "stories": Part("figure5", {"models": STORIES, "train.replicas": 2}, released=True),
+    "genders": Part(
+        "figure5",
+        {"models": ",".join(WITH_GENDERS), "train.replicas": 3}
+        | {f"{model}.share_genders": True for model in WITH_GENDERS},
+        released=True,
+    ),
+    "star": Part("star"),
+    "table2": Part("table2", FEW, released=True),
+    "table4": Part("table4", FEW),
+    "figure6": Part("figure6", FEW),
+    "figure7": Part("figure7", released=True),
+    "workshop_table1": Part("workshop_table1"),
+    "table1": Part("table1", counts=True),
+    "workshop_table2": Part("workshop_table2", counts=True),
+    "leaderboard": Part("leaderboard"),
+    "robustness": Part("robustness"),
+    "scaling": Part("scaling"),
+    "wordings": Part("wordings"),
+    "diagnosis": Part("diagnosis", {"models": "reader_prover"}),
+}
+
+# What a file in `results/` has, of the results of an experiment and of its making.
+KEPT = (
+    "name", "scale", "columns", "data", "models", "series", "given", "rows", "averages",
+    "references", "claims", "note", "versions", "devices", "wall_seconds",
+)  # fmt: skip
+MADE = {"part": str, "commit": str, "date": str}
+COUNTS = {"rows": [{"name": str, "measured": float, "published": float}]}
+MEASUREMENTS = {
+    "name": str, "scale": str, "columns": [str], "data": [{"name": str, "fingerprint": str}],
+    "models": {"*": {"parameters": int, "replicas": int, "epochs": int, "seconds": float,
+                     "settings": dict}},
+    "series": [{"name": str, "baseline": bool}], "given": {"*": str},
+    "rows": [{"task": str}], "averages": [dict], "references": [{"values": dict}],
+    "claims": {"*": {"*": [str]}}, "unfinished": [str],
+    "versions": {"*": str}, "devices": [str], "wall_seconds": float,
+}  # fmt: skip
+
+
+def load_part(name: str, data: str, settings: Sequence[str] = ()) -> ConfigDict:
+    """Returns the settings of a part.
+
+    Args:
+      name: the part.
+      data: the folder of the released data sets.
+      settings: more flags `--config.NAME=VALUE`, for parts that train.
+    Raises:
+      InputError: a wrong setting.
+    """
+    part = PARTS[name]
+    file = str(ROOT / "experiments" / f"{part.experiment}.py")
+    if part.counts:
+        return load_experiment(file)
+    argv = ["paper", *part.flags(data), *settings]
+    groups, _ = parse_flags(
+        argv, flags.FlagValues(), lambda rest: {"config": load_experiment(file, rest)}
+    )
+    return groups["config"]
+
+
+def run_part(name: str, config: ConfigDict, workdir: Path, out: Path) -> dict[str, str]:
+    """Runs a part in the folder WORKDIR/NAME and writes OUT/NAME.json.
+
+    Returns:
+      {name of a failed run: reason}.
+    """
+    folder = workdir / name
+    failed: dict[str, str] = {}
+    print(f"\n{name}", flush=True)
+    if PARTS[name].counts:
+        print(write_counts(config.name, config.counts(), folder))
+    else:
+        share_runs(config, workdir, folder)
+        _, failed = run_experiment(config, folder)
+        jax.clear_caches()  # else the programs of all parts stay in memory
+    write_text(out / f"{name}.json", record(name, read_json(folder / "results.json")))
+    return failed
+
+
+def share_runs(config: ConfigDict, workdir: Path, folder: Path) -> None:
+    """Copies finished runs of other parts with the same settings, on the same released data."""
+    finished = {_key(read_json(path.parent / "config.json")): path.parent
+                for path in workdir.glob(f"**/{SUMMARY}")}  # fmt: skip
+    for run in runs(config):
+        source, target = finished.get(_key(identity(run))), folder / run.name
+        if run.config.data and source and not target.exists():
+            shutil.copytree(source, target)
+            shutil.copy(source.parent / DATA, target.parent / DATA)
+
+
+def _key(settings: Mapping[str, Any]) -> str:
+    own = {name: value for name, value in settings.items() if name != "stories"}
+    return json.dumps(own, sort_keys=True)
+
+
+def record(name: str, results: Mapping[str, Any]) -> str:
+    """Returns the content of `results/NAME.json`, given the `results.json` of the part.
+
+    Numbers have four decimals; of the settings of a model only those that are not the default are
+    kept. Each row has a line.
+    """
+    made = {"part": name, "commit": commit(), "date": f"{date.today()}"}
+    kept = made | {key: results[key] for key in KEPT if key in results}
+    if "models" in results:
+        kept["models"] = {model: about | {"settings": changed_settings(model, about["settings"])}
+                          for model, about in results["models"].items()}  # fmt: skip
+        kept["unfinished"] = [r["name"] for r in results["runs"] if r["state"] != "finished"]
+    text = json.dumps(kept)
+    rounded = json.loads(text, parse_float=lambda digits: round(float(digits), 4))
+    text = json.dumps(rounded, indent=1, ensure_ascii=False)
+    return re.sub(r"\n(?: {3,}|  (?=[\]}]))", " ", text) + "\n"
+
+
+def commit() -> str:
+    """Returns the commit of the code, with "-dirty" if files differ from it; "" without Git."""
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def recorded(out: Path = RESULTS) -> dict[str, dict[str, Any]]:
+    """Returns the content of the files of all parts that have one, by part.
+
+    Raises:
+      InputError: a damaged file.
+    """
+    found = {}
+    for name, part in PARTS.items():
+        path = out / f"{name}.json"
+        if path.exists():
+            found[name] = read_json(path, MADE | (COUNTS if part.counts else MEASUREMENTS))
+    return found
+
+
+def estimate(names: Sequence[str]) -> Iterator[str]:
+    """Yields one line per part: the hours that its trainings took when it was recorded."""
+    measured = recorded()
+    for name in names:
+        about = measured.get(name)
+        if not about:
+            yield f"{name:18}not measured yet"
+        elif PARTS[name].counts:
+            yield f"{name:18}no training"
+        else:
+            yield f"{name:18}{about['wall_seconds'] / 3600:.2f} h on {', '.join(about['devices'])}"
+
+
+def main(argv: list[str]) -> int:
+    """Runs the parts of a command line; returns 1 if some runs failed, else 0."""
+    parser = Parser(prog="python -m experiments.paper", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--data", default="", help="folder of the released data sets")
+    parser.add_argument("--workdir", type=Path, default=Path("runs/paper"), help="of the runs")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="of the results")
+    parser.add_argument("--estimate", action="store_true", help="only print the hours by part")
+    options, settings = parser.parse_known_args(argv)
+    names = options.parts or list(PARTS)
+    for name in names:
+        one_of("part", name, PARTS)
+    for argument in settings:
+        if not argument.startswith("--config."):
+            raise InputError(f'command line: "{argument}": expected --config.NAME=VALUE')
+    if options.estimate:
+        print("\n".join(estimate(names)))
+        return 0
+    configs = {}
+    for name in names:
+        if PARTS[name].released and not options.data:
+            raise InputError(f"{name}: expected --data=DIR, the folder of the released data sets")
+        configs[name] = load_part(name, options.data, settings)
+    failed: dict[str, str] = {}
+    for name, config in configs.items():
+        of_part = run_part(name, config, options.workdir, options.out)
+        failed |= {f"{name}/{run}": reason for run, reason in of_part.items()}
+    for run, reason in failed.items():
+        print(f"failed: {run}: {reason}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    configure_jax()
+    sys.exit(run_command(main, sys.argv[1:]))

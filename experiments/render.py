@@ -1,0 +1,103 @@
+"""Writes the tables and figures of README.md and docs/ from the data in `results/`.
+
+    python -m experiments.render            # writes the pages
+    python -m experiments.render --check    # only says which pages differ, with exit code 1
+
+A page has blocks between `<!-- rendered: VIEW PARTS ARGUMENTS -->` and `<!-- end -->`, whose text
+is replaced. The views are the functions of `experiments/views.py`; PARTS are joined by "+".
+"""
+
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from clutrr_jax.report.plots import plot_results, save_figure
+from experiments import views
+from experiments.paper import PARTS, ROOT, recorded
+from generator.errors import Parser, one_of, run_command
+from generator.files import write_text
+
+BLOCK = re.compile(r"(<!-- rendered: (\w+)(.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+PAGES = ("README.md", "docs/performance.md", "docs/results.md", "docs/studies.md")
+FIGURES = ("figure5", "star", "scaling", "leaderboard")  # parts with a figure docs/PART.png
+VIEWS: dict[str, Callable[..., list[str]]] = {
+    view.__name__: view
+    for view in (
+        views.by_k, views.claims, views.counts, views.ensembles, views.grid, views.made,
+        views.published, views.text, views.variants,
+    )
+}  # fmt: skip
+
+
+def commands(names: Sequence[str]) -> list[str]:
+    """Returns the commands of parts as a block of a page."""
+    lines = []
+    for name in names:
+        flags = [f"--workdir=runs/paper/{name}", *PARTS[name].flags("RELEASES")]
+        lines.append(f"python launch.py --config=experiments/{PARTS[name].experiment}.py")
+        for flag in map(shlex.quote, flags):
+            if len(lines[-1]) + len(flag) > 117:
+                lines[-1] += " \\"
+                lines.append("   ")
+            lines[-1] += f" {flag}"
+    return ["```", *lines, "```"]
+
+
+def render(page: str, found: Mapping[str, views.Recorded]) -> str:
+    """Returns the text of a page with its blocks replaced.
+
+    Args:
+      page: the text.
+      found: the recorded parts.
+    Raises:
+      InputError: an unknown view or part.
+    """
+
+    def block(match: re.Match[str]) -> str:
+        start, view, arguments, end = match.groups()
+        one_of("view", view, [*VIEWS, "commands"])
+        parts, *words = shlex.split(arguments)
+        names = parts.split("+")
+        for name in names:
+            one_of("part", name, PARTS)
+        if view == "commands":
+            lines = commands(names)
+        elif measured := [found[name] for name in names if name in found]:
+            lines = VIEWS[view](measured, *words)
+        else:
+            lines = ["*Not measured yet.*"]
+        return "".join([start, *(f"{line}\n" for line in lines), end])
+
+    return BLOCK.sub(block, page)
+
+
+def write_figures(found: Mapping[str, views.Recorded], folder: Path) -> None:
+    """Writes the figures of the parts that have been measured."""
+    for part in FIGURES:
+        if part in found:
+            save_figure(plot_results(found[part]), folder / f"{part}.png")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Writes or checks the pages; returns 1 if a checked page differs, else 0."""
+    parser = Parser(prog="python -m experiments.render", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    check, found, different = parser.parse_args(argv).check, recorded(), []
+    for page in PAGES:
+        before = (ROOT / page).read_text()
+        after = render(before, found)
+        if before != after:
+            different.append(page)
+            if not check:
+                write_text(ROOT / page, after)
+    if not check:
+        write_figures(found, ROOT / "docs")
+    for page in different:
+        print(f"{page}: {'differs from results/' if check else 'written'}")
+    return int(check and bool(different))
+
+
+if __name__ == "__main__":
+    sys.exit(run_command(main, sys.argv[1:]))

@@ -1,0 +1,215 @@
+"""Tables of the pages, made from the recorded parts of `experiments.paper`, as Markdown lines."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from clutrr_jax.evaluation.predictions import is_ensemble
+from clutrr_jax.models import MODELS
+from clutrr_jax.report.tables import (
+    accuracy_table,
+    format_fraction,
+    markdown_table,
+    rows_by_key,
+    with_most_stories,
+)
+from experiments.claims import REASONS
+from experiments.counts import counts_table
+from experiments.published.differences import OF_MODEL
+from generator.cells import plain_text
+
+Recorded = Mapping[str, Any]  # content of a file in `results/`
+Row = Mapping[str, Any]
+
+
+def made(parts: Sequence[Recorded]) -> list[str]:
+    """Where and at which commit some parts were measured, and what is missing."""
+    hours = sum(part["wall_seconds"] for part in parts) / 3600
+    devices = "; ".join(dict.fromkeys(name for part in parts for name in part["devices"]))
+    commits = ", ".join(dict.fromkeys(part["commit"] for part in parts))
+    sentences = [f"{hours:.1f} h of training on {devices}, commit {commits}."]
+    if missing := [f"`{run}`" for part in parts for run in part["unfinished"]]:
+        sentences.append(f"Not run: {', '.join(missing)}.")
+    return [" ".join(sentences)]
+
+
+def counts(parts: Sequence[Recorded]) -> list[str]:
+    """Numbers that need no training, next to the published ones."""
+    rows = [(row["name"], row["measured"], row["published"]) for row in parts[0]["rows"]]
+    return markdown_table(counts_table(rows))
+
+
+def grid(parts: Sequence[Recorded]) -> list[str]:
+    """Accuracies next to the published ones of the same cells."""
+    return markdown_table(accuracy_table(parts[0]))
+
+
+def text(parts: Sequence[Recorded]) -> list[str]:
+    """The table that a run prints."""
+    return ["```", *plain_text(accuracy_table(parts[0])).splitlines(), "```"]
+
+
+def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[str]:
+    """Accuracies of trained models by k, with the published rows of the same model below.
+
+    Models that read facts come first, and the best ones at the largest k. Baselines, ceilings and
+    the number of stories are last.
+
+    Args:
+      parts: with the same tests.
+      panel: the first part of the keys of the rows to show; empty for all.
+      models: those to show, joined by commas; empty for all.
+    """
+    about = ["reads", "given", "parameters", "replicas x epochs"]
+    lines: list[list[str]] = []
+    for shown in _panels(parts, panel):
+        measured = [line for part in parts for line in _trained(part, shown, models)]
+        below = _published_rows(parts[0], shown)
+        for _, series, cells in sorted(measured, key=lambda line: line[0]):
+            lines += [[shown, *cells], *below.pop(series, [])]
+        tests = _tests(parts, shown)
+        for series in (one["name"] for one in parts[0]["series"] if one["baseline"]):
+            for cells in _selected(parts[:1], shown, series.__eq__):
+                knowledge = parts[0]["given"].get(series, "")
+                lines.append([*cells[:2], "", knowledge, "", "", *cells[2:], ""])
+        ceilings = [format_fraction(row["ceiling"]) if row else "" for row in tests]
+        stories = [str(row["count"]) if row else "" for row in tests]
+        for label, cells in (("ceiling", ceilings), ("stories", stories)):
+            lines.append([shown, label, *[""] * len(about), *cells, ""])
+    return _table(parts, about, lines, ["largest standard error"])
+
+
+def variants(parts: Sequence[Recorded], model: str, panel: str) -> list[str]:
+    """A model and its variants, which are named "MODEL: VARIANT", by k."""
+    lines = _selected(parts, panel, lambda series: (
+        series.partition(":")[0] == model and not is_ensemble(series)))  # fmt: skip
+    return _table(parts, [], lines)
+
+
+def ensembles(parts: Sequence[Recorded], models: str) -> list[str]:
+    """Models, and the ensembles of their replicas, by k."""
+    lines = _selected(parts, "", lambda series: (
+        series.partition(" (ensemble")[0] in models.split(",")))  # fmt: skip
+    return _table(parts, [], lines)
+
+
+def published(parts: Sequence[Recorded]) -> list[str]:
+    """Means over the k of each published row, next to ours of the same model, and what differs."""
+    heads = ["model", "published by", "trained on k", "k", "ours", "published", "difference"]
+    table = [[*heads, "what differs in ours"]]
+    rows = {key: row for part in parts for key, row in _rows(part).items()}
+    for one in parts[0]["references"]:
+        ours = {int(x): rows.get((str(one["panel"]), int(x), one["series"]), {})
+                for x in one["values"]}  # fmt: skip
+        shared = [x for x, row in ours.items() if row.get("accuracy") is not None]
+        if shared:
+            mine = float(np.mean([ours[x]["accuracy"] for x in shared]))
+            theirs = float(np.mean([one["values"][str(x)]["mean"] for x in shared]))
+            table.append([
+                one["series"], one["source"], str(one["panel"]), f"{shared[0]}-{shared[-1]}",
+                format_fraction(mine), format_fraction(theirs), format_fraction(mine - theirs, "+"),
+                OF_MODEL[one["series"]],
+            ])  # fmt: skip
+    return markdown_table(table)
+
+
+def claims(parts: Sequence[Recorded]) -> list[str]:
+    """The claims of the papers with their verdicts, and why those fail that are not supported."""
+    table = [["part", "claim", "verdict", "why not"]]
+    for part in parts:
+        for verdicts in part["claims"].values():
+            for verdict, statements in verdicts.items():
+                for statement in statements:
+                    reason = REASONS.get(statement, "") if verdict == "not supported" else ""
+                    table.append([part["part"], statement, verdict, reason])
+    return markdown_table(table)
+
+
+def _rows(part: Recorded) -> dict[tuple[str, Any, str], Row]:
+    """The rows of a part by (panel, x, series)."""
+    return {(str(panel), x, str(series)): row
+            for (panel, x, series), row in rows_by_key(part).items()}  # fmt: skip
+
+
+def _panels(parts: Sequence[Recorded], panel: str) -> list[str]:
+    return [panel] if panel else list(dict.fromkeys(key[0] for p in parts for key in _rows(p)))
+
+
+def _xs(parts: Sequence[Recorded]) -> list[Any]:
+    return sorted({key[1] for part in parts for key in _rows(part)})
+
+
+def _table(
+    parts: Sequence[Recorded], about: list[str], lines: list[list[str]], last: Sequence[str] = ()
+) -> list[str]:
+    """A table of lines (panel, series, *about, *accuracies, *last), without the column of panels if
+    there is one panel."""
+    panel_name, x_name, series_name = parts[0]["columns"]
+    first, *others = _xs(parts)
+    heads = [panel_name, series_name, *about, f"{x_name}={first}", *map(str, others), *last]
+    drop = len({line[0] for line in lines}) == 1
+    return markdown_table([line[drop:] for line in (heads, *lines)])
+
+
+def _accuracy(row: Row) -> str:
+    return "" if row.get("accuracy") is None else format_fraction(row["accuracy"])
+
+
+def _reads(model: str) -> str:
+    return "story" if MODELS[model].kind in ("tokens", "states") else "facts"
+
+
+def _trained(
+    part: Recorded, panel: str, models: str
+) -> Iterator[tuple[tuple[str, float, str], str, list[str]]]:
+    """Yields (order, series, cells) of the trained models of a panel."""
+    rows, xs = _rows(part), _xs([part])
+    for series in dict.fromkeys(key[2] for key in rows):
+        model = series if series in part["models"] else panel  # one of both is the model
+        of_series = [rows.get((panel, x, series), {}) for x in xs]
+        measured = [row for row in of_series if row.get("accuracy") is not None]
+        if model not in part["models"] or not measured:
+            continue
+        if models and model not in models.split(","):
+            continue
+        about, reads = part["models"][model], _reads(model)
+        errors = [row["stderr"] for row in measured if row["stderr"] is not None]
+        cells = [series, reads, part["given"].get(model, ""), f"{about['parameters']:,}",
+                 f"{measured[0]['replicas']} x {about['epochs']}", *map(_accuracy, of_series),
+                 format_fraction(max(errors)) if errors else ""]  # fmt: skip
+        yield (reads, -measured[-1]["accuracy"], series), series, cells
+
+
+def _published_rows(part: Recorded, panel: str) -> dict[str, list[list[str]]]:
+    """Lines of published accuracies in a panel, by model."""
+    found: dict[str, list[list[str]]] = {}
+    for one in part["references"]:
+        if str(one["panel"]) == panel and one["series"]:
+            values = [one["values"].get(str(x)) for x in _xs([part])]
+            cells = ["" if value is None else format_fraction(value["mean"]) for value in values]
+            line = [panel, one["name"], _reads(one["series"]), one["given"], "", "", *cells, ""]
+            found.setdefault(one["series"], []).append(line)
+    return found
+
+
+def _tests(parts: Sequence[Recorded], panel: str) -> list[Row]:
+    """A row of each x in a panel, with the ceiling and the number of stories of its test."""
+    rows = [item for part in parts for item in _rows(part).items()]
+    return [with_most_stories([row for key, row in rows if key[:2] == (panel, x)])
+            for x in _xs(parts)]  # fmt: skip
+
+
+def _selected(
+    parts: Sequence[Recorded], panel: str, chosen: Callable[[str], bool]
+) -> list[list[str]]:
+    """Lines (panel, series, *accuracies) of the chosen series, those of a panel together."""
+    lines = []
+    for shown in _panels(parts, panel):
+        for part in parts:
+            rows = _rows(part)
+            for series in filter(chosen, dict.fromkeys(key[2] for key in rows)):
+                of_series = [rows.get((shown, x, series), {}) for x in _xs(parts)]
+                if any(row.get("accuracy") is not None for row in of_series):
+                    lines.append([shown, series, *map(_accuracy, of_series)])
+    return lines

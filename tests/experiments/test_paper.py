@@ -1,0 +1,220 @@
+"""The recorded results, the pages made from them, and the command that makes the results."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from clutrr_jax.experiment import DATA, SUMMARY, runs
+from clutrr_jax.run import identity
+from experiments import paper, render
+from experiments.published.differences import OF_MODEL
+from experiments.published.systematic import GRAPH_ROWS
+from generator.errors import InputError
+
+RECORDED = paper.recorded()
+
+
+def test_pages_are_those_of_the_results() -> None:
+    assert render.main(["--check"]) == 0
+
+
+def test_results_are_of_one_commit_and_of_parts() -> None:
+    """`recorded` has checked the form of every file."""
+    assert {path.stem for path in paper.RESULTS.glob("*.json")} <= {*paper.PARTS, "speed_gpu"}
+    assert len({one["commit"] for one in RECORDED.values()}) <= 1
+    assert not [name for name, one in RECORDED.items() if one["commit"].endswith("dirty")]
+    for part in RECORDED.values():
+        assert part.get("scale") != "smoke"
+
+
+@pytest.mark.parametrize("page", ["docs/results.md", "docs/studies.md"])
+def test_sentences_quote_no_accuracy(page: str) -> None:
+    """Numbers stand in tables, which are rendered, so that no sentence can contradict them."""
+    text = (paper.ROOT / page).read_text()
+    prose = render.BLOCK.sub("", text)
+    assert not re.findall(r"(?<![\w.-])[01]?\.\d\d\b", prose)
+    assert len(text.splitlines()) <= 300
+
+
+def test_every_part_is_on_a_page() -> None:
+    pages = "".join((paper.ROOT / page).read_text() for page in render.PAGES)
+    shown = {name for _, _, words, _ in render.BLOCK.findall(pages)
+             for name in words.split()[0].split("+")}  # fmt: skip
+    assert shown == set(paper.PARTS)
+
+
+def test_what_differs_from_published_models_is_said() -> None:
+    assert {row.model for row in GRAPH_ROWS if row.model} == set(OF_MODEL)
+
+
+def measured(accuracy: float, **others) -> dict:
+    row = {"accuracy": accuracy, "stderr": 0.01, "count": 10, "replicas": 2, "ceiling": 1.0}
+    return row | {"published": None, "task": "1.2"} | others
+
+
+def part(rows: list[dict], **others) -> dict:
+    model = {"parameters": 1234, "replicas": 2, "epochs": 7, "seconds": 3600.0, "settings": {}}
+    return {
+        "part": "figure5", "commit": "abc", "date": "", "columns": ["train k", "k", "model"],
+        "models": {"gat": model, "bilstm_attention": model}, "rows": rows, "averages": [],
+        "series": [{"name": "gat", "baseline": False}, {"name": "given rules", "baseline": True}],
+        "given": {"gat": "nothing", "bilstm_attention": "nothing", "given rules": "rules"},
+        "references": [{"panel": "2,3", "name": "gat, published (X)", "series": "gat",
+                        "given": "nothing", "source": "X 2020",
+                        "values": {"3": {"mean": 0.5, "error": None}}}],
+        "claims": {"Q1": {"supported": ["a"], "not supported": ["b"], "undecided": ["c"]}},
+        "devices": ["a device"], "wall_seconds": 7200.0, "unfinished": ["k234/gat"],
+    } | others  # fmt: skip
+
+
+ROWS = [
+    measured(accuracy, **{"train k": panel, "k": k, "model": model})
+    for panel, k, model, accuracy in (
+        ("2,3", 2, "bilstm_attention", 0.25),
+        ("2,3", 2, "gat", 0.75), ("2,3", 3, "gat", 0.7),
+        ("2,3", 2, "gat (ensemble of 2)", 0.8),
+        ("2,3", 2, "given rules", 1.0), ("2,3,4", 2, "gat", 0.6),
+    )
+]  # fmt: skip
+
+
+def test_table_by_k() -> None:
+    text = render.render(
+        "before\n<!-- rendered: by_k figure5+facts 2,3 -->\nold\n<!-- end -->\nafter",
+        {"figure5": part(ROWS)},
+    )
+    assert text.splitlines() == [
+        "before",
+        "<!-- rendered: by_k figure5+facts 2,3 -->",
+        "| model | reads | given | parameters | replicas x epochs | k=2 | 3 "
+        "| largest standard error |",
+        "|---|---|---|---|---|---|---|---|",
+        "| gat | facts | nothing | 1,234 | 2 x 7 | .75 | .70 | .01 |",
+        "| gat, published (X) | facts | nothing |  |  |  | .50 |  |",
+        "| bilstm_attention | story | nothing | 1,234 | 2 x 7 | .25 |  | .01 |",
+        "| given rules |  | rules |  |  | 1.00 |  |  |",
+        "| ceiling |  |  |  |  | 1.00 | 1.00 |  |",
+        "| stories |  |  |  |  | 10 | 10 |  |",
+        "<!-- end -->",
+        "after",
+    ]  # fmt: skip
+    assert render.render(text, {"figure5": part(ROWS)}) == text  # once more changes nothing
+
+
+@pytest.mark.parametrize(
+    ("block", "line"),
+    [
+        ("made figure5", "2.0 h of training on a device, commit abc. Not run: `k234/gat`."),
+        ("published figure5", "| gat | X 2020 | 2,3 | 3-3 | .70 | .50 | +.20 | " + OF_MODEL["gat"]),
+        ("ensembles figure5 gat", "| 2,3 | gat (ensemble of 2) | .80 |  |"),
+        ("claims figure5", "| figure5 | c | undecided |  |"),
+        ("by_k figure5", "| 2,3,4 | gat | facts | nothing | 1,234 | 2 x 7 | .60 |  | .01 |"),
+        ("by_k star", "*Not measured yet.*"),
+    ],
+)
+def test_views(block: str, line: str) -> None:
+    text = render.render(
+        f"<!-- rendered: {block} -->\n<!-- end -->", {"figure5": part(ROWS, series=[])}
+    )
+    assert any(found.startswith(line) for found in text.splitlines()), text
+
+
+@pytest.mark.parametrize("block", ["by_j figure5", "by_k figure55"])
+def test_unknown_blocks_are_refused(block: str) -> None:
+    with pytest.raises(InputError, match="expected one of"):
+        render.render(f"<!-- rendered: {block} -->\n<!-- end -->", {})
+
+
+def test_commands_are_those_that_run(tmp_path) -> None:
+    """The flags of a command in a page give the settings with which the part runs."""
+    (tmp_path / "data_089907f8.zip").touch()
+    (tmp_path / "data_db9b8f04.zip").touch()
+    config = paper.load_part("genders", str(tmp_path))
+    assert config.prover.share_genders and config.ctp_memory.share_genders
+    names = {run.name for run in runs(config)}
+    assert names == {f"{k}/{m}" for k in ("k23", "k234") for m in paper.WITH_GENDERS}
+    text = " ".join(render.commands(["genders"]))
+    for flag in paper.PARTS["genders"].flags("RELEASES"):
+        assert f" {flag}" in text
+
+
+def test_records_are_short_and_readable(tmp_path) -> None:
+    results = part(ROWS, name="figure5", scale="laptop", data=[], note="", versions={},
+                   runs=[{"name": "k23/gat", "state": "not run"}])  # fmt: skip
+    results["models"] = {"gat": results["models"]["gat"] | {
+        "settings": {"heads": 5, "train": {"steps": 7, "replicas": 3}}}}  # fmt: skip
+    results["rows"] = [measured(1 / 3, **{"train k": "2,3", "k": 2, "model": "gat"})]
+    text = paper.record("figure5", results)
+    (tmp_path / "figure5.json").write_text(text)
+    found = paper.recorded(tmp_path)["figure5"]
+    assert found["rows"][0]["accuracy"] == 0.3333 and found["unfinished"] == ["k23/gat"]
+    assert found["models"]["gat"]["settings"] == {"heads": 5, "train.steps": 7}
+    assert sum('"task"' in line for line in text.splitlines()) == len(results["rows"])
+    (tmp_path / "figure5.json").write_text(text.replace('"rows"', '"row"'))
+    with pytest.raises(InputError, match=r'figure5.json: damaged.*no "rows"'):
+        paper.recorded(tmp_path)
+
+
+def test_runs_that_parts_share_are_trained_once(tmp_path) -> None:
+    for name in ("data_089907f8.zip", "data_db9b8f04.zip"):
+        (tmp_path / name).touch()
+    figure5, figure7 = (paper.load_part(part, str(tmp_path)) for part in ("figure5", "figure7"))
+    for run in runs(figure5):
+        folder = tmp_path / "figure5" / run.name
+        folder.mkdir(parents=True)
+        settings = identity(run) | {"stories": "fingerprint"}
+        (folder / "config.json").write_text(json.dumps(settings))
+        (folder / SUMMARY).touch()
+        (folder.parent / DATA).touch()
+    (tmp_path / "figure5/k23/bilstm_attention" / SUMMARY).unlink()
+    paper.share_runs(figure7, tmp_path, tmp_path / "figure7")
+    found = {
+        str(p.relative_to(tmp_path / "figure7")) for p in tmp_path.glob(f"figure7/**/{SUMMARY}")
+    }
+    assert found == {f"redrawn/gat/{SUMMARY}"}
+    assert (tmp_path / "figure7/redrawn" / DATA).exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["figure55"], 'part "figure55": expected one of demo, '),
+        (["figure5"], "figure5: expected --data=DIR"),
+        (["star", "--confg.seed=1"], '"--confg.seed=1": expected --config.NAME=VALUE'),
+        (["star", "--config.gat.bogus=1"], 'no setting "config.gat.bogus"'),
+    ],
+)
+def test_wrong_commands(arguments: list[str], message: str, tmp_path) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        paper.main([*arguments, f"--workdir={tmp_path}", f"--out={tmp_path}"])
+    assert not any(tmp_path.iterdir())
+
+
+def test_estimate(monkeypatch, tmp_path, capsys) -> None:
+    monkeypatch.setattr(paper, "recorded", lambda: {"figure5": part(ROWS)})
+    assert paper.main(["--estimate"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(paper.PARTS)
+    assert "figure5           2.00 h on a device" in lines
+    assert "star              not measured yet" in lines
+
+
+@pytest.mark.slow
+def test_a_part_runs_and_resumes(tmp_path) -> None:
+    arguments = ["star", "--config.scale=smoke", f"--workdir={tmp_path}/runs", f"--out={tmp_path}"]
+    assert paper.main(arguments) == 0
+    found = paper.recorded(tmp_path)["star"]
+    assert list(found["models"]) == ["set_prover"] and not found["unfinished"]
+    assert {row["algebra, paths"].partition(",")[0] for row in found["rows"]} == {
+        "rcc8",
+        "interval",
+    }
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").glob(f"**/{SUMMARY}")}
+    shutil.rmtree(tmp_path / "runs/star/interval")
+    assert paper.main([*arguments, "--config.only=rcc8/*"]) == 0
+    assert paper.recorded(tmp_path)["star"]["unfinished"] == ["interval/0/set_prover"]
+    kept = [path for path in before if "rcc8" in path.parts]
+    assert kept and all(path.stat().st_mtime_ns == before[path] for path in kept)
