@@ -41,6 +41,7 @@ from clutrr_jax.settings import TRAIN, model_names
 from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.steps import loss_fn
+from experiments.paper import commit
 from generator.algebras import DEFAULT
 from generator.config import Config
 from generator.errors import InputError
@@ -72,7 +73,8 @@ def main(argv: list[str]) -> int:
         rows.append(row)
         print(table_row(row, peak) + change(row, before), flush=True)
         if arguments.json:
-            about = {"device": device_name(), "cores": arguments.cores, "matmul": peaks}
+            about = {"commit": commit(), "device": device_name(), "cores": arguments.cores,
+                     "matmul": peaks}  # fmt: skip
             write_text(arguments.json, json.dumps(about | {"rows": rows}, indent=1) + "\n")
     return 0
 

@@ -94,6 +94,9 @@ PARTS = {
     "wordings": Part("wordings"),
     "diagnosis": Part("diagnosis", {"models": "reader_prover"}),
 }
+# Speed, measured by `python -m benchmarks models --json`: the models on one core of a CPU, and, at
+# an earlier commit, on a GPU.
+SPEEDS = ("speed_cpu", "speed_gpu")
 
 # What a file in `results/` has, of the results of an experiment and of its making.
 KEPT = (
@@ -111,6 +114,8 @@ MEASUREMENTS = {
     "claims": {"*": {"*": [str]}}, "unfinished": [str],
     "versions": {"*": str}, "devices": [str], "wall_seconds": float,
 }  # fmt: skip
+SPEED = {"commit": str, "device": str,
+         "rows": [{"model": str, "replicas": int, "batch": int, "train": [float]}]}  # fmt: skip
 
 
 def load_part(name: str, data: str, settings: Sequence[str] = ()) -> ConfigDict:
@@ -195,7 +200,7 @@ def commit() -> str:
 
 
 def recorded(out: Path = RESULTS) -> dict[str, dict[str, Any]]:
-    """Returns the content of the files of all parts that have one, by part.
+    """Returns the content of the files of all parts and of SPEEDS, by name.
 
     Raises:
       InputError: a damaged file.
@@ -205,7 +210,8 @@ def recorded(out: Path = RESULTS) -> dict[str, dict[str, Any]]:
         path = out / f"{name}.json"
         if path.exists():
             found[name] = read_json(path, MADE | (COUNTS if part.counts else MEASUREMENTS))
-    return found
+    files = {name: out / f"{name}.json" for name in SPEEDS}
+    return found | {n: read_json(path, SPEED) for n, path in files.items() if path.exists()}
 
 
 def estimate(names: Sequence[str]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from clutrr_jax.report.plots import plot_results, save_figure
 from experiments import views
-from experiments.paper import PARTS, ROOT, recorded
+from experiments.paper import PARTS, ROOT, SPEEDS, recorded
 from generator.errors import Parser, one_of, run_command
 from generator.files import write_text
 
@@ -26,7 +26,7 @@ VIEWS: dict[str, Callable[..., list[str]]] = {
     view.__name__: view
     for view in (
         views.by_k, views.claims, views.counts, views.ensembles, views.grid, views.made,
-        views.published, views.text, views.variants,
+        views.published, views.speed, views.text, views.variants,
     )
 }  # fmt: skip
 
@@ -61,7 +61,7 @@ def render(page: str, found: Mapping[str, views.Recorded]) -> str:
         parts, *words = shlex.split(arguments)
         names = parts.split("+")
         for name in names:
-            one_of("part", name, PARTS)
+            one_of("part", name, [*PARTS, *SPEEDS])
         if view == "commands":
             lines = commands(names)
         elif measured := [found[name] for name in names if name in found]:

@@ -114,6 +114,21 @@ def published(parts: Sequence[Recorded]) -> list[str]:
     return markdown_table(table)
 
 
+def speed(parts: Sequence[Recorded]) -> list[str]:
+    """Speed of training: medians over epochs, of all replicas together."""
+    table = [["model", "replicas", "batch", "train stories/s", "of peak", "GB"]]
+    for row in parts[0]["rows"]:
+        rate = float(np.median(row["train"]))
+        share = (
+            f"{row['flops'] * rate / parts[0]['matmul']['float32']:.0%}" if "flops" in row else ""
+        )
+        memory = f"{row['memory']:.1f}" if row.get("memory") else ""
+        table.append([row["model"], str(row["replicas"]), str(row["batch"]), f"{rate:,.0f}", share,
+                      memory])  # fmt: skip
+    about = f"{parts[0]['device']}, commit {parts[0]['commit']}."
+    return [about, "", *markdown_table(table)]
+
+
 def claims(parts: Sequence[Recorded]) -> list[str]:
     """The claims of the papers with their verdicts, and why those fail that are not supported."""
     table = [["part", "claim", "verdict", "why not"]]

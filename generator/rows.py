@@ -84,8 +84,10 @@ def parse_rows(
     """
     rows = iter(table)
     header = list(next(rows))
+    own_names = {}
     if "edge_labels" in header:
         _check_required(file, header, ("edges", "edge_labels", "query_edge"))
+        own_names = {name: own for own, name in _STAR.items()}
         header = [_STAR.get(column, column) for column in header]
     else:
         _check_required(file, header, required)
@@ -109,6 +111,7 @@ def parse_rows(
             row = _parse_row(index, cell, stated, default, algebra)
         except CellError as error:
             column, problem = error.args
+            column = own_names.get(column, column)
             raise InputError(f"{at(file, index, column)}: {problem}") from None
         if "task_name" not in cell and (task := _LENGTH_AND_PATHS.search(Path(file).name)):
             row = row._replace(noise=int(task[2]), k=int(task[1]))

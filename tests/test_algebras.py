@@ -183,7 +183,7 @@ def test_data_of_two_algebras_are_refused(work: Path, small_folder, tmp_path) ->
     text = re.sub("|".join(words), lambda found: words[found[0]], text)
     (tmp_path / "test_folders_k_3_b_1.csv").write_text(text)
     error = error_of(launch(f"--workdir={tmp_path / 'run'}", f"--config.data={tmp_path}"))
-    assert 'test_folders_k_3_b_1.csv, row 1, column "edge_types": unknown relation' in error
+    assert 'test_folders_k_3_b_1.csv, row 1, column "edge_labels": unknown relation' in error
     both = f"{work / 'data'},{small_folder}"
     error = error_of(launch(f"--workdir={tmp_path / 'run'}", f"--config.data={both}"))
     assert "relations of folders and kinship in one data set, expected one algebra" in error
