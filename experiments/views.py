@@ -53,12 +53,12 @@ def text(parts: Sequence[Recorded]) -> list[str]:
 def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[str]:
     """Accuracies of trained models by k, with the published rows of the same model below.
 
-    Models that read facts come first, and the best ones at the largest k. Baselines, ceilings and
-    the number of stories are last.
+    Models that read facts come first, and the best ones at the largest k. Baselines, the number of
+    stories and ceilings, if one is below 1, are last.
 
     Args:
       parts: with the same tests.
-      panel: the first part of the keys of the rows to show; empty for all.
+      panel: the first part of the keys of the rows to show, or some joined by ";"; empty for all.
       models: those to show, joined by commas; empty for all.
     """
     about = ["reads", "given", "parameters", "replicas x epochs"]
@@ -68,15 +68,15 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
         below = _published_rows(parts[0], shown)
         for _, series, cells in sorted(measured, key=lambda line: line[0]):
             lines += [[shown, *cells], *below.pop(series, [])]
-        tests = _tests(parts, shown)
         for series in (one["name"] for one in parts[0]["series"] if one["baseline"]):
             for cells in _selected(parts[:1], shown, series.__eq__):
-                knowledge = parts[0]["given"].get(series, "")
-                lines.append([*cells[:2], "", knowledge, "", "", *cells[2:], ""])
+                lines.append([*cells[:2], "", parts[0]["given"][series], "", "", *cells[2:], ""])
+        tests = _tests(parts, shown)
         ceilings = [format_fraction(row["ceiling"]) if row else "" for row in tests]
+        if set(ceilings) - {"", "1.00"}:
+            lines.append([shown, "ceiling", *[""] * len(about), *ceilings, ""])
         stories = [str(row["count"]) if row else "" for row in tests]
-        for label, cells in (("ceiling", ceilings), ("stories", stories)):
-            lines.append([shown, label, *[""] * len(about), *cells, ""])
+        lines.append([shown, "stories", *[""] * len(about), *stories, ""])
     return _table(parts, about, lines, ["largest standard error"])
 
 
@@ -148,7 +148,11 @@ def _rows(part: Recorded) -> dict[tuple[str, Any, str], Row]:
 
 
 def _panels(parts: Sequence[Recorded], panel: str) -> list[str]:
-    return [panel] if panel else list(dict.fromkeys(key[0] for p in parts for key in _rows(p)))
+    return (
+        panel.split(";")
+        if panel
+        else list(dict.fromkeys(key[0] for p in parts for key in _rows(p)))
+    )
 
 
 def _xs(parts: Sequence[Recorded]) -> list[Any]:

@@ -51,7 +51,8 @@ def test_what_differs_from_published_models_is_said() -> None:
 
 
 def measured(accuracy: float, **others) -> dict:
-    row = {"accuracy": accuracy, "stderr": 0.01, "count": 10, "replicas": 2, "ceiling": 1.0}
+    row = {"accuracy": accuracy, "stderr": 0.01, "count": 10, "replicas": 2}
+    row["ceiling"] = 0.93 if others["k"] == 3 else 1.0
     return row | {"published": None, "task": "1.2"} | others
 
 
@@ -96,7 +97,7 @@ def test_table_by_k() -> None:
         "| gat, published (X) | facts | nothing |  |  |  | .50 |  |",
         "| bilstm_attention | story | nothing | 1,234 | 2 x 7 | .25 |  | .01 |",
         "| given rules |  | rules |  |  | 1.00 |  |  |",
-        "| ceiling |  |  |  |  | 1.00 | 1.00 |  |",
+        "| ceiling |  |  |  |  | 1.00 | .93 |  |",
         "| stories |  |  |  |  | 10 | 10 |  |",
         "<!-- end -->",
         "after",
