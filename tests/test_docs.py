@@ -1,8 +1,8 @@
 """The commands of README.md and the pages in docs/ run, on small data and for one epoch.
 
 A block of commands that cannot run here has a comment above it: <!-- not run: REASON -->. The
-commands of docs/language_models.md are in tests/test_readme.py, those of docs/results.md and
-docs/performance.md are measurements.
+commands of docs/language_models.md are in tests/test_readme.py, those of docs/results.md,
+docs/studies.md, docs/performance.md and docs/notes/ are measurements.
 """
 
 import os

@@ -32,7 +32,7 @@ from tests.test_docs import commands
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLE = "clutrr_jax/models/bag_of_facts.py"  # the file that README.md adds
 PACKAGES = "clutrr_jax|generator|experiments|benchmarks|tests|docs"
 
@@ -88,7 +88,7 @@ def test_relations_and_rules() -> None:
         assert PREDICATES[INVERSE[PREDICATE_OF[RELATION_ID[male]]]] == inverse
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_settings_exist(page: Path) -> None:
     config = with_models(get_config(), MODELS).to_dict()  # a grid: more settings than a run
     config["bag_of_facts"] = {"hidden": 100}
@@ -99,7 +99,7 @@ def test_settings_exist(page: Path) -> None:
             settings = settings[part]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_modules_and_files_exist(page: Path) -> None:
     text = page.read_text()
     for module in re.findall(r"python3? -m ([\w.]+)", text):
