@@ -98,7 +98,7 @@ PARTS = {
 # an earlier commit, on a GPU.
 SPEEDS = ("speed_cpu", "speed_gpu")
 
-# What a file in `results/` has, of the results of an experiment and of its making.
+# The content of a file in `results/`: part of the results of an experiment, and how it was made.
 KEPT = (
     "name", "scale", "columns", "data", "models", "series", "given", "rows", "averages",
     "references", "claims", "note", "versions", "devices", "wall_seconds",

@@ -24,7 +24,7 @@ Row = Mapping[str, Any]
 
 
 def made(parts: Sequence[Recorded]) -> list[str]:
-    """Where and at which commit some parts were measured, and what is missing."""
+    """Hours, devices and commits of some parts, and the runs that are missing."""
     hours = sum(part["wall_seconds"] for part in parts) / 3600
     devices = "; ".join(dict.fromkeys(name for part in parts for name in part["devices"]))
     commits = ", ".join(dict.fromkeys(part["commit"] for part in parts))
@@ -115,18 +115,18 @@ def published(parts: Sequence[Recorded]) -> list[str]:
 
 
 def speed(parts: Sequence[Recorded]) -> list[str]:
-    """Speed of training: medians over epochs, of all replicas together."""
+    """Speed of training: medians over epochs, of all replicas together. Columns without a value,
+    and those of a single replica or batch size, are left out."""
     table = [["model", "replicas", "batch", "train stories/s", "of peak", "GB"]]
     for row in parts[0]["rows"]:
         rate = float(np.median(row["train"]))
-        share = (
-            f"{row['flops'] * rate / parts[0]['matmul']['float32']:.0%}" if "flops" in row else ""
-        )
-        memory = f"{row['memory']:.1f}" if row.get("memory") else ""
-        table.append([row["model"], str(row["replicas"]), str(row["batch"]), f"{rate:,.0f}", share,
-                      memory])  # fmt: skip
+        share = row.get("flops", 0) * rate / parts[0].get("matmul", {}).get("float32", 1)
+        table.append([row["model"], str(row["replicas"]), str(row["batch"]), f"{rate:,.0f}",
+                      f"{share:.0%}" if share else "", f"{row.get('memory', '')}"[:4]])  # fmt: skip
+    shown = [i for i, (head, *cells) in enumerate(zip(*table, strict=True))
+             if set(cells) not in ({""}, {"1"}, {"100"})]  # fmt: skip
     about = f"{parts[0]['device']}, commit {parts[0]['commit']}."
-    return [about, "", *markdown_table(table)]
+    return [about, "", *markdown_table([[line[i] for i in shown] for line in table])]
 
 
 def claims(parts: Sequence[Recorded]) -> list[str]:
