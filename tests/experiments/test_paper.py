@@ -84,12 +84,12 @@ ROWS = [
 
 def test_table_by_k() -> None:
     text = render.render(
-        "before\n<!-- rendered: by_k figure5+facts 2,3 -->\nold\n<!-- end -->\nafter",
+        "before\n<!-- rendered: by_k figure5+graphs 2,3 -->\nold\n<!-- end -->\nafter",
         {"figure5": part(ROWS)},
     )
     assert text.splitlines() == [
         "before",
-        "<!-- rendered: by_k figure5+facts 2,3 -->",
+        "<!-- rendered: by_k figure5+graphs 2,3 -->",
         "| model | reads | given | parameters | replicas x epochs | k=2 | 3 "
         "| largest standard error |",
         "|---|---|---|---|---|---|---|---|",
