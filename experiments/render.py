@@ -21,12 +21,12 @@ from generator.files import write_text
 
 BLOCK = re.compile(r"(<!-- rendered: (\w+)(.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 PAGES = ("README.md", "docs/performance.md", "docs/results.md", "docs/studies.md")
-FIGURES = ("figure5", "star", "scaling", "leaderboard")  # parts with a figure docs/PART.png
+FIGURES = ("demo", "figure5", "star", "scaling", "leaderboard")  # with a figure docs/PART.png
 VIEWS: dict[str, Callable[..., list[str]]] = {
     view.__name__: view
     for view in (
-        views.by_k, views.claims, views.counts, views.ensembles, views.grid, views.made,
-        views.published, views.speed, views.text, views.variants,
+        views.by_k, views.claims, views.counts, views.ensembles, views.figure, views.grid,
+        views.made, views.published, views.speed, views.text, views.variants,
     )
 }  # fmt: skip
 

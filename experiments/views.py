@@ -45,6 +45,11 @@ def grid(parts: Sequence[Recorded]) -> list[str]:
     return markdown_table(accuracy_table(parts[0]))
 
 
+def figure(parts: Sequence[Recorded]) -> list[str]:
+    """The figure of a part, in the folder of the page."""
+    return [f"![accuracies of {parts[0]['part']}]({parts[0]['part']}.png)"]
+
+
 def text(parts: Sequence[Recorded]) -> list[str]:
     """The table that a run prints."""
     return ["```", *plain_text(accuracy_table(parts[0])).splitlines(), "```"]
