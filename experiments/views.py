@@ -29,8 +29,8 @@ def made(parts: Sequence[Recorded]) -> list[str]:
     devices = "; ".join(dict.fromkeys(name for part in parts for name in part["devices"]))
     commits = ", ".join(dict.fromkeys(part["commit"] for part in parts))
     sentences = [f"{hours:.1f} h of training on {devices}, commit {commits}."]
-    if missing := [f"`{run}`" for part in parts for run in part["unfinished"]]:
-        sentences.append(f"Not run: {', '.join(missing)}.")
+    if missing := sum(len(part["unfinished"]) for part in parts):
+        sentences.append(f"Runs that are still to be made: {missing}.")
     return [" ".join(sentences)]
 
 
@@ -101,7 +101,7 @@ def ensembles(parts: Sequence[Recorded], models: str) -> list[str]:
 
 def published(parts: Sequence[Recorded]) -> list[str]:
     """Means over the k of each published row, next to ours of the same model, and what differs."""
-    heads = ["model", "published by", "trained on k", "k", "ours", "published", "difference"]
+    heads = ["published row", "trained on k", "k", "ours", "published", "difference"]
     table = [[*heads, "what differs in ours"]]
     rows = {key: row for part in parts for key, row in _rows(part).items()}
     for one in parts[0]["references"]:
@@ -112,7 +112,7 @@ def published(parts: Sequence[Recorded]) -> list[str]:
             mine = float(np.mean([ours[x]["accuracy"] for x in shared]))
             theirs = float(np.mean([one["values"][str(x)]["mean"] for x in shared]))
             table.append([
-                one["series"], one["source"], str(one["panel"]), f"{shared[0]}-{shared[-1]}",
+                one["name"], str(one["panel"]), f"{shared[0]}-{shared[-1]}",
                 format_fraction(mine), format_fraction(theirs), format_fraction(mine - theirs, "+"),
                 OF_MODEL[one["series"]],
             ])  # fmt: skip

@@ -108,8 +108,14 @@ def test_table_by_k() -> None:
 @pytest.mark.parametrize(
     ("block", "line"),
     [
-        ("made figure5", "2.0 h of training on a device, commit abc. Not run: `k234/gat`."),
-        ("published figure5", "| gat | X 2020 | 2,3 | 3-3 | .70 | .50 | +.20 | " + OF_MODEL["gat"]),
+        (
+            "made figure5",
+            "2.0 h of training on a device, commit abc. Runs that are still to be made: 1.",
+        ),
+        (
+            "published figure5",
+            "| gat, published (X) | 2,3 | 3-3 | .70 | .50 | +.20 | " + OF_MODEL["gat"],
+        ),
         ("ensembles figure5 gat", "| 2,3 | gat (ensemble of 2) | .80 |  |"),
         ("claims figure5", "| figure5 | c | undecided |  |"),
         ("by_k figure5", "| 2,3,4 | gat | facts | nothing | 1,234 | 2 x 7 | .60 |  | .01 |"),
