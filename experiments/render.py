@@ -10,6 +10,7 @@ is replaced. The views are the functions of `experiments/views.py`; PARTS are jo
 import re
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -74,10 +75,15 @@ def render(page: str, found: Mapping[str, views.Recorded]) -> str:
 
 
 def write_figures(found: Mapping[str, views.Recorded], folder: Path) -> None:
-    """Writes the figures of the parts that have been measured."""
+    """Writes the figures of the parts that have been measured, with the panels of three tests or
+    more."""
     for part in FIGURES:
         if part in found:
-            save_figure(plot_results(found[part]), folder / f"{part}.png")
+            panel, x, _ = found[part]["columns"]
+            rows = found[part]["rows"]
+            tests = Counter(p for p, _ in {(row[panel], row[x]) for row in rows})
+            curves = [row for row in rows if tests[row[panel]] >= 3]
+            save_figure(plot_results({**found[part], "rows": curves}), folder / f"{part}.png")
 
 
 def main(argv: Sequence[str]) -> int:

@@ -64,7 +64,7 @@ def part(rows: list[dict], **others) -> dict:
         "series": [{"name": "gat", "baseline": False}, {"name": "given rules", "baseline": True}],
         "given": {"gat": "nothing", "bilstm_attention": "nothing", "given rules": "rules"},
         "references": [{"panel": "2,3", "name": "gat, published (X)", "series": "gat",
-                        "given": "nothing", "source": "X 2020",
+                        "given": "nothing", "source": "X 2020", "shown": True,
                         "values": {"3": {"mean": 0.5, "error": None}}}],
         "claims": {"Q1": {"supported": ["a"], "not supported": ["b"], "undecided": ["c"]}},
         "devices": ["a device"], "wall_seconds": 7200.0, "unfinished": ["k234/gat"],
@@ -225,3 +225,14 @@ def test_a_part_runs_and_resumes(tmp_path) -> None:
     assert paper.recorded(tmp_path)["star"]["unfinished"] == ["interval/0/set_prover"]
     kept = [path for path in before if "rcc8" in path.parts]
     assert kept and all(path.stat().st_mtime_ns == before[path] for path in kept)
+
+
+def test_figures_show_curves(tmp_path) -> None:
+    """A panel of one or two tests has no curve."""
+    third = measured(0.5, **{"train k": "2,3", "k": 4, "model": "gat"})
+    render.write_figures({"star": part([*ROWS, third]), "table2": part(ROWS)}, tmp_path)
+    image = (tmp_path / "star.png").read_bytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["star.png"]
+    of_curve = [row for row in ROWS if row["train k"] == "2,3"]
+    render.write_figures({"star": part([*of_curve, third])}, tmp_path)
+    assert (tmp_path / "star.png").read_bytes() == image
