@@ -59,7 +59,7 @@ def measured(accuracy: float, **others) -> dict:
 def part(rows: list[dict], **others) -> dict:
     model = {"parameters": 1234, "replicas": 2, "epochs": 7, "seconds": 3600.0, "settings": {}}
     return {
-        "part": "figure5", "commit": "abc", "date": "", "columns": ["train k", "k", "model"],
+        "part": "figure5", "name": "figure5", "scale": "laptop", "commit": "abc", "date": "", "columns": ["train k", "k", "model"],
         "models": {"gat": model, "bilstm_attention": model}, "rows": rows, "averages": [],
         "series": [{"name": "gat", "baseline": False}, {"name": "given rules", "baseline": True}],
         "given": {"gat": "nothing", "bilstm_attention": "nothing", "given rules": "rules"},
@@ -149,7 +149,7 @@ def test_commands_are_those_that_run(tmp_path) -> None:
 
 
 def test_records_are_short_and_readable(tmp_path) -> None:
-    results = part(ROWS, name="figure5", scale="laptop", data=[], note="", versions={},
+    results = part(ROWS, data=[], note="", versions={},
                    runs=[{"name": "k23/gat", "state": "not run"}])  # fmt: skip
     results["models"] = {"gat": results["models"]["gat"] | {
         "settings": {"heads": 5, "train": {"steps": 7, "replicas": 3}}}}  # fmt: skip
