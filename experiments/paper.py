@@ -141,7 +141,7 @@ def load_part(name: str, data: str, settings: Sequence[str] = ()) -> ConfigDict:
 
 
 def run_part(name: str, config: ConfigDict, workdir: Path, out: Path) -> dict[str, str]:
-    """Runs a part in the folder WORKDIR/NAME and writes OUT/NAME.json.
+    """Runs a part in the folder WORKDIR/NAME and writes OUT/NAME.json, unless no run is finished.
 
     Returns:
       {name of a failed run: reason}.
@@ -155,7 +155,9 @@ def run_part(name: str, config: ConfigDict, workdir: Path, out: Path) -> dict[st
         share_runs(config, workdir, folder)
         _, failed = run_experiment(config, folder)
         jax.clear_caches()  # else the programs of all parts stay in memory
-    write_text(out / f"{name}.json", record(name, read_json(folder / "results.json")))
+    results = read_json(folder / "results.json")
+    if PARTS[name].counts or results["models"]:
+        write_text(out / f"{name}.json", record(name, results))
     return failed
 
 

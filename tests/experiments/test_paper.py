@@ -59,7 +59,8 @@ def measured(accuracy: float, **others) -> dict:
 def part(rows: list[dict], **others) -> dict:
     model = {"parameters": 1234, "replicas": 2, "epochs": 7, "seconds": 3600.0, "settings": {}}
     return {
-        "part": "figure5", "name": "figure5", "scale": "laptop", "commit": "abc", "date": "", "columns": ["train k", "k", "model"],
+        "part": "figure5", "name": "figure5", "scale": "laptop", "commit": "abc", "date": "",
+        "columns": ["train k", "k", "model"],
         "models": {"gat": model, "bilstm_attention": model}, "rows": rows, "averages": [],
         "series": [{"name": "gat", "baseline": False}, {"name": "given rules", "baseline": True}],
         "given": {"gat": "nothing", "bilstm_attention": "nothing", "given rules": "rules"},
@@ -223,6 +224,8 @@ def test_a_part_runs_and_resumes(tmp_path) -> None:
     shutil.rmtree(tmp_path / "runs/star/interval")
     assert paper.main([*arguments, "--config.only=rcc8/*"]) == 0
     assert paper.recorded(tmp_path)["star"]["unfinished"] == ["interval/0/set_prover"]
+    assert paper.main(["figure6", *arguments[1:], "--config.only=none"]) == 0
+    assert "figure6" not in paper.recorded(tmp_path)  # nothing was measured
     kept = [path for path in before if "rcc8" in path.parts]
     assert kept and all(path.stat().st_mtime_ns == before[path] for path in kept)
 
