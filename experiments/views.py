@@ -85,6 +85,22 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
     return _table(parts, about, lines, ["largest standard error"])
 
 
+def by_test(parts: Sequence[Recorded], prefix: str) -> list[str]:
+    """Accuracies in all panels whose name begins with a prefix, one line for each series."""
+    rows = {(panel.removeprefix(prefix).lstrip(", "), x, series): row
+            for (panel, x, series), row in _rows(parts[0]).items()
+            if panel.startswith(prefix)}  # fmt: skip
+    tests = dict.fromkeys(key[:2] for key in rows)
+    table = [["model", "given", "replicas", *(f"{panel}, k = {x}" for panel, x in tests)]]
+    for series in dict.fromkeys(key[2] for key in rows):
+        of_series = [rows.get((*test, series), {}) for test in tests]
+        measured = [row for row in of_series if row.get("accuracy") is not None]
+        if measured and not is_ensemble(series):
+            about = [series, parts[0]["given"][series], str(measured[0]["replicas"])]
+            table.append([*about, *map(_accuracy, of_series)])
+    return markdown_table(table)
+
+
 def variants(parts: Sequence[Recorded], model: str, panel: str) -> list[str]:
     """A model and its variants, which are named "MODEL: VARIANT", by k."""
     lines = _selected(parts, panel, lambda series: (

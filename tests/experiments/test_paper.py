@@ -120,6 +120,7 @@ def test_table_by_k() -> None:
         ("ensembles figure5 gat", "| 2,3 | gat (ensemble of 2) | .80 |  |"),
         ("claims figure5", "| figure5 | c | undecided |  |"),
         ("by_k figure5", "| 2,3,4 | gat | facts | nothing | 1,234 | 2 x 7 | .60 |  | .01 |"),
+        ("by_test figure5 2,3", "| gat | nothing | 2 | .75 | .70 | .60 |"),
         ("by_k star", "*Not measured yet.*"),
     ],
 )
