@@ -26,8 +26,8 @@ FIGURES = ("demo", "figure5", "star", "scaling", "leaderboard")  # with a figure
 VIEWS: dict[str, Callable[..., list[str]]] = {
     view.__name__: view
     for view in (
-        views.by_k, views.by_test, views.claims, views.counts, views.ensembles, views.figure, views.grid,
-        views.made, views.published, views.speed, views.text, views.variants,
+        views.by_k, views.by_test, views.claims, views.counts, views.ensembles, views.figure,
+        views.grid, views.made, views.published, views.speed, views.text, views.variants,
     )
 }  # fmt: skip
 
