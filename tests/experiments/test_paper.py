@@ -225,8 +225,8 @@ def test_a_part_runs_and_resumes(tmp_path) -> None:
     shutil.rmtree(tmp_path / "runs/star/interval")
     assert paper.main([*arguments, "--config.only=rcc8/*"]) == 0
     assert paper.recorded(tmp_path)["star"]["unfinished"] == ["interval/0/set_prover"]
-    assert paper.main(["figure6", *arguments[1:], "--config.only=none"]) == 0
-    assert "figure6" not in paper.recorded(tmp_path)  # nothing was measured
+    assert paper.main(["wordings", *arguments[1:], "--config.only=none"]) == 0
+    assert "wordings" not in paper.recorded(tmp_path)  # nothing was measured
     kept = [path for path in before if "rcc8" in path.parts]
     assert kept and all(path.stat().st_mtime_ns == before[path] for path in kept)
 
