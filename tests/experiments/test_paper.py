@@ -8,7 +8,7 @@ import pytest
 
 from clutrr_jax.experiment import DATA, SUMMARY, runs
 from clutrr_jax.run import identity
-from experiments import paper, render
+from experiments import claims, paper, render
 from experiments.published.differences import OF_MODEL
 from experiments.published.systematic import GRAPH_ROWS
 from generator.errors import InputError
@@ -48,6 +48,14 @@ def test_every_part_is_on_a_page() -> None:
 
 def test_what_differs_from_published_models_is_said() -> None:
     assert {row.model for row in GRAPH_ROWS if row.model} == set(OF_MODEL)
+
+
+def test_reasons_belong_to_claims() -> None:
+    tables = (claims.FIGURE_5, claims.FIGURE_6, claims.FIGURE_7, claims.TABLE_2, claims.TABLE_4,
+              claims.WORKSHOP_TABLE_1)  # fmt: skip
+    assert set(claims.REASONS) <= {
+        statement for table in tables for question in table.values() for statement in question
+    }
 
 
 def measured(accuracy: float, **others) -> dict:
