@@ -196,10 +196,13 @@ def record(name: str, results: Mapping[str, Any]) -> str:
 
 
 def commit() -> str:
-    """Returns the commit of the code, with "-dirty" if files differ from it; "" without Git."""
-    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+    """Returns the commit of the code, with "-dirty" if files other than those of `results/` and the
+    pages differ from it; "" without Git."""
+    git = ["git", "-C", str(ROOT)]
+    head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    code = [*git, "diff", "--quiet", "HEAD", "--", ".", ":!results", ":!docs", ":!README.md"]
+    dirty = subprocess.run(code, capture_output=True).returncode == 1
+    return head.stdout.strip() + "-dirty" * dirty
 
 
 def recorded(out: Path = RESULTS) -> dict[str, dict[str, Any]]:
