@@ -41,7 +41,7 @@ from clutrr_jax.settings import TRAIN, model_names
 from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.steps import loss_fn
-from experiments.paper import commit
+from experiments.paper import SPEED, commit
 from generator.algebras import DEFAULT
 from generator.config import Config
 from generator.errors import InputError
@@ -51,7 +51,7 @@ from generator.networks_command import write_networks
 from generator.write import write_dataset
 
 # The parts of the file of `--json` that `--compare` needs.
-FIGURES = {"rows": [{"model": str, "replicas": int, "batch": int, "train": [float]}]}
+FIGURES = {"rows": SPEED["rows"]}
 COLUMNS = "{:18}{:>9}{:>6}" + "{:>16}{:>9}{:>10}" * 2 + "{:>7}{:>11}"
 
 
@@ -69,12 +69,11 @@ def main(argv: list[str]) -> int:
     head = ["train " + speed[0], *speed[1:], "test " + speed[0], *speed[1:], "GB", "compile s"]
     print(COLUMNS.format("model", "replicas", "batch", *head))
     rows = []
+    about = {"commit": commit(), "device": device_name(), "cores": arguments.cores, "matmul": peaks}
     for row in measure(arguments):
         rows.append(row)
         print(table_row(row, peak) + change(row, before), flush=True)
         if arguments.json:
-            about = {"commit": commit(), "device": device_name(), "cores": arguments.cores,
-                     "matmul": peaks}  # fmt: skip
             write_text(arguments.json, json.dumps(about | {"rows": rows}, indent=1) + "\n")
     return 0
 

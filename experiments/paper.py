@@ -100,10 +100,6 @@ PARTS = {
 SPEEDS = ("speed_cpu", "speed_gpu")
 
 # The content of a file in `results/`: part of the results of an experiment, and how it was made.
-KEPT = (
-    "name", "scale", "columns", "data", "models", "series", "given", "rows", "averages",
-    "references", "claims", "note", "versions", "devices", "wall_seconds",
-)  # fmt: skip
 MADE = {"part": str, "commit": str, "date": str}
 COUNTS = {"rows": [{"name": str, "measured": float, "published": float}]}
 MEASUREMENTS = {
@@ -112,7 +108,7 @@ MEASUREMENTS = {
                      "settings": dict}},
     "series": [{"name": str, "baseline": bool}], "given": {"*": str},
     "rows": [{"task": str}], "averages": [dict], "references": [{"values": dict}],
-    "claims": {"*": {"*": [str]}}, "unfinished": [str],
+    "claims": {"*": {"*": [str]}}, "note": str, "unfinished": [str],
     "versions": {"*": str}, "devices": [str], "wall_seconds": float,
 }  # fmt: skip
 SPEED = {"commit": str, "device": str,
@@ -184,7 +180,7 @@ def record(name: str, results: Mapping[str, Any]) -> str:
     kept. Each row has a line.
     """
     made = {"part": name, "commit": commit(), "date": f"{date.today()}"}
-    kept = made | {key: results[key] for key in KEPT if key in results}
+    kept = made | {key: results[key] for key in MEASUREMENTS if key in results}
     if "models" in results:
         kept["models"] = {model: about | {"settings": changed_settings(model, about["settings"])}
                           for model, about in results["models"].items()}  # fmt: skip
@@ -198,6 +194,8 @@ def record(name: str, results: Mapping[str, Any]) -> str:
 def commit() -> str:
     """Returns the commit of the code, with "-dirty" if files other than those of `results/` and the
     pages differ from it; "" without Git."""
+    if not shutil.which("git"):
+        return ""
     git = ["git", "-C", str(ROOT)]
     head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     code = [*git, "diff", "--quiet", "HEAD", "--", ".", ":!results", ":!docs", ":!README.md"]
@@ -211,13 +209,11 @@ def recorded(out: Path = RESULTS) -> dict[str, dict[str, Any]]:
     Raises:
       InputError: a damaged file.
     """
-    found = {}
-    for name, part in PARTS.items():
-        path = out / f"{name}.json"
-        if path.exists():
-            found[name] = read_json(path, MADE | (COUNTS if part.counts else MEASUREMENTS))
-    files = {name: out / f"{name}.json" for name in SPEEDS}
-    return found | {n: read_json(path, SPEED) for n, path in files.items() if path.exists()}
+    forms = {name: MADE | (COUNTS if part.counts else MEASUREMENTS)
+             for name, part in PARTS.items()} | dict.fromkeys(SPEEDS, SPEED)  # fmt: skip
+    paths = {name: out / f"{name}.json" for name in forms}
+    return {name: read_json(paths[name], form) for name, form in forms.items()
+            if paths[name].exists()}  # fmt: skip
 
 
 def estimate(names: Sequence[str]) -> Iterator[str]:

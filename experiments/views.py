@@ -1,10 +1,11 @@
 """Tables of the pages, made from the recorded parts of `experiments.paper`, as Markdown lines."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from clutrr_jax.data.batching import GRAPHS
 from clutrr_jax.evaluation.predictions import is_ensemble
 from clutrr_jax.models import MODELS
 from clutrr_jax.report.tables import (
@@ -68,11 +69,12 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
     """
     about = ["reads", "given", "parameters", "replicas x epochs"]
     lines: list[list[str]] = []
+    xs = _xs(parts)
     for shown in _panels(parts, panel):
-        measured = [line for part in parts for line in _trained(part, shown, models)]
-        below = _published_rows(parts[0], shown)
-        for _, series, cells in sorted(measured, key=lambda line: line[0]):
-            lines += [[shown, *cells], *below.pop(series, [])]
+        measured = [line for part in parts for line in _trained(part, shown, xs, models)]
+        below = _published_rows(parts[0], shown, xs)
+        for _, cells in sorted(measured):
+            lines += [[shown, *cells], *below.pop(cells[0], [])]
         for series in (one["name"] for one in parts[0]["series"] if one["baseline"]):
             for cells in _selected(parts[:1], shown, series.__eq__):
                 lines.append([*cells[:2], "", parts[0]["given"][series], "", "", *cells[2:], ""])
@@ -93,8 +95,7 @@ def by_test(parts: Sequence[Recorded], prefix: str) -> list[str]:
     tests = dict.fromkeys(key[:2] for key in rows)
     table = [["model", "given", "replicas", *(f"{panel}, k = {x}" for panel, x in tests)]]
     for series in dict.fromkeys(key[2] for key in rows):
-        of_series = [rows.get((*test, series), {}) for test in tests]
-        measured = [row for row in of_series if row.get("accuracy") is not None]
+        of_series, measured = _across(rows, series, tests)
         if measured and not is_ensemble(series):
             about = [series, parts[0]["given"][series], str(measured[0]["replicas"])]
             table.append([*about, *map(_accuracy, of_series)])
@@ -136,18 +137,21 @@ def published(parts: Sequence[Recorded]) -> list[str]:
 
 
 def speed(parts: Sequence[Recorded]) -> list[str]:
-    """Speed of training: medians over epochs, of all replicas together. Columns without a value,
-    and those of a single replica or batch size, are left out."""
-    table = [["model", "replicas", "batch", "train stories/s", "of peak", "GB"]]
+    """Speed of training: medians over epochs, of all replicas together. Of the other columns, those
+    in which all rows are equal are left out."""
+    table = [["model", "train stories/s", "replicas", "batch", "of peak", "GB"]]
     for row in parts[0]["rows"]:
         rate = float(np.median(row["train"]))
-        share = row.get("flops", 0) * rate / parts[0].get("matmul", {}).get("float32", 1)
-        table.append([row["model"], str(row["replicas"]), str(row["batch"]), f"{rate:,.0f}",
-                      f"{share:.0%}" if share else "", f"{row.get('memory', '')}"[:4]])  # fmt: skip
-    shown = [i for i, (head, *cells) in enumerate(zip(*table, strict=True))
-             if set(cells) not in ({""}, {"1"}, {"100"})]  # fmt: skip
+        share = row["flops"] * rate / parts[0]["matmul"]["float32"] if "flops" in row else None
+        table.append([
+            row["model"], f"{rate:,.0f}", f"{row['replicas']}", f"{row['batch']:,}",
+            "" if share is None else f"{share:.0%}",
+            f"{row['memory']:.1f}" if "memory" in row else "",
+        ])  # fmt: skip
+    columns = list(zip(*table, strict=True))
+    shown = columns[:2] + [column for column in columns[2:] if len(set(column[1:])) > 1]
     about = f"{parts[0]['device']}, commit {parts[0]['commit']}."
-    return [about, "", *markdown_table([[line[i] for i in shown] for line in table])]
+    return [about, "", *markdown_table([list(line) for line in zip(*shown, strict=True)])]
 
 
 def claims(parts: Sequence[Recorded]) -> list[str]:
@@ -168,12 +172,18 @@ def _rows(part: Recorded) -> dict[tuple[str, Any, str], Row]:
             for (panel, x, series), row in rows_by_key(part).items()}  # fmt: skip
 
 
+def _across(
+    rows: Mapping[tuple[str, Any, str], Row], series: str, tests: Iterable[tuple[str, Any]]
+) -> tuple[list[Row], list[Row]]:
+    """The rows of a series in tests (panel, x), {} if there is none, and those with an accuracy."""
+    found = [rows.get((*test, series), {}) for test in tests]
+    return found, [row for row in found if row.get("accuracy") is not None]
+
+
 def _panels(parts: Sequence[Recorded], panel: str) -> list[str]:
-    return (
-        panel.split(";")
-        if panel
-        else list(dict.fromkeys(key[0] for p in parts for key in _rows(p)))
-    )
+    if panel:
+        return panel.split(";")
+    return list(dict.fromkeys(key[0] for part in parts for key in _rows(part)))
 
 
 def _xs(parts: Sequence[Recorded]) -> list[Any]:
@@ -197,18 +207,17 @@ def _accuracy(row: Row) -> str:
 
 
 def _reads(model: str) -> str:
-    return "story" if MODELS[model].kind in ("tokens", "states") else "facts"
+    return "facts" if MODELS[model].kind in GRAPHS else "story"
 
 
 def _trained(
-    part: Recorded, panel: str, models: str
-) -> Iterator[tuple[tuple[str, float, str], str, list[str]]]:
-    """Yields (order, series, cells) of the trained models of a panel."""
-    rows, xs = _rows(part), _xs([part])
+    part: Recorded, panel: str, xs: Sequence[Any], models: str
+) -> Iterator[tuple[tuple[str, float], list[str]]]:
+    """Yields (order, cells) of the trained models of a panel; the first cell is the series."""
+    rows = _rows(part)
     for series in dict.fromkeys(key[2] for key in rows):
         model = series if series in part["models"] else panel  # one of both is the model
-        of_series = [rows.get((panel, x, series), {}) for x in xs]
-        measured = [row for row in of_series if row.get("accuracy") is not None]
+        of_series, measured = _across(rows, series, [(panel, x) for x in xs])
         if model not in part["models"] or not measured:
             continue
         if models and model not in models.split(","):
@@ -218,15 +227,15 @@ def _trained(
         cells = [series, reads, part["given"].get(model, ""), f"{about['parameters']:,}",
                  f"{measured[0]['replicas']} x {about['epochs']}", *map(_accuracy, of_series),
                  format_fraction(max(errors)) if errors else ""]  # fmt: skip
-        yield (reads, -measured[-1]["accuracy"], series), series, cells
+        yield (reads, -measured[-1]["accuracy"]), cells
 
 
-def _published_rows(part: Recorded, panel: str) -> dict[str, list[list[str]]]:
+def _published_rows(part: Recorded, panel: str, xs: Sequence[Any]) -> dict[str, list[list[str]]]:
     """Lines of published accuracies in a panel, by model."""
     found: dict[str, list[list[str]]] = {}
     for one in part["references"]:
         if str(one["panel"]) == panel and one["series"]:
-            values = [one["values"].get(str(x)) for x in _xs([part])]
+            values = [one["values"].get(str(x)) for x in xs]
             cells = ["" if value is None else format_fraction(value["mean"]) for value in values]
             line = [panel, one["name"], _reads(one["series"]), one["given"], "", "", *cells, ""]
             found.setdefault(one["series"], []).append(line)
@@ -244,12 +253,11 @@ def _selected(
     parts: Sequence[Recorded], panel: str, chosen: Callable[[str], bool]
 ) -> list[list[str]]:
     """Lines (panel, series, *accuracies) of the chosen series, those of a panel together."""
-    lines = []
+    lines, xs = [], _xs(parts)
     for shown in _panels(parts, panel):
-        for part in parts:
-            rows = _rows(part)
+        for rows in map(_rows, parts):
             for series in filter(chosen, dict.fromkeys(key[2] for key in rows)):
-                of_series = [rows.get((shown, x, series), {}) for x in _xs(parts)]
-                if any(row.get("accuracy") is not None for row in of_series):
+                of_series, measured = _across(rows, series, [(shown, x) for x in xs])
+                if measured:
                     lines.append([shown, series, *map(_accuracy, of_series)])
     return lines

@@ -1,4 +1,4 @@
-"""What differs between a model of this project and the published one of the same name.
+"""Differences between a model of this project and the published one of the same name.
 
 All models of this project are trained with Adam, average their parameters over the steps, stop once
 the dev loss no longer improves, and are tested at the last epoch. The papers name another rule for

@@ -62,7 +62,7 @@ def test_parts_combine_as_in_logic_with_a_third_value() -> None:
 
 
 def test_correction_is_for_the_parts_that_decide() -> None:
-    """Of four p-values .01 .02 .03 .04 for the parts, and their complements against them."""
+    """Four parts with p-values .01 .02 .03 .04 for them, and the complements against them."""
     parts = [Evidence(p, 1 - p) for p in (0.03, 0.01, 0.04, 0.02)]
     expected = [0.04, 0.06, 0.06, 0.04]
     assert [at_least(n, parts).p_for for n in (1, 2, 3, 4)] == pytest.approx(expected)

@@ -37,7 +37,7 @@ def exactly(published: dict) -> Measurements:
 
 
 def widened(measured: Measured, half: float) -> Measured:
-    """The same accuracy with an interval of this half-width."""
+    """Returns the accuracy with an interval of this half-width."""
     accuracy = measured.accuracy
     return replace(measured, low=max(0.0, accuracy - half), high=min(1.0, accuracy + half))
 
@@ -101,7 +101,7 @@ def judge(stated, start: str) -> Callable[[Measurements], Evidence]:
 
 
 def claim(stated, start: str) -> Callable[[Measurements], bool]:
-    """Whether this claim holds, for accuracies that decide it."""
+    """Returns whether a claim holds, for accuracies that decide it."""
 
     def holds(table: Measurements) -> bool:
         verdict = judge(stated, start)(table).verdict

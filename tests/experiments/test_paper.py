@@ -210,6 +210,14 @@ def test_wrong_commands(arguments: list[str], message: str, tmp_path) -> None:
     assert not any(tmp_path.iterdir())
 
 
+def test_commit_is_empty_without_git(monkeypatch, tmp_path) -> None:
+    assert paper.commit()
+    monkeypatch.setattr(paper, "ROOT", tmp_path)
+    assert paper.commit() == ""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert paper.commit() == ""
+
+
 def test_estimate(monkeypatch, tmp_path, capsys) -> None:
     monkeypatch.setattr(paper, "recorded", lambda: {"figure5": part(ROWS)})
     assert paper.main(["--estimate"]) == 0
