@@ -6,9 +6,10 @@
     python -m experiments.render                                # then writes the pages
 
 A part is one command of `launch.py`, which the pages show. Its runs resume, and runs that two parts
-share are trained once. Settings such as `--config.only='k23/*'` go to the parts, so that several
-processes can share the work. `results/PART.json` has the accuracies with their intervals, the
-settings that differ from the defaults, and the commit, device, versions and seconds.
+share are trained once. Settings such as `--config.only='k23/*'` go to the named parts, so that
+several processes can share the work. `results/PART.json` has the accuracies with their intervals,
+the settings that differ from the defaults, device, versions and seconds, and the commit and date at
+which they were recorded.
 """
 
 import json
@@ -27,7 +28,7 @@ from absl import flags
 from ml_collections import ConfigDict
 
 from clutrr_jax.command_line import parse_flags
-from clutrr_jax.experiment import DATA, SUMMARY, runs
+from clutrr_jax.experiment import DATA, SUMMARY, runs, select
 from clutrr_jax.report.tables import changed_settings
 from clutrr_jax.run import configure_jax, identity, run_experiment
 from experiments.counts import write_counts
@@ -107,7 +108,9 @@ MEASUREMENTS = {
     "models": {"*": {"parameters": int, "replicas": int, "epochs": int, "seconds": float,
                      "settings": dict}},
     "series": [{"name": str, "baseline": bool}], "given": {"*": str},
-    "rows": [{"task": str}], "averages": [dict], "references": [{"values": dict}],
+    "rows": [{"task": str, "replicas": int | None, "count": int | None}
+             | dict.fromkeys(("accuracy", "stderr", "ceiling"), int | float | None)],
+    "averages": [dict], "references": [{"values": dict}],
     "claims": {"*": {"*": [str]}}, "note": str, "unfinished": [str],
     "versions": {"*": str}, "devices": [str], "wall_seconds": float,
 }  # fmt: skip
@@ -137,7 +140,8 @@ def load_part(name: str, data: str, settings: Sequence[str] = ()) -> ConfigDict:
 
 
 def run_part(name: str, config: ConfigDict, workdir: Path, out: Path) -> dict[str, str]:
-    """Runs a part in the folder WORKDIR/NAME and writes OUT/NAME.json, unless no run is finished.
+    """Runs a part in the folder WORKDIR/NAME and writes OUT/NAME.json, unless no run is finished or
+    the file that is there lacks fewer runs.
 
     Returns:
       {name of a failed run: reason}.
@@ -152,9 +156,16 @@ def run_part(name: str, config: ConfigDict, workdir: Path, out: Path) -> dict[st
         _, failed = run_experiment(config, folder)
         jax.clear_caches()  # else the programs of all parts stay in memory
     results = read_json(folder / "results.json")
-    if PARTS[name].counts or results["models"]:
-        write_text(out / f"{name}.json", record(name, results))
+    path, missing = out / f"{name}.json", _unfinished(results)
+    if path.exists() and len(read_json(path).get("unfinished", [])) < len(missing):
+        print(f"{path} is kept: here more runs are missing ({len(missing)})")
+    elif PARTS[name].counts or results["models"]:
+        write_text(path, record(name, results))
     return failed
+
+
+def _unfinished(results: Mapping[str, Any]) -> list[str]:
+    return [run["name"] for run in results.get("runs", ()) if run["state"] != "finished"]
 
 
 def share_runs(config: ConfigDict, workdir: Path, folder: Path) -> None:
@@ -184,7 +195,7 @@ def record(name: str, results: Mapping[str, Any]) -> str:
     if "models" in results:
         kept["models"] = {model: about | {"settings": changed_settings(model, about["settings"])}
                           for model, about in results["models"].items()}  # fmt: skip
-        kept["unfinished"] = [r["name"] for r in results["runs"] if r["state"] != "finished"]
+        kept["unfinished"] = _unfinished(results)
     text = json.dumps(kept)
     rounded = json.loads(text, parse_float=lambda digits: round(float(digits), 4))
     text = json.dumps(rounded, indent=1, ensure_ascii=False)
@@ -217,7 +228,8 @@ def recorded(out: Path = RESULTS) -> dict[str, dict[str, Any]]:
 
 
 def estimate(names: Sequence[str]) -> Iterator[str]:
-    """Yields one line per part: the hours that its trainings took when it was recorded."""
+    """Yields one line per part: the hours that its finished trainings took, as recorded, and the
+    number of those that are missing."""
     measured = recorded()
     for name in names:
         about = measured.get(name)
@@ -226,7 +238,9 @@ def estimate(names: Sequence[str]) -> Iterator[str]:
         elif PARTS[name].counts:
             yield f"{name:18}no training"
         else:
-            yield f"{name:18}{about['wall_seconds'] / 3600:.2f} h on {', '.join(about['devices'])}"
+            hours, missing = about["wall_seconds"] / 3600, len(about["unfinished"])
+            without = f", without {missing} runs" if missing else ""
+            yield f"{name:18}{hours:.2f} h on {', '.join(about['devices'])}{without}"
 
 
 def main(argv: list[str]) -> int:
@@ -244,6 +258,10 @@ def main(argv: list[str]) -> int:
     for argument in settings:
         if not argument.startswith("--config."):
             raise InputError(f'command line: "{argument}": expected --config.NAME=VALUE')
+        if not argument.startswith("--config.only=") and options.out == RESULTS:
+            raise InputError(
+                f"{argument}: expected --out=DIR too; {RESULTS} is for the settings of the parts"
+            )
     if options.estimate:
         print("\n".join(estimate(names)))
         return 0
@@ -251,14 +269,16 @@ def main(argv: list[str]) -> int:
     for name in names:
         if PARTS[name].released and not options.data:
             raise InputError(f"{name}: expected --data=DIR, the folder of the released data sets")
-        configs[name] = load_part(name, options.data, settings)
-    failed: dict[str, str] = {}
+        configs[name] = config = load_part(name, options.data, settings)
+        if not PARTS[name].counts:
+            select(config.only, runs(config))  # raises before anything is trained
+    any_failed = False
     for name, config in configs.items():
-        of_part = run_part(name, config, options.workdir, options.out)
-        failed |= {f"{name}/{run}": reason for run, reason in of_part.items()}
-    for run, reason in failed.items():
-        print(f"failed: {run}: {reason}", file=sys.stderr)
-    return 1 if failed else 0
+        failed = run_part(name, config, options.workdir, options.out)
+        any_failed = any_failed or bool(failed)
+        for run, reason in failed.items():
+            print(f"failed: {name}/{run}: {reason}", file=sys.stderr)
+    return int(any_failed)
 
 
 if __name__ == "__main__":

@@ -17,10 +17,12 @@ from pathlib import Path
 from clutrr_jax.report.plots import plot_results, save_figure
 from experiments import views
 from experiments.paper import PARTS, ROOT, SPEEDS, recorded
-from generator.errors import Parser, one_of, run_command
+from generator.errors import InputError, Parser, one_of, run_command
 from generator.files import write_text
 
-BLOCK = re.compile(r"(<!-- rendered: (\w+)(.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(
+    r"(<!-- rendered: (\w+)([^\n]*?) -->\n)(?:(?!<!-- rendered).)*?(<!-- end -->)", re.DOTALL
+)
 PAGES = ("README.md", "docs/performance.md", "docs/results.md", "docs/studies.md")
 FIGURES = ("demo", "figure5", "star", "scaling", "leaderboard")  # with a figure docs/PART.png
 VIEWS: dict[str, Callable[..., list[str]]] = {
@@ -53,22 +55,31 @@ def render(page: str, found: Mapping[str, views.Recorded]) -> str:
       page: the text.
       found: the recorded parts.
     Raises:
-      InputError: an unknown view or part.
+      InputError: an unknown view or part, or wrong arguments.
     """
 
     def block(match: re.Match[str]) -> str:
         start, view, arguments, end = match.groups()
         one_of("view", view, [*VIEWS, "commands"])
-        parts, *words = shlex.split(arguments)
+        parts, *words = shlex.split(arguments) or [""]
         names = parts.split("+")
         for name in names:
             one_of("part", name, [*PARTS, *SPEEDS])
+        missing = [name for name in names if name not in found]
         if view == "commands":
             lines = commands(names)
-        elif measured := [found[name] for name in names if name in found]:
-            lines = VIEWS[view](measured, *words)
-        else:
+        elif len(missing) == len(names):
             lines = ["*Not measured yet.*"]
+        else:
+            try:
+                lines = VIEWS[view]([found[name] for name in names if name in found], *words)
+            except (KeyError, TypeError) as error:
+                raise InputError(
+                    f"rendered: {view}{arguments}: expected another part, or other arguments "
+                    f"({error})"
+                ) from error
+            if view == "made" and missing:
+                lines[0] += f" Parts that are still to be made: {', '.join(missing)}."
         return "".join([start, *(f"{line}\n" for line in lines), end])
 
     return BLOCK.sub(block, page)

@@ -25,11 +25,12 @@ Row = Mapping[str, Any]
 
 
 def made(parts: Sequence[Recorded]) -> list[str]:
-    """Hours, devices and commits of some parts, and the runs that are missing."""
+    """Hours and devices of some parts, the commits at which they were recorded, and the number of
+    runs that are missing."""
     hours = sum(part["wall_seconds"] for part in parts) / 3600
     devices = "; ".join(dict.fromkeys(name for part in parts for name in part["devices"]))
     commits = ", ".join(dict.fromkeys(part["commit"] for part in parts))
-    sentences = [f"{hours:.1f} h of training on {devices}, commit {commits}."]
+    sentences = [f"{hours:.1f} h of training on {devices}, recorded at commit {commits}."]
     if missing := sum(len(part["unfinished"]) for part in parts):
         sentences.append(f"Runs that are still to be made: {missing}.")
     return [" ".join(sentences)]
@@ -57,7 +58,8 @@ def text(parts: Sequence[Recorded]) -> list[str]:
 
 
 def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[str]:
-    """Accuracies of trained models by k, with the published rows of the same model below.
+    """Accuracies of trained models by k, with the published rows of the same model, given the same,
+    below.
 
     Models that read facts come first, and the best ones at the largest k. Baselines, the number of
     stories and ceilings, if one is below 1, are last.
@@ -74,7 +76,7 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
         measured = [line for part in parts for line in _trained(part, shown, xs, models)]
         below = _published_rows(parts[0], shown, xs)
         for _, cells in sorted(measured):
-            lines += [[shown, *cells], *below.pop(cells[0], [])]
+            lines += [[shown, *cells], *below.pop((cells[0], cells[2]), [])]
         for series in (one["name"] for one in parts[0]["series"] if one["baseline"]):
             for cells in _selected(parts[:1], shown, series.__eq__):
                 lines.append([*cells[:2], "", parts[0]["given"][series], "", "", *cells[2:], ""])
@@ -117,14 +119,18 @@ def ensembles(parts: Sequence[Recorded], models: str) -> list[str]:
 
 
 def published(parts: Sequence[Recorded]) -> list[str]:
-    """Means over the k of each published row, next to ours of the same model, and what differs."""
+    """Means over the k of each published row, next to ours of the same model, given the same, and
+    what differs."""
     heads = ["published row", "trained on k", "k", "ours", "published", "difference"]
     table = [[*heads, "what differs in ours"]]
-    rows = {key: row for part in parts for key, row in _rows(part).items()}
+    rows = {(*key, part["given"].get(key[2])): row
+            for part in parts for key, row in _rows(part).items()
+            if row["accuracy"] is not None}  # fmt: skip
     for one in parts[0]["references"]:
-        ours = {int(x): rows.get((str(one["panel"]), int(x), one["series"]), {})
+        keys = {int(x): (str(one["panel"]), int(x), one["series"], one["given"])
                 for x in one["values"]}  # fmt: skip
-        shared = [x for x, row in ours.items() if row.get("accuracy") is not None]
+        ours = {x: rows[key] for x, key in keys.items() if key in rows}
+        shared = list(ours)
         if shared:
             mine = float(np.mean([ours[x]["accuracy"] for x in shared]))
             theirs = float(np.mean([one["values"][str(x)]["mean"] for x in shared]))
@@ -155,14 +161,16 @@ def speed(parts: Sequence[Recorded]) -> list[str]:
 
 
 def claims(parts: Sequence[Recorded]) -> list[str]:
-    """The claims of the papers with their verdicts, and why those fail that are not supported."""
-    table = [["part", "claim", "verdict", "why not"]]
+    """The claims of the papers with the models that decide them, their verdicts, and why those fail
+    that are not supported."""
+    table = [["part", "models", "claim", "verdict", "why not"]]
     for part in parts:
+        models = ", ".join(part["models"])
         for verdicts in part["claims"].values():
             for verdict, statements in verdicts.items():
                 for statement in statements:
                     reason = REASONS.get(statement, "") if verdict == "not supported" else ""
-                    table.append([part["part"], statement, verdict, reason])
+                    table.append([part["part"], models, statement, verdict, reason])
     return markdown_table(table)
 
 
@@ -230,15 +238,17 @@ def _trained(
         yield (reads, -measured[-1]["accuracy"]), cells
 
 
-def _published_rows(part: Recorded, panel: str, xs: Sequence[Any]) -> dict[str, list[list[str]]]:
-    """Lines of published accuracies in a panel, by model."""
-    found: dict[str, list[list[str]]] = {}
+def _published_rows(
+    part: Recorded, panel: str, xs: Sequence[Any]
+) -> dict[tuple[str, str], list[list[str]]]:
+    """Lines of published accuracies in a panel, by model and what it was given."""
+    found: dict[tuple[str, str], list[list[str]]] = {}
     for one in part["references"]:
         if str(one["panel"]) == panel and one["series"]:
             values = [one["values"].get(str(x)) for x in xs]
             cells = ["" if value is None else format_fraction(value["mean"]) for value in values]
             line = [panel, one["name"], _reads(one["series"]), one["given"], "", "", *cells, ""]
-            found.setdefault(one["series"], []).append(line)
+            found.setdefault((one["series"], one["given"]), []).append(line)
     return found
 
 

@@ -119,14 +119,20 @@ def test_table_by_k() -> None:
     [
         (
             "made figure5",
-            "2.0 h of training on a device, commit abc. Runs that are still to be made: 1.",
+            "2.0 h of training on a device, recorded at commit abc. "
+            "Runs that are still to be made: 1.",
+        ),
+        (
+            "made figure5+graphs",
+            "2.0 h of training on a device, recorded at commit abc. Runs that "
+            "are still to be made: 1. Parts that are still to be made: graphs.",
         ),
         (
             "published figure5",
             "| gat, published (X) | 2,3 | 3-3 | .70 | .50 | +.20 | " + OF_MODEL["gat"],
         ),
         ("ensembles figure5 gat", "| 2,3 | gat (ensemble of 2) | .80 |  |"),
-        ("claims figure5", "| figure5 | c | undecided |  |"),
+        ("claims figure5", "| figure5 | gat, bilstm_attention | c | undecided |  |"),
         ("by_k figure5", "| 2,3,4 | gat | facts | nothing | 1,234 | 2 x 7 | .60 |  | .01 |"),
         ("by_test figure5 2,3", "| gat | nothing | 2 | .75 | .70 | .60 |"),
         ("by_k star", "*Not measured yet.*"),
@@ -139,10 +145,36 @@ def test_views(block: str, line: str) -> None:
     assert any(found.startswith(line) for found in text.splitlines()), text
 
 
-@pytest.mark.parametrize("block", ["by_j figure5", "by_k figure55"])
-def test_unknown_blocks_are_refused(block: str) -> None:
-    with pytest.raises(InputError, match="expected one of"):
-        render.render(f"<!-- rendered: {block} -->\n<!-- end -->", {})
+@pytest.mark.parametrize(
+    "block", ["by_j figure5", "by_k figure55", "made", "by_test figure5", "counts figure5"]
+)
+def test_wrong_blocks_are_refused(block: str) -> None:
+    with pytest.raises(InputError, match=r"expected (one of|another)"):
+        render.render(f"<!-- rendered: {block} -->\n<!-- end -->", {"figure5": part(ROWS)})
+
+
+def test_a_block_without_an_end_is_left_alone() -> None:
+    found = {"figure5": part(ROWS, series=[])}
+    last = render.render("<!-- rendered: made figure5 -->\n<!-- end -->\n", found)
+    text = "<!-- rendered: made figure5 -->\nprose\n"
+    assert render.render(text + last, found) == text + last
+
+
+def test_published_rows_stand_next_to_models_that_were_given_the_same() -> None:
+    """A part whose models have another prior, or were not measured, changes nothing."""
+    given = {"gat": "genders", "bilstm_attention": "nothing", "given rules": "rules"}
+    better = [row | {"accuracy": 1.0} for row in ROWS]
+    unmeasured = [row | {"accuracy": None} for row in ROWS]
+    found = {"figure5": part(ROWS, series=[]), "genders": part(better, given=given),
+             "graphs": part(unmeasured)}  # fmt: skip
+    for view in ("published", "by_k"):
+        block = "<!-- rendered: {} figure5{} -->\n<!-- end -->"
+        alone = render.render(block.format(view, ""), found).splitlines()
+        lines = render.render(block.format(view, "+genders+graphs"), found).splitlines()
+        below = [i for i, line in enumerate(lines) if "published (X)" in line]
+        assert len(below) == 1 and lines[below[0]] in alone
+        if view == "by_k":
+            assert lines[below[0] - 1].startswith("| 2,3 | gat | facts | nothing |")
 
 
 def test_commands_are_those_that_run(tmp_path) -> None:
@@ -201,6 +233,8 @@ def test_runs_that_parts_share_are_trained_once(tmp_path) -> None:
         (["figure55"], 'part "figure55": expected one of demo, '),
         (["figure5"], "figure5: expected --data=DIR"),
         (["star", "--confg.seed=1"], '"--confg.seed=1": expected --config.NAME=VALUE'),
+        (["demo", "star", "--config.only=rcc8/*"], 'only "rcc8/*": no such run'),
+        (["demo", "figure5", "--data=none"], "none: no data_089907f8.zip in it"),
         (["star", "--config.gat.bogus=1"], 'no setting "config.gat.bogus"'),
     ],
 )
@@ -223,8 +257,13 @@ def test_estimate(monkeypatch, tmp_path, capsys) -> None:
     assert paper.main(["--estimate"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(paper.PARTS)
-    assert "figure5           2.00 h on a device" in lines
     assert "star              not measured yet" in lines
+    assert "figure5           2.00 h on a device, without 1 runs" in lines
+
+
+def test_pages_are_for_the_settings_of_the_parts(tmp_path) -> None:
+    with pytest.raises(InputError, match=r"--config\.seed=1: expected --out=DIR too"):
+        paper.main(["star", "--config.seed=1", f"--workdir={tmp_path}"])
 
 
 @pytest.mark.slow
@@ -239,6 +278,9 @@ def test_a_part_runs_and_resumes(tmp_path) -> None:
     }
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").glob(f"**/{SUMMARY}")}
     shutil.rmtree(tmp_path / "runs/star/interval")
+    assert paper.main([*arguments, "--config.only=rcc8/*"]) == 0
+    assert paper.recorded(tmp_path)["star"] == found  # which has more runs
+    (tmp_path / "star.json").unlink()
     assert paper.main([*arguments, "--config.only=rcc8/*"]) == 0
     assert paper.recorded(tmp_path)["star"]["unfinished"] == ["interval/0/set_prover"]
     assert paper.main(["wordings", *arguments[1:], "--config.only=none"]) == 0
