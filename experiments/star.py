@@ -8,8 +8,8 @@ paths together one.
     python -m clutrr_jax predict runs/star/rcc8/0/epignn --data star_rcc8.zip --out epignn.csv
 
 The graphs are generated for each replica, with as many train rows as in the paper and an eighth of
-its test rows. The authors publish
-test files, but no train files: the second command predicts those.
+its test rows. The authors publish test files, but no train files: the second command predicts
+those.
 
 Hardware: the laptop scale takes about an hour and a half on two cores (estimate).
 
