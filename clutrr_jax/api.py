@@ -246,7 +246,7 @@ def train(
         the training starts with. `models` is its name, and the replicas are as many as it has.
     Raises:
       InputError: a wrong setting, a data set without train or test stories, or a folder that holds
-        another run.
+        another run, or a start with other relations.
     """
     dataset = _dataset(dataset)
     names = model_names(models if isinstance(models, str) else ",".join(models))
@@ -256,6 +256,8 @@ def train(
     if start:
         if names != [start.name]:
             raise InputError(f"start: a {start.name}, expected models={start.name!r}")
+        for records in filter(None, (dataset.train, dataset.test)):
+            start.check_algebra(records)
         own = {name: value for name, value in start.settings.items() if name != "train"}
         config[start.name].update(own)
         if replicas not in (None, start.replicas):

@@ -10,7 +10,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from hashlib import sha256
 from itertools import groupby
@@ -176,11 +176,7 @@ def run_all(
         of_data_set = list(group)
         unfinished = []
         for run in of_data_set:
-            if distributed.is_primary():
-                check_run_folder(workdir / run.name, identity(run, start))
-            if is_finished(workdir / run.name):
-                _print(f"{run.name}: trained before ({workdir / run.name / SUMMARY})")
-            else:
+            if not is_finished(run, workdir / run.name, start):
                 unfinished.append(run)
         if not unfinished:
             continue
@@ -193,9 +189,18 @@ def run_all(
     return failed
 
 
-def is_finished(folder: Path) -> bool:
-    """Returns whether a run is finished. Collective."""
-    return distributed.any_host(distributed.is_primary() and (folder / SUMMARY).exists())
+def is_finished(run: Run, folder: Path, start: tuple[Any, Any] | None) -> bool:
+    """Returns whether a run is finished and does not go on, and prints it. Collective.
+
+    Raises:
+      InputError: see `check_run_folder`.
+    """
+    goes_on = distributed.is_primary() and check_run_folder(folder, identity(run, start))
+    summary = folder / SUMMARY
+    found = distributed.any_host(distributed.is_primary() and summary.exists() and not goes_on)
+    if found:
+        _print(f"{run.name}: trained before ({summary})")
+    return found
 
 
 def record_failure(folder: Path, error: Exception) -> str:
@@ -240,16 +245,17 @@ def _train_and_test(
             f"{run.model}: no English word for a relation in the train stories; to learn what "
             f"words mean, it needs the rules: --config.{run.model}.reasoner=rules"
         )
-    if not distributed.is_primary():
-        run_model(run.model, run.config, data, truth, folder, start)
-    else:
-        with folder_lock(folder):
+
+    def begin() -> None:
+        settings = identity(run, start) | {"stories": data.fingerprint}
+        (folder / SUMMARY).unlink(missing_ok=True)
+        write_text(folder / "config.json", json.dumps(settings, indent=1) + "\n")
+
+    with folder_lock(folder) if distributed.is_primary() else nullcontext():
+        if distributed.is_primary():
             (folder / ERROR).unlink(missing_ok=True)
-            settings = identity(run, start)
-            check_run_folder(folder, settings)
-            settings |= {"stories": data.fingerprint}
-            write_text(folder / "config.json", json.dumps(settings, indent=1) + "\n")
-            run_model(run.model, run.config, data, truth, folder, start)
+        if not is_finished(run, folder, start):  # another process may have finished it
+            run_model(run.model, run.config, data, truth, folder, start, begin)
     distributed.barrier(f"end of {run.name}")
 
 
@@ -292,13 +298,14 @@ def check_folder(workdir: Path, name: str) -> None:
         raise InputError(f"{file}: not of an experiment, expected another --workdir")
 
 
-def check_run_folder(folder: Path, settings: dict[str, Any]) -> None:
+def check_run_folder(folder: Path, settings: dict[str, Any]) -> bool:
     """Checks that a folder holds nothing, or the run with these settings or a shorter one.
 
-    A finished run with a shorter training is no longer finished: it goes on. A run that ended
-    before its first epoch, for example because of a wrong setting, leaves nothing to resume: its
-    settings are replaced.
+    A run that ended before its first epoch, for example because of a wrong setting, leaves nothing
+    to resume: its settings are replaced.
 
+    Returns:
+      Whether it holds a run with a shorter training: this one goes on, even if it is finished.
     Raises:
       InputError: the folder holds another run, or other files that the run would replace.
     """
@@ -307,11 +314,11 @@ def check_run_folder(folder: Path, settings: dict[str, Any]) -> None:
         for file in sorted(folder.glob("*")):
             if file.name not in MARKS:
                 raise InputError(f"{file}: not of a run, expected another --workdir")
-        return
+        return False
     before = read_json(path)
     is_run = {"model", "seed", "stories"} <= set(before)
     if is_run and not has_begun(folder):
-        return
+        return False
     for name in before | settings:
         old, new = before.get(name), settings.get(name)
         if name == "stories" or old == new:
@@ -323,8 +330,7 @@ def check_run_folder(folder: Path, settings: dict[str, Any]) -> None:
             f"{path}: belongs to a run with another configuration: {name} was "
             f'"{old}", now "{new}"; expected {same}, or another folder'
         )
-    if any(before.get(name) != settings.get(name) for name in LENGTHS):
-        (folder / SUMMARY).unlink(missing_ok=True)
+    return any(before.get(name) != settings.get(name) for name in LENGTHS)
 
 
 def _is_shorter(name: str, before: dict[str, Any], settings: dict[str, Any]) -> bool:
@@ -347,7 +353,8 @@ def has_begun(folder: Path) -> bool:
 def check_stories(folder: Path, data: Prepared) -> None:
     """Raises InputError if a run in the folder of a data set has begun on other stories."""
     for path in folder.glob("*/config.json"):
-        if has_begun(path.parent) and read_json(path).get("stories") != data.fingerprint:
+        stories = read_json(path).get("stories")
+        if has_begun(path.parent) and not data.is_of(path.parent, stories):
             raise InputError(
                 f"{path}: belongs to a run on other stories, expected the same data, or another "
                 "folder"

@@ -206,11 +206,7 @@ class Model:
 
     def read(self, records: Records) -> StoryArrays:
         """Stories as the model reads them."""
-        if records.algebra != self.algebra:
-            raise InputError(
-                f"{self.name}: predicts relations of {self.algebra.name}, expected stories with "
-                f"these and not of {records.algebra.name}"
-            )
+        self.check_algebra(records)
         check_input(self.name, self._predictor.model.spec.kind, records)
         vocabulary = self.vocabulary
         if self._predictor.model.spec.kind in GRAPHS and not self._has_entity_vectors:
@@ -221,6 +217,16 @@ class Model:
             return self._encode(records, stories) if self._encode else stories
         except InputError as error:
             raise InputError(f"{self.name}: {error}") from None
+
+    def check_algebra(self, records: Records) -> None:
+        """Raises InputError if stories have other relations than the model."""
+        own, other = self.algebra, records.algebra
+        if other != own:
+            name = other.name if other.name != own.name else "another algebra of this name"
+            raise InputError(
+                f"{self.name}: predicts relations of {own.name}, expected stories with these and "
+                f"not of {name}"
+            )
 
     @cached_property
     def _has_entity_vectors(self) -> bool:

@@ -280,11 +280,9 @@ def test_a_refused_command_leaves_the_summary_of_a_finished_run(tmp_path) -> Non
     longer = before | {"train.epochs": 4}
     with pytest.raises(InputError, match='seed was "0", now "1"'):
         check_run_folder(tmp_path, longer | {"generate.seed": 1})
+    assert not check_run_folder(tmp_path, before)
+    assert check_run_folder(tmp_path, longer)
     assert (tmp_path / "model.json").exists()
-    check_run_folder(tmp_path, before)
-    assert (tmp_path / "model.json").exists()
-    check_run_folder(tmp_path, longer)
-    assert not (tmp_path / "model.json").exists()
 
 
 def test_training_that_starts_from_a_model(run, small_folder, tmp_path) -> None:

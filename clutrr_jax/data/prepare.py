@@ -14,8 +14,16 @@ from clutrr_jax.data.arrays import Sizes, StoryArrays, build_arrays
 from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.records import Records, check_algebras, concatenate
 from clutrr_jax.data.resample import bank_words
-from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool, special_tokens
+from clutrr_jax.data.vocabulary import (
+    VOCABULARY,
+    Vocabulary,
+    build_vocabulary,
+    entity_pool,
+    read_vocabulary,
+    special_tokens,
+)
 from generator.algebra import Algebra
+from generator.algebras import DEFAULT, algebra_of
 from generator.config import Config
 from generator.errors import InputError
 
@@ -37,6 +45,19 @@ class Prepared:
     vocabulary: Vocabulary
     fingerprint: str  # hash of all arrays
     resample: Config | None = None  # generator settings, if each epoch has new train stories
+
+    def is_of(self, folder: Path, fingerprint: Any) -> bool:
+        """Returns whether a run in a folder, with data of this fingerprint, was on these data.
+
+        The arrays hold ids. The words and relations that these stand for are beside the run.
+        """
+        if self.fingerprint != fingerprint:
+            return False
+        file, own = folder / VOCABULARY, self.vocabulary.words
+        words = read_vocabulary(file).words if file.exists() else own
+        # One may have more words, which are not in the stories.
+        same = all(word == other for word, other in zip(words, own, strict=False))
+        return same and (algebra_of(folder) or DEFAULT) == self.test.algebra
 
 
 def prepare(

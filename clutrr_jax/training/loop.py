@@ -11,6 +11,7 @@ import json
 import math
 import sys
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
@@ -69,8 +70,9 @@ def run_model(
     truth: GroundTruth,
     folder: Path,
     start: tuple[Any, Any] | None = None,
+    begin: Callable[[], None] | None = None,
 ) -> None:
-    """Trains and tests a model of the registry, unless its folder says that it is finished.
+    """Trains and tests a model of the registry.
 
     Every host calls this; the first one alone reads and writes the folder.
 
@@ -81,12 +83,8 @@ def run_model(
       truth: of the test stories.
       folder: of the model.
       start: parameters and buffers of all replicas to start from, see `Trainer.init`.
+      begin: called by the first host after all checks, before it writes the first file.
     """
-    finished = folder / SUMMARY
-    if distributed.any_host(distributed.is_primary() and finished.exists()):
-        if distributed.is_primary():
-            print(f"{name}: trained before ({finished})", flush=True)
-        return
     if distributed.any_host(preemption.requested()):
         preemption.exit_resumable()
     train = train_settings(config, name)
@@ -103,11 +101,15 @@ def run_model(
         state = trainer.init(start)
     except InputError as error:  # of a setting of the model, or a train setting
         raise InputError(f"{name}: {error}") from None
-    if distributed.is_primary():
+
+    def begin_files() -> None:
+        if begin:
+            begin()
         write_vocabulary(folder / VOCABULARY, data.vocabulary)
         write_algebra(folder, data.test.algebra)
+
     with closing(trainer):
-        state, history = train_model(name, trainer, state, folder, config.tensorboard)
+        state, history = train_model(name, trainer, state, folder, config.tensorboard, begin_files)
     tested = predict_tests(name, trainer, state, data, folder)
     tested |= ensemble(name, tested[name])
     selected = trainer.selected_epochs(state)
@@ -130,14 +132,20 @@ def run_model(
             "diverged_epochs": diverged,
             "dev_accuracy": [accuracy[max(epoch, 1) - 1][r] for r, epoch in enumerate(selected)],
         }
-        write_text(finished, json.dumps(summary, indent=1) + "\n")
+        write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
 
 
 def train_model(
-    name: str, trainer: "Trainer", state: TrainState, folder: Path, tensorboard: bool
+    name: str,
+    trainer: "Trainer",
+    state: TrainState,
+    folder: Path,
+    tensorboard: bool,
+    begin: Callable[[], None] | None = None,
 ) -> tuple[TrainState, list[dict[str, Any]]]:
     """Trains from the last checkpoint, if there is one, until the last epoch, or until no replica
-    improves any more. Returns the state, and the lines of `metrics.jsonl`."""
+    improves any more. Returns the state, and the lines of `metrics.jsonl`. The first host calls
+    `begin` before it changes a file."""
     checkpoints = Checkpoints(folder / "checkpoints")
     epoch, state = checkpoints.restore(state) or (0, state)
     if epoch > trainer.epochs:
@@ -145,6 +153,8 @@ def train_model(
             f"{folder}: has trained {epoch} epochs, expected at least as many, now {trainer.epochs}"
         )
     is_writer = distributed.is_primary()
+    if begin and is_writer:
+        begin()
     metrics_file = folder / "metrics.jsonl"
     history = truncate_metrics(metrics_file, epoch) if is_writer else []
     scalars = Scalars(folder / "tensorboard", epoch + 1) if tensorboard and is_writer else None

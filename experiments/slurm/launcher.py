@@ -90,8 +90,8 @@ def run_on_cluster(
     check_folder(workdir, config.name)
     unfinished = []
     for run in experiment.select(config.only, all_runs):
-        check_run_folder(workdir / run.name, identity(run))
-        if not (workdir / run.name / SUMMARY).exists():
+        goes_on = check_run_folder(workdir / run.name, identity(run))
+        if goes_on or not (workdir / run.name / SUMMARY).exists():
             unfinished.append(run.name)
     failed: dict[str, str] = {}
     if unfinished:
@@ -192,6 +192,7 @@ class Jobs:
         self.workdir, self.command, self.cluster = workdir, command, cluster
         self.waiting: dict[str, _Waiting] = {}  # by name of the run
         self.failed: dict[str, str] = {}
+        self.before: dict[str, int] = {}  # times of the summaries of finished runs that go on
 
     def run(self, names: list[str]) -> dict[str, str]:
         """Submits a job for each unfinished run that has none, and waits for all jobs.
@@ -204,6 +205,7 @@ class Jobs:
           InputError: Slurm rejects the options or does not answer.
         """
         try:
+            self.before = {name: self._written(name) for name in names}
             states = self.cluster.states()
             for name in names:
                 path = self.workdir / name / JOB_ID
@@ -254,7 +256,7 @@ class Jobs:
     def _is_lost(self, name: str, job: _Waiting, state: str) -> bool:
         """Handles an ended job. Returns whether it left no result and has to be resubmitted."""
         job.polls += 1
-        if (self.workdir / name / SUMMARY).exists():
+        if self._written(name) not in (0, self.before[name]):
             del self.waiting[name]
             _print(name, "finished")
         elif reason := failure(self.workdir / name):
@@ -271,6 +273,11 @@ class Jobs:
             _print(name, f"job {job.id} ended without a result ({state})")
             return True
         return False
+
+    def _written(self, name: str) -> int:
+        """Time at which the summary of a run was written, in ns; 0 if there is none."""
+        path = self.workdir / name / SUMMARY
+        return path.stat().st_mtime_ns if path.exists() else 0
 
     def _submit(self, names: list[str]) -> None:
         if not names:

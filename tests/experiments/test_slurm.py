@@ -114,6 +114,20 @@ def test_preempted_job_is_not_resubmitted(tmp_path: Path, capsys) -> None:
     assert words == ["submitted", "running,", "queued,", "running,", "finished"]
 
 
+@pytest.mark.parametrize(
+    ("end", "failed"), [("finishes", {}), ("fails", {NAMES[0]: "ValueError: no"})]
+)
+def test_a_finished_run_that_goes_on_waits_for_its_new_result(end, failed, tmp_path: Path) -> None:
+    for name in NAMES:
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / SUMMARY).write_text("before")
+        os.utime(tmp_path / name / SUMMARY, (0, 1))
+    cluster = Simulated(tmp_path, clean=[["GONE", "PENDING", "RUNNING", end]])
+    assert run(cluster) == failed and cluster.submitted == [NAMES]
+    written = [(tmp_path / name / SUMMARY).stat().st_mtime > 1 for name in NAMES]
+    assert written == [not failed, True]
+
+
 def test_result_may_appear_late(tmp_path: Path) -> None:
     late = ["RUNNING", *["COMPLETED"] * (launcher.POLLS - 1), "finishes"]
     cluster = Simulated(tmp_path, clean=[late])

@@ -1,0 +1,110 @@
+"""A training that starts from a model, or goes on from a finished run, needs the same relations and
+words; one that is refused leaves the finished run as it was."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import clutrr_jax
+from generator.algebra import Algebra, parse_algebra
+
+MODEL = "edge_rnn"
+
+
+def algebra(*relations: str, name: str = "own") -> Algebra:
+    """Relations without compositions, each its own inverse."""
+    return parse_algebra(
+        {
+            "name": name,
+            "relations": " ".join(relations),
+            "inverse": {relation: relation for relation in relations},
+            "composition": {},
+        },
+        "own",
+    )
+
+
+def data(of: Algebra | None = None, word: str = "met", rows: int = 8) -> clutrr_jax.Dataset:
+    """Chains of two facts with text; the relations are the first two of the algebra."""
+    first, second = of.relations[:2] if of else ("son", "sister")
+    row = {
+        "story": f"[A] {word} [B]. [B] {word} [C].",
+        "facts": [("A", first, "B"), ("B", second, "C")],
+        "query": ("A", "C"),
+        "target": second,
+    }
+    return clutrr_jax.load({"train": [row] * rows, "test": [row] * 2}, algebra=of)
+
+
+def train(dataset: clutrr_jax.Dataset, models="edge_rnn", **arguments) -> clutrr_jax.Trained:
+    return clutrr_jax.train(models, dataset, replicas=1, **arguments)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """The files of a run."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in ("error.txt", ".lock")
+    }
+
+
+def test_a_model_is_not_trained_further_on_other_relations(tmp_path) -> None:
+    """The parameters have the same shapes, but each is that of another relation."""
+    one, other = algebra("is_male", "lives_with"), algebra("lives_with", "is_male")
+    model = train(data(one), epochs=1).model()
+    assert train(data(one), epochs=1, start=model).model().algebra == one
+    for wrong, found in (
+        (data(other), "another algebra of this name"),
+        (data(algebra(*one.relations, name="x")), "x"),
+        (clutrr_jax.Dataset("mixed", data(one).train, data(other).test), "another algebra"),
+    ):
+        expected = f"predicts relations of own, expected stories with these and not of {found}"
+        with pytest.raises(clutrr_jax.InputError, match=expected):
+            train(wrong, epochs=1, start=model, folder=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_a_refused_continuation_leaves_the_finished_run(tmp_path) -> None:
+    """Whatever refuses it: the stories, another model, or that it has trained for longer."""
+    train(data(), epochs=2, folder=tmp_path)
+    before = content(tmp_path / MODEL)
+    assert "model.json" in before
+    bad = {"gat.heads": 7}
+    for expected, refused in {
+        "belongs to a run on other stories": lambda: train(data(rows=9), epochs=3, folder=tmp_path),
+        "expected a multiple of heads 7": lambda: train(
+            data(), [MODEL, "gat"], epochs=3, folder=tmp_path, settings=bad
+        ),
+        "has trained 2 epochs, expected at least as many, now 1": lambda: train(
+            data(), folder=tmp_path, settings={"train.steps": 1}
+        ),
+    }.items():
+        with pytest.raises(clutrr_jax.InputError, match=expected):
+            refused()
+        assert content(tmp_path / MODEL) == before
+    assert train(data(), epochs=2, folder=tmp_path).results["models"][MODEL]["epochs"] == 2
+    assert content(tmp_path / MODEL) == before
+    assert train(data(), epochs=3, folder=tmp_path).results["models"][MODEL]["epochs"] == 3
+    settings = json.loads((tmp_path / MODEL / "config.json").read_text())
+    assert settings["train.epochs"] == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epochs", [1, 2])  # of a finished run, and of one that goes on
+def test_a_run_belongs_to_its_words_and_relations(epochs: int, tmp_path) -> None:
+    """Other ones have the same ids, so the arrays of the stories are equal."""
+    own = algebra("near", "far")
+    for name, kept, other in (
+        ("relations", data(own), data(algebra("far", "near"))),
+        ("words", data(), data(word="saw")),
+    ):
+        train(kept, epochs=1, folder=tmp_path / name)
+        before = content(tmp_path / name / MODEL)
+        expected = "on other stories" if epochs == 2 else "not the data set of this run"
+        with pytest.raises(clutrr_jax.InputError, match=expected):
+            train(other, epochs=epochs, folder=tmp_path / name)
+        assert content(tmp_path / name / MODEL) == before
+        train(kept, epochs=epochs, folder=tmp_path / name)
