@@ -277,11 +277,22 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Object of JSON with these keys and values. Raises ValueError if a key occurs twice."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f'"{key}" twice in an object')
+        found[key] = value
+    return found
+
+
 def read_json(path: Path, shape: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Reads a JSON object that contains what `check_shape` describes."""
+    """Reads a JSON object that contains what `check_shape` describes, without repeated keys."""
     try:
         with reading(path):
-            value = json.loads(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+        value = json.loads(text, object_pairs_hook=unique_keys)
         check_shape(value, shape or {})
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: damaged, not the expected JSON ({error})") from None

@@ -325,15 +325,18 @@ def _unknown(word: str, algebra: Algebra) -> str:
 
 
 def _parse_target(cell: Mapping[str, str], algebra: Algebra) -> int:
-    """A relation by name, or by its index, as in the data set `CLUTRR/v1` on Hugging Face."""
+    """A relation by name, or by its index, as in the data set `CLUTRR/v1` on Hugging Face.
+
+    If any relation is named by a number, all numbers are names."""
     text = cell["target"]
     if (target := _relation(text, algebra)) is not None:
         return target
-    number, count = text.removesuffix(".0"), len(algebra.relations)  # ".0": of pandas
+    named = any(name.isdecimal() for name in algebra.relations)
+    count = 0 if named else len(algebra.relations)
+    number = text.removesuffix(".0")  # of pandas
     if not (number.isascii() and number.isdigit() and len(number) < 3 and int(number) < count):
-        known = ", ".join(algebra.relations)
-        problem = f'unknown label "{text}", expected a number below {count} or {known}'
-        raise CellError("target", problem)
+        known = ("" if named else f"a number below {count} or ") + ", ".join(algebra.relations)
+        raise CellError("target", f'unknown label "{text}", expected {known}')
     target, name = int(number), cell.get("target_text", "")  # of the same data set
     if _relation(name, algebra) not in (None, target):
         problem = f'"{text}" is {algebra.relations[target]}, but target_text is "{name}"'

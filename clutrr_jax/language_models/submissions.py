@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from flax.traverse_util import unflatten_dict
 
 from clutrr_jax.data.records import Records, positional_ids, story_ids
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_probabilities
@@ -32,6 +31,7 @@ from generator.errors import InputError, at, check_utf8
 from generator.files import read_json, table_rows
 
 UNMAPPED = -1
+_POSITION = re.compile(r"\d+\.\d+/\d+")  # T.K/ROW
 EXPECTED = 'id, prediction ("" for no answer) and, for several replicas, replica'
 # Group of tasks of lm-eval -> end of the name of its answers.
 _KINDS = {TASK: "", MULTIPLE_CHOICE: " (multiple choice)"}
@@ -60,7 +60,8 @@ def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submiss
 
     Args:
       files: FILE or NAME=FILE, where FILE may be the folder of a log of lm-eval.
-      test: the test records. An answer has the id of a story or T.K/ROW.
+      test: the test records. An answer has the id of a story or, unless ids of the data have this
+        form themselves, T.K/ROW.
     Raises:
       InputError: the message gives file and row of the first error.
     """
@@ -102,13 +103,19 @@ def _given(path: Path) -> str:
 
 
 def _given_of_one(path: Path) -> str:
-    config = path.parent / "config.json"
-    settings = read_json(config, {}) if config.exists() else {}
-    model, what = settings.get("model"), path.stem.partition("_")[0]
-    if model not in MODELS or what not in ("predictions", "probabilities"):
+    what = path.stem.partition("_")[0]
+    if what not in ("predictions", "probabilities"):
         return ""
+    try:
+        config = read_json(path.parent / "config.json", {"model": str})
+    except InputError:  # none, or not that of a run
+        return ""
+    if (model := config["model"]) not in MODELS:
+        return ""
+    prefix = f"{model}."
+    settings = {k.removeprefix(prefix): v for k, v in config.items() if k.startswith(prefix)}
     files = {prediction_file(variant, what): variant for variant in ("", *MODELS[model].variants)}
-    return given(unflatten_dict(settings, sep=".").get(model, {}), files.get(path.name, ""))
+    return given(settings, files.get(path.name, ""))
 
 
 def _files(path: Path) -> list[Path]:
@@ -154,7 +161,9 @@ def _read(path: Path, test: Records) -> list[tuple[str, str, Submission]]:
 def _collect(path: Path, answers: Iterable[Answer], test: Records) -> Submission:
     """Submission without a name, from answers in any order."""
     ids = story_ids(test)
-    story_of = {name: s for names in (positional_ids(test), ids) for s, name in enumerate(names)}
+    # Ids of this form may be positions in a larger data set, whose other stories are not these.
+    positions = [] if any(map(_POSITION.fullmatch, ids)) else positional_ids(test)
+    story_of = {name: s for names in (positions, ids) for s, name in enumerate(names)}
     found: dict[int, dict[int, Answer]] = defaultdict(dict)  # replica -> story -> answer
     for answer in answers:
         if answer.id not in story_of:
@@ -191,7 +200,7 @@ def _collect(path: Path, answers: Iterable[Answer], test: Records) -> Submission
                 "stories in every replica"
             )
     ordered = [[found[index][story] for story in stories] for index in replicas]
-    check_no_ids(str(path), (answer.text for one in ordered for answer in one))
+    check_no_ids(str(path), (answer.text for one in ordered for answer in one), test.algebra)
     every = np.array([[_numbers(answer, test.algebra) for answer in one] for one in ordered])
     relation, last, probability = np.moveaxis(every, -1, 0)
     return Submission(
@@ -219,10 +228,16 @@ def _probability(answer: Answer) -> float:
         ) from None
 
 
-def check_no_ids(place: str, predictions: Iterable[Any]) -> None:
-    """Raises InputError if all answers are relation ids as text, which state no relation."""
+def check_no_ids(place: str, predictions: Iterable[Any], algebra: Algebra) -> None:
+    """Raises InputError if all answers are relation ids as text, which state no relation. Numbers
+    that are names of relations do."""
+
+    def is_id(answer: Any) -> bool:
+        is_number = isinstance(answer, str) and answer.strip().isdecimal()
+        return is_number and algebra.find(answer) is None
+
     given = [one for one in predictions if one is not None and one != ""]
-    if given and all(isinstance(one, str) and one.strip().isdecimal() for one in given):
+    if given and all(map(is_id, given)):
         raise InputError(f"{place}: all are numbers as text, expected names of relations or text")
 
 
@@ -318,7 +333,7 @@ def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:
             f'predictions of "{name}": shape {items.shape}, expected one for each of the '
             f"{len(test):,} test stories, with the replicas as first axis"
         )
-    check_no_ids(f'predictions of "{name}"', items.flat)
+    check_no_ids(f'predictions of "{name}"', items.flat, test.algebra)
     ids, known = np.empty(items.shape, int), isinstance(values, Predictions)
     for place, item in np.ndenumerate(items):
         relation = UNMAPPED if known and item == UNMAPPED else _relation(item, test.algebra)

@@ -8,7 +8,15 @@ from pathlib import Path
 
 from generator.algebra import Algebra, parse_algebra
 from generator.errors import InputError
-from generator.files import ALWAYS_UNPACKED, check_size, read_json, reading, tables_in, write_text
+from generator.files import (
+    ALWAYS_UNPACKED,
+    check_size,
+    read_json,
+    reading,
+    tables_in,
+    unique_keys,
+    write_text,
+)
 from generator.kinship import KINSHIP
 
 DEFAULT = KINSHIP  # of data that name no other
@@ -58,7 +66,8 @@ def algebra_of(path: Path) -> Algebra | None:
                 return None
             place = f"{path}/{names[0]}"
             check_size(place, archive.getinfo(names[0]).file_size, ALWAYS_UNPACKED)
-            return parse_algebra(json.loads(archive.read(names[0])), place)
+            content = json.loads(archive.read(names[0]), object_pairs_hook=unique_keys)
+            return parse_algebra(content, place)
     except (zipfile.BadZipFile, ValueError, RecursionError) as error:
         raise InputError(f"{path}: damaged {FILE} or zip ({error})") from None
 

@@ -1,6 +1,8 @@
 """Laws of the tables of relations, and their models by brute force."""
 
 import json
+import re
+import zipfile
 from itertools import product
 from pathlib import Path
 
@@ -8,9 +10,10 @@ import numpy as np
 import pytest
 
 from generator.algebra import Algebra, parse_algebra
-from generator.algebras import NAMES, algebra_with, find_algebra
+from generator.algebras import NAMES, algebra_of, algebra_with, find_algebra
 from generator.errors import InputError
 from generator.kinship import KINSHIP
+from generator.rows import parse_rows
 
 CELLS = 6
 
@@ -150,3 +153,41 @@ def test_wrong_definitions_are_one_line(change: dict, problem: str) -> None:
     assert problem in str(error.value) and str(error.value).startswith("order.json: ")
     with pytest.raises(InputError, match='no "name"'):
         parse_algebra([], "order.json")
+
+
+def test_a_number_is_the_name_of_a_relation_or_an_index() -> None:
+    facts = "[('a', '2', 'b'), ('b', '3', 'c')]"
+    numbers = parse_algebra(
+        json.loads(json.dumps(ORDER).translate(str.maketrans("<=>", "123"))), "numbers"
+    )
+
+    def target(text: str, algebra: Algebra, fact: str = facts) -> int:
+        rows = [("facts", "query", "target"), (fact, "a, c", text)]
+        return next(parse_rows("x.csv", rows, algebra=algebra)).target
+
+    assert [target(text, numbers) for text in "123"] == [0, 1, 2]
+    for text in ("0", "7", "1.0"):
+        with pytest.raises(InputError, match=f'unknown label "{text}", expected 1, 2, 3$'):
+            target(text, numbers)
+    ordered = facts.replace("2", "<").replace("3", "=")
+    order = parse_algebra(ORDER, "order")
+    assert [target(text, order, ordered) for text in ("0", "1", "2.0")] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("key", ["<", "composition", "name"])
+@pytest.mark.parametrize("kind", ["file", "folder", "zip"])
+def test_a_repeated_key_is_refused(key: str, kind: str, tmp_path: Path) -> None:
+    """Otherwise the last of two rows of a table would replace the first."""
+    text = json.dumps(ORDER)
+    twice = re.sub(rf'"{key}": ', f'"{key}": {{}}, \\g<0>', text)
+    assert json.loads(twice) == ORDER and twice != text
+    path = tmp_path / "algebra.json"
+    path.write_text(twice)
+    if kind == "zip":
+        with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
+            archive.write(path, "algebra.json")
+    with pytest.raises(InputError, match=rf'json.*"{key}" twice in an object'):
+        if kind == "file":
+            find_algebra(str(path))
+        else:
+            algebra_of(tmp_path / "data.zip" if kind == "zip" else tmp_path)

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,12 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import measure, score
 from clutrr_jax.evaluation.predictions import Predictions, write_predictions
 from clutrr_jax.evaluation.significance import holm, paired_p
-from clutrr_jax.language_models.submissions import UNMAPPED, Submission, read_submissions
+from clutrr_jax.language_models.submissions import (
+    UNMAPPED,
+    Submission,
+    read_submissions,
+    to_submissions,
+)
 from clutrr_jax.report.scoring import collect, compare, comparison, tables
 from clutrr_jax.report.tables import format_fraction
 from clutrr_jax.score import main
@@ -143,6 +149,19 @@ def test_every_file_format_gives_the_same_predictions(data, ids, tmp_path) -> No
         np.testing.assert_array_equal(submission.predictions.relation, predictions.relation)
 
 
+def test_positions_are_no_ids_if_the_ids_of_the_data_have_their_form(data, ids, tmp_path) -> None:
+    """Answers for other stories than those of the data, here another part of the same test."""
+    test = data.test.select(np.arange(5, 10))
+    path = tmp_path / "a.jsonl"
+    path.write_text(lines_of(positional_ids(data.test)[:5], ["aunt"] * 5))
+    assert len(read_submissions([path], test)[0].stories) == 5
+    test = replace(test, ids=positional_ids(data.test)[5:10])
+    with pytest.raises(InputError, match=r"row 1: no test story '1\.2/1', expected .*'1\.2/6'"):
+        read_submissions([path], test)
+    path.write_text(lines_of(test.ids, ["aunt"] * 5))
+    assert read_submissions([path], test)[0].stories.tolist() == [0, 1, 2, 3, 4]
+
+
 def test_a_prompt_of_the_user_is_not_compared_without_a_label(data, ids, tmp_path) -> None:
     path = tmp_path / "own.jsonl"
     for own in ({"prompt": "Who is it?"}, {"prompt": None, "target": None}):
@@ -176,6 +195,28 @@ def test_relation_ids_as_text_are_refused(data, ids, tmp_path) -> None:
     path.write_text("\n".join(["id,prediction", *rows]))
     with pytest.raises(InputError, match=r"ids\.csv: all are numbers as text, expected names"):
         read_submissions([path], data.test)
+
+
+def test_relations_may_be_named_by_numbers(tmp_path) -> None:
+    content = {
+        "name": "numbers", "relations": "1 2 3", "inverse": {"1": "1", "2": "3", "3": "2"},
+        "composition": {},
+    }  # fmt: skip
+    (tmp_path / "algebra.json").write_text(json.dumps(content))
+    rows = [{"facts": [("a", "2", "b"), ("b", "1", "c")], "query": ("a", "c"), "target": target}
+            for target in "123"]  # fmt: skip
+    data = load({"test": rows}, algebra=str(tmp_path / "algebra.json"))
+    best = data.test.target[None]
+    path = tmp_path / "predictions.csv"
+    write_predictions(path, Predictions(best, best, np.ones(best.shape)), data.test)
+    for found in (
+        read_submissions([path], data.test),
+        to_submissions("m", ["1", "2", "3"], data.test),
+    ):
+        np.testing.assert_array_equal(found[0].predictions.relation, best)
+    path.write_text(lines_of(story_ids(data.test), "000"))
+    with pytest.raises(InputError, match="all are numbers as text"):
+        read_submissions([path.rename(tmp_path / "ids.jsonl")], data.test)
 
 
 def test_unmapped_predictions_are_counted_and_wrong(data, ids, tmp_path) -> None:
@@ -328,6 +369,20 @@ def test_predictions_of_a_run_say_what_the_model_is_given(data, tmp_path) -> Non
     assert [s.given for s in found] == [shared, f"{shared}, rules", ""]
     lines = {line[1]: line[2] for line in tables(collect(data, found))[0]}
     assert lines["prover (1 replica)"] == shared and lines["given rules"] == "rules"
+
+
+@pytest.mark.parametrize(
+    "config",
+    ['{"model": {"name": "llama"}}', '{"model": ["prover"]}', '{"model": 3}', "[1]", "1", "{",
+     '{"model": "prover", "prover": 1}', "\xe9"],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["predictions.csv", "own.csv"])
+def test_another_config_beside_the_answers_has_no_effect(config, name, data, tmp_path) -> None:
+    best = np.zeros((1, len(data.test)), int)
+    write_predictions(tmp_path / name, Predictions(best, best, np.ones(best.shape)), data.test)
+    (tmp_path / "config.json").write_text(config, "latin-1")
+    (found,) = read_submissions([tmp_path / name], data.test)
+    assert found.given in ("", "nothing")
 
 
 def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:
