@@ -16,6 +16,7 @@ from clutrr_jax.language_models import answers
 from clutrr_jax.language_models.prompts import examples, prompts
 from generator.errors import InputError, check_range
 from generator.files import write_text
+from generator.kinship import KINSHIP
 
 HARNESSES = Path(__file__).parent / "harnesses"
 FORMATS = ("jsonl", "lm-eval", "inspect")
@@ -55,8 +56,8 @@ def export(
     Returns:
       the number of prompts, and the limit of an answer that the files set, None if there is none.
     Raises:
-      InputError: a setting is out of range, rows or texts are missing, or the folder cannot be
-        written.
+      InputError: a setting is out of range, rows or texts are missing, the relations are not those
+        of kinship, or the folder cannot be written.
     """
     least, most = STYLES[style]
     shots = min(DEFAULT_SHOTS, most) if shots is None else shots
@@ -88,8 +89,11 @@ def export(
 
 
 def _texts(data: Dataset, split: str) -> Records:
-    """The stories of a split. Raises InputError if one has facts only."""
+    """The stories of a split. Raises InputError if one has facts only, or other relations."""
     records = data.records(split)
+    if records.algebra != KINSHIP:
+        found = ", ".join(records.algebra.relations)
+        raise InputError(f"{data.name}: relations {found}; expected kinship, which prompts ask for")
     for id, story in zip(story_ids(records), records.stories, strict=True):
         if not story.strip():
             raise InputError(f"{data.name}: {split} story {id!r} has no text, expected one in each")

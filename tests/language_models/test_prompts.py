@@ -197,6 +197,22 @@ def test_stories_without_a_text_have_no_prompts(tmp_path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["prompts.jsonl"]
 
 
+@pytest.mark.parametrize("style", ["zero-shot", "few-shot"])
+def test_prompts_of_other_relations_than_kinship_are_refused(style, tmp_path) -> None:
+    """Also if another algebra has its name."""
+    content = {"name": "u", "relations": "near far", "inverse": {"near": "near", "far": "far"},
+               "composition": {"near": {"far": "far"}, "far": {"near": "far"}}}  # fmt: skip
+    (tmp_path / "algebra.json").write_text(json.dumps(content))
+    row = {"story": "[a] is near [b]. [b] is far from [c].", "query": ("a", "c"), "target": "far",
+           "facts": [("a", "near", "b"), ("b", "far", "c")]}  # fmt: skip
+    data = load({"train": [row], "test": [row]}, algebra=str(tmp_path / "algebra.json"))
+    named = replace(data.test, algebra=replace(data.test.algebra, name="kinship"))
+    for test in (data.test, named):
+        with pytest.raises(InputError, match="folders: relations near, far; expected kinship"):
+            export(Dataset("folders", data.train, test), tmp_path / "out", "jsonl", style, None)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_part_of_stories_without_ids(small, tmp_path) -> None:
     """Their ids T.K/ROW are those in all of the data."""
     test = small.test.select(np.arange(len(small.test))[::-1])
