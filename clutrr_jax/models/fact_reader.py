@@ -16,7 +16,15 @@ from clutrr_jax.models.common import WORD_DROPOUT, dropout
 from clutrr_jax.models.lstm import BiLSTM
 from clutrr_jax.models.reader import is_any_of
 from clutrr_jax.models.setting import Setting
-from generator.kinship import GENDER_OF, INVERSE, NUM_PREDICATES, PREDICATE_OF, RELATION_OF
+from generator.errors import InputError
+from generator.kinship import (
+    GENDER_OF,
+    INVERSE,
+    KINSHIP,
+    NUM_PREDICATES,
+    PREDICATE_OF,
+    RELATION_OF,
+)
 
 SETTINGS = {
     "embedding": Setting(64, "width of the embeddings of tokens", at_least=1),
@@ -64,6 +72,11 @@ class FactReader(nnx.Module):
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
+        if sizes.algebra != KINSHIP:
+            raise InputError(
+                f"reads words for relations of {KINSHIP.name}, expected stories with these and not "
+                f"of {sizes.algebra.name}"
+            )
         self.relations, self.key_size = sizes.relations, config.key
         self.relation_words, self.holder_words = sizes.relation_words, sizes.holder_words
         self.sentence_ends = sizes.sentence_ends

@@ -9,10 +9,15 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import redraw_entities
 from clutrr_jax.data.batching import Shape, TokenBatch, pack, plan_shapes
+from clutrr_jax.data.dataset import load
+from clutrr_jax.data.prepare import prepare
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, build_vocabulary
 from clutrr_jax.evaluation.baselines import predict_with
 from clutrr_jax.models import reader_prover
+from clutrr_jax.models.check import check_model
 from clutrr_jax.models.fact_reader import NEAR, SILENT
+from clutrr_jax.settings import default_settings
+from generator.errors import InputError
 from generator.kinship import INVERSE, KINSHIP, PREDICATE_ID, PREDICATE_OF, RELATIONS
 from tests.models.small import small_config
 
@@ -52,6 +57,22 @@ def token_batch(stories, rows) -> TokenBatch:
 def gold(model: reader_prover.ReaderProver, batch: TokenBatch) -> jax.Array:
     """Graph of the stated facts, [B, P, P, R]."""
     return reader_prover.stated_graph(batch, model.reader.relations)
+
+
+@pytest.mark.parametrize("share_genders", [True, False])
+def test_stories_of_other_relations_are_refused(share_genders: bool) -> None:
+    """Before the training: the reader knows words for kinship only."""
+    row = {
+        "story": "[a] is inside [b]. [b] is apart from [c].",
+        "facts": [("a", "NTPP", "b"), ("b", "DC", "c")],
+        "query": ("a", "c"),
+        "target": "DC",
+    }
+    data = prepare(load({"train": [row] * 4, "test": [row]}))
+    config = default_settings("tests", "reader_prover")
+    config.reader_prover.prover.share_genders = share_genders
+    with pytest.raises(InputError, match=r"^reader_prover: reads words for relations of kinship"):
+        check_model("reader_prover", config, data)
 
 
 def test_gold_graph_gives_the_answer_of_the_prover_on_the_graph_batch(small) -> None:
