@@ -51,13 +51,15 @@ def write_predictions(path: Path, predictions: Predictions, records: Records) ->
 
 
 def write_probabilities(path: Path, predictions: Predictions, records: Records) -> None:
-    """Writes the probabilities of all relations, with the ids of the stories in their order."""
+    """Writes the probabilities of all relations, with the ids and the targets of the stories in
+    their order."""
     assert predictions.probabilities is not None
     with atomic_write(path) as part, part.open("wb") as file:
         np.savez_compressed(
             file,
             probabilities=predictions.probabilities,
             ids=np.array(story_ids(records)),
+            targets=np.array([records.relation_name(target) for target in records.target]),
             relations=np.array(records.algebra.relations),
         )
 
@@ -80,14 +82,25 @@ def _read_probabilities(path: Path, records: Records) -> np.ndarray:
     if arrays is None or not set(names) <= set(arrays):
         raise InputError(f"{path}: expected the arrays {', '.join(names)} of a run")
     values, ids, relations = (arrays[name] for name in names)
+    targets = arrays.get("targets", np.full(len(ids), ""))  # files of earlier versions have none
     expected = records.algebra.relations
     if relations.tolist() != list(expected) or values.shape[1:] != (len(ids), len(expected)):
         raise InputError(f"{path}: expected probabilities of {len(expected)} relations")
+    if targets.shape != ids.shape:
+        shape = targets.shape
+        raise InputError(f"{path}: targets of shape {shape}, expected one for each of {ids.shape}")
     place = {id: i for i, id in enumerate(ids.tolist())}
     missing = [id for id in story_ids(records) if id not in place]
     if missing:
         raise InputError(f"{path}: no story {missing[0]!r}, expected those of this data")
-    return values[:, [place[id] for id in story_ids(records)]]
+    rows = [place[id] for id in story_ids(records)]
+    for row, target in zip(rows, records.target, strict=True):
+        if targets[row] not in ("", records.relation_name(target)):
+            raise InputError(
+                f"{path}: story {str(ids[row])!r} has another label, expected predictions for this "
+                "data"
+            )
+    return values[:, rows]
 
 
 def ensemble(name: str, predictions: Predictions) -> dict[str, Predictions]:

@@ -36,9 +36,8 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
       submissions: at least one. Each is scored on its stories, and the baselines on those that any
         of them has.
     Raises:
-      InputError: two submissions, or a submission and a baseline, have the same name.
+      InputError: two submissions or ensembles, or one and a baseline, have the same name.
     """
-    check_names(submissions, BASELINES)
     test = data.records("test")
     truth = GroundTruth(test, data.train)
     covered = truth.select(reduce(np.union1d, (s.stories for s in submissions)))
@@ -51,6 +50,7 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
             | ensemble(submission.name, submission.predictions)
         ).items()
     ]
+    check_names(shown, BASELINES)
     tests = [(training, score(covered.baselines, covered))]
     for s in shown:
         tests.append((training, score({s.name: s.predictions}, truth.select(s.stories))))

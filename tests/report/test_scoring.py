@@ -16,11 +16,16 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, wilcoxon
 
 from clutrr_jax.data.dataset import Dataset, load
-from clutrr_jax.data.records import positional_ids, story_ids, tasks
+from clutrr_jax.data.records import Records, positional_ids, story_ids, tasks
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import measure, score
-from clutrr_jax.evaluation.predictions import Predictions, write_predictions
+from clutrr_jax.evaluation.predictions import (
+    Predictions,
+    read_probabilities,
+    write_predictions,
+    write_probabilities,
+)
 from clutrr_jax.evaluation.significance import holm, paired_p
 from clutrr_jax.language_models.submissions import (
     UNMAPPED,
@@ -344,6 +349,42 @@ def test_paired_tests_with_holms_correction(data) -> None:
         ["p", ".062", ".031", ".008", "1.000"],
         ["p, Holm over the tasks", ".125", ".094", ".031", "1.000"],
     ]
+
+
+def some_probabilities(test: Records, replicas: int = 2) -> Predictions:
+    values = np.random.default_rng(0).dirichlet(np.ones(22), (replicas, len(test)))
+    relation = values.argmax(axis=-1)
+    return Predictions(relation, relation, values.max(axis=-1), values.astype(np.float32))
+
+
+def test_probabilities_are_those_of_the_same_labels(data, tmp_path) -> None:
+    """Stories without ids of their own have the same ids in every data set."""
+    test = replace(data.test, ids=[""] * len(data.test))
+    other = replace(test, target=(test.target + 1) % 22)
+    path = tmp_path / "p.npz"
+    for records in (test, replace(test, target=np.full(len(test), -1))):
+        write_probabilities(path, some_probabilities(test), records)
+        read_probabilities([path], test)
+    write_probabilities(path, some_probabilities(test), test)
+    with pytest.raises(InputError, match=r"p.npz: story '1.2/1' has another label"):
+        read_probabilities([path], other)
+    arrays = dict(np.load(path))
+    np.savez(path, **arrays | {"targets": arrays["targets"][1:]})
+    with pytest.raises(InputError, match="expected one for each of"):
+        read_probabilities([path], test)
+    del arrays["targets"]  # a file of an earlier version
+    np.savez(path, **arrays)
+    read_probabilities([path], other)
+
+
+def test_an_ensemble_cannot_have_the_name_of_another_submission(data) -> None:
+    found, every = some_probabilities(data.test), np.arange(len(data.test))
+    ensembled = Submission("m", found, every)
+    named = Submission("m (ensemble of 2)", found._replace(probabilities=None), every)
+    for both in ([ensembled, named], [named, ensembled]):
+        with pytest.raises(InputError, match=r"two rows named 'm \(ensemble of 2\)'"):
+            collect(data, both)
+    collect(data, [Submission("m", found, every), Submission("n", found, every)])
 
 
 def test_names_and_paths_may_contain_an_equals_sign(data, ids, tmp_path) -> None:
