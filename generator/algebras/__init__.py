@@ -3,8 +3,10 @@ and those of the user."""
 
 import json
 import zipfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from generator.algebra import Algebra, parse_algebra
 from generator.errors import InputError
@@ -33,7 +35,19 @@ def built_in() -> dict[str, Algebra]:
 
 def read_algebra(path: Path) -> Algebra:
     """Reads a definition, see `parse_algebra`. Raises InputError if it cannot be used."""
-    return parse_algebra(read_json(path), path)
+    return _parsed(read_json(path), path)
+
+
+def _parsed(content: Any, place: object) -> Algebra:
+    """Reads a definition. Raises InputError if it gives the name of kinship to other tables, since
+    text about them would be read as text about people."""
+    found = parse_algebra(content, place)
+    if found.is_kinship and found != replace(KINSHIP, view=None):
+        raise InputError(
+            f'{place}: name "{found.name}": the package has an algebra of this name with other '
+            "tables, expected another name"
+        )
+    return found
 
 
 def find_algebra(name: str) -> Algebra:
@@ -67,7 +81,7 @@ def algebra_of(path: Path) -> Algebra | None:
             place = f"{path}/{names[0]}"
             check_size(place, archive.getinfo(names[0]).file_size, ALWAYS_UNPACKED)
             content = json.loads(archive.read(names[0]), object_pairs_hook=unique_keys)
-            return parse_algebra(content, place)
+            return _parsed(content, place)
     except (zipfile.BadZipFile, ValueError, RecursionError) as error:
         raise InputError(f"{path}: damaged {FILE} or zip ({error})") from None
 

@@ -191,3 +191,15 @@ def test_a_repeated_key_is_refused(key: str, kind: str, tmp_path: Path) -> None:
             find_algebra(str(path))
         else:
             algebra_of(tmp_path / "data.zip" if kind == "zip" else tmp_path)
+
+
+@pytest.mark.parametrize("tables", [ORDER, KINSHIP.to_json() | {"composition": {}}])
+def test_other_tables_are_not_named_kinship(tables: dict, tmp_path: Path) -> None:
+    """Kinship has rules of its own for text, which other relations of this name would get."""
+    path, archived = tmp_path / "algebra.json", tmp_path / "data.zip"
+    path.write_text(json.dumps(tables | {"name": "kinship"}))
+    with zipfile.ZipFile(archived, "w") as archive:
+        archive.write(path, "data/algebra.json")
+    for read, place in ((find_algebra, str(path)), (algebra_of, tmp_path), (algebra_of, archived)):
+        with pytest.raises(InputError, match=r'algebra\.json: name "kinship": the package has'):
+            read(place)
