@@ -38,6 +38,7 @@ from clutrr_jax.training.inference import Predictor, predict_all
 from clutrr_jax.training.replicas import Replicas
 from generator.algebra import Algebra
 from generator.algebras import DEFAULT, algebra_of
+from generator.cells import plain
 from generator.deduction import Fact, rule_heads
 from generator.errors import InputError
 from generator.files import atomic_write, read_json
@@ -257,7 +258,8 @@ class Model:
         Raises:
           InputError: the story, the facts or the query cannot be read, or not by this model.
         """
-        if not (story or facts) or not len(query):
+        story, query, facts = map(plain, (story, query, facts))
+        if not (story or facts) or not query:
             raise InputError("answer: expected a story or facts, and a query of two names")
         row = {"story": story or None, "query": query, "facts": facts, "names": names}
         given = {name: cell for name, cell in row.items() if cell is not None}
@@ -313,7 +315,11 @@ def _dataset(data: Any, algebra: Algebra) -> Dataset:
     """Returns data in any form as a data set; records are test stories."""
     if isinstance(data, Records):
         return Dataset("stories", None, data)
-    return data if isinstance(data, Dataset) else load(data, algebra)
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, str | Path) and Path(data).exists():
+        algebra = algebra_of(Path(data)) or algebra  # another one is refused by `Model.read`
+    return load(data, algebra)
 
 
 def stories_of(data: Any, algebra: Algebra) -> Records:

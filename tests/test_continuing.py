@@ -64,6 +64,13 @@ def test_a_model_is_not_trained_further_on_other_relations(tmp_path) -> None:
         with pytest.raises(clutrr_jax.InputError, match=expected):
             train(wrong, epochs=1, start=model, folder=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+    for name, kept in {"same": data(one), "other": data(other)}.items():
+        kept.to_parquet(tmp_path / name)  # with algebra.json
+    assert model.predict(str(tmp_path / "same")).relation.shape == (1, 2)
+    for path in (tmp_path / "other", tmp_path / "other" / "test.parquet"):
+        for use in (model.predict, model.evaluate):
+            with pytest.raises(clutrr_jax.InputError, match="and not of another algebra of this"):
+                use(path)
 
 
 @pytest.mark.slow

@@ -144,6 +144,11 @@ def test_an_answer_has_all_relations_and_a_proof_by_learned_rules(run) -> None:
         run.model("prover").answer(query=("Ann", "Cy"))
     with pytest.raises(InputError, match='no person "Zed", expected two of Ann, Bob, Cy'):
         run.model("prover").answer(query=("Ann", "Zed"), facts=FACTS)
+    array = run.model("prover").answer(query=np.array(["Ann", "Cy"]), facts=np.array(FACTS))
+    assert array == answer
+    for query, facts in ((None, FACTS), (3, FACTS), ("Ann,Cy", np.empty((0, 3))), ("Ann,Cy", 3)):
+        with pytest.raises(InputError, match="expected"):
+            run.model("prover").answer(query=query, facts=facts)
     stated = run.model("prover").answer(query="Ann,Bob", facts=str(FACTS[:1]))
     assert stated.relation == "son" and stated.proof == []
 
@@ -388,6 +393,7 @@ def test_foreign_probabilities_are_one_line(change, message, run, test, tmp_path
     moved = arrays | {
         "probabilities": arrays["probabilities"][:, order],
         "ids": arrays["ids"][order],
+        "targets": arrays["targets"][order],
     }
     np.savez(tmp_path / "p.npz", **moved)
     found = read_probabilities([tmp_path / "p.npz"], test)
