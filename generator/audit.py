@@ -5,7 +5,7 @@ The exit code is 1 if a label is wrong. Columns of the report:
 
   unique             rows whose label is the only implied relation
   ambiguous          rows for which other relations are implied as well
-  wrong              rows whose label is not implied, or has the wrong gender
+  wrong              rows without a label, or whose label is not implied or has the wrong gender
   ceiling            best achievable accuracy: a row with n implied relations counts 1 / n
   twice              stories that occur earlier in the file
   unnamed            rows with a person who is not in the story
@@ -37,6 +37,7 @@ from generator.kinship import (
     PREDICATE_OF,
     RELATION_OF,
     RELATIONS,
+    UNKNOWN_GENDER,
 )
 from generator.network_audit import Graph, audit_networks, fact_arrays, network_report
 from generator.rows import Row
@@ -82,16 +83,19 @@ class Findings:
 
 
 def readings(rows: list[Row]) -> list[list[int]]:
-    """Returns the relations that the stated facts of each row imply for its query pair."""
+    """Returns the relations that the stated facts of each row imply for its query pair, those of
+    both genders for a person of unknown gender."""
     people = max(len(row.names) for row in rows)
     edges, relations = fact_arrays(rows)
     predicates = np.where(relations < 0, -1, PREDICATE_OF[relations])
     query = np.array([row.query for row in rows])
     found = derivable(edges, predicates, query, people, PREDICATE_ALGEBRA)
-    return [
-        RELATION_OF[np.flatnonzero(follows), row.genders[row.query[1]]].tolist()
-        for follows, row in zip(found, rows, strict=True)
-    ]
+    result = []
+    for follows, row in zip(found, rows, strict=True):
+        gender = row.genders[row.query[1]]
+        genders = slice(None) if gender == UNKNOWN_GENDER else gender
+        result.append(RELATION_OF[np.flatnonzero(follows), genders].ravel().tolist())
+    return result
 
 
 def audit(table: Table, seen: Seen) -> Findings:
@@ -123,9 +127,10 @@ def _judge(row: Row, relations: list[int], result: Findings) -> None:
         if len(result.mistakes) < _LISTED:
             follows = " or ".join(RELATIONS[r] for r in relations) or "nothing"
             x, y = (row.names[person] for person in row.query)
+            label = _label(row.target)
+            said = f"{y} is said to be the {label} of {x}" if row.target >= 0 else label
             result.mistakes.append(
-                f"row {row.row_index}: {y} is said to be the {RELATIONS[row.target]} of {x}; "
-                f"{follows} follows from {row.clause}"
+                f"row {row.row_index}: {said}; {follows} follows from {row.clause}"
             )
     else:
         result.unique += len(relations) == 1
@@ -133,6 +138,10 @@ def _judge(row: Row, relations: list[int], result: Findings) -> None:
         result.ceiling += 1 / len(relations)
         if len(relations) > 1:
             result.readings[" or ".join(sorted(RELATIONS[r] for r in relations))] += 1
+
+
+def _label(target: int) -> str:
+    return RELATIONS[target] if target >= 0 else "no label"
 
 
 def _contradiction(row: Row) -> str:
@@ -145,7 +154,9 @@ def _contradiction(row: Row) -> str:
         "f_comb": row.clause == "-".join(RELATIONS[r] for r in row.relations[: row.k]),
         "query": row.query_names == (row.names[x], row.names[y]),
         "query_edge": (x, y) == (row.edges[0][0], row.edges[row.k - 1][1]),
-        "genders": all(row.genders[person] == GENDER_OF[r] for (_, person), r in facts),
+        "genders": all(
+            row.genders[person] in (GENDER_OF[r], UNKNOWN_GENDER) for (_, person), r in facts
+        ),
     }
     return next((column for column, is_so in agrees.items() if not is_so), "")
 
@@ -217,9 +228,9 @@ def _labels(found: dict[str, tuple[str, Findings]]) -> str:
         head += [f"{short} k={k}" if len(lengths) > 1 else short for k in lengths]
         columns += [(f.labels, k) for k in lengths]
     labels = {label for _, f in found.values() for label, _ in f.labels}
-    order = sorted(labels, key=lambda label: (PREDICATE_OF[label], GENDER_OF[label]))
+    order = sorted(labels, key=lambda one: (one < 0, PREDICATE_OF[one], GENDER_OF[one]))
     rows = [
-        (RELATIONS[label], *(str(count[label, k] or "") for count, k in columns)) for label in order
+        (_label(label), *(str(count[label, k] or "") for count, k in columns)) for label in order
     ]
     return plain_text([tuple(head), *rows])
 

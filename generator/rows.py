@@ -41,6 +41,10 @@ _WORD = re.compile(r"'([^'\"]+)'|\"([^'\"]+)\"")
 _WORDS = re.compile(r"\[(?:[\s,]*(?:'[^'\"]+'|\"[^'\"]+\"))*[\s,]*\]")
 _TASK = re.compile(r"(?:task_)?(\d{1,3})\.(?!0+$)(\d{1,3})")
 _LENGTH_AND_PATHS = re.compile(r"_k_(\d{1,3})_b_(\d{1,3})(?!\d)")  # in the name of a file of STaR
+# Whole words: "latest", "devices" and "values" state no split.
+_SPLIT = re.compile(
+    r"(?<![a-z])(test|train|val|dev)(?:s|ing|id|idation|elopment)?(?:set|data)?(?![a-z])"
+)
 _WITH_RELATIONS = ("target", "edge_types", "facts")
 # Columns of STaR (Khalid and Schockaert 2025) and of CLUTRR with the same content.
 _STAR = {"edges": "story_edges", "edge_labels": "edge_types", "query_label": "target"}
@@ -147,8 +151,7 @@ def _check_columns(file: str, header: Sequence[str]) -> None:
 
 def splits_in(text: str) -> set[str]:
     """Returns the splits that the name of a file or a cell states."""
-    # At the start of a word: "latest" states no split.
-    words = re.findall(r"(?<![a-z])(?:test|train|val|dev)", text.lower())
+    words = _SPLIT.findall(text.lower())
     return {"dev" if word == "val" else word for word in words}
 
 

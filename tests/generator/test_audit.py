@@ -129,3 +129,38 @@ def test_the_audit_of_the_releases(releases):
         if "train" in name:
             assert 0.01 < f.ambiguous / f.rows < 0.015
             assert len(f.clauses) == (2183 if "1.4" in name else 383)
+
+
+def audited(tmp_path, capsys, **change):
+    """Exit code and report of the audit of one row."""
+    row = {
+        "story": "[Ann] and her son [Bob] met [Bob]'s sister [Cy].", "query": "('Ann', 'Cy')",
+        "target": "daughter", "task_name": "task_1.2", "story_edges": "[(0, 1), (1, 2)]",
+        "edge_types": "['son', 'sister']", "query_edge": "(0, 2)",
+        "genders": "Ann:female,Bob:male,Cy:female",
+    } | change  # fmt: skip
+    with open(tmp_path / "own_test.csv", "w", newline="") as file:
+        csv.writer(file).writerows([row, row.values()])
+    return main(["audit", str(tmp_path)]), capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("genders", "target", "code", "found"),
+    [
+        ("Ann:unknown,Bob:male,Cy:unknown", "daughter", 0, "1 ambiguous: daughter or son"),
+        ("Ann:unknown,Bob:male,Cy:unknown", "son", 0, "1 ambiguous: daughter or son"),
+        ("Ann:unknown,Bob:male,Cy:female", "daughter", 0, "0 wrong labels"),
+        ("Ann:unknown,Bob:male,Cy:unknown", "aunt", 1, "the aunt of Ann; son or daughter follows"),
+    ],
+)
+def test_a_person_of_unknown_gender_has_either(genders, target, code, found, tmp_path, capsys):
+    result, out = audited(tmp_path, capsys, genders=genders, target=target)
+    assert result == code and found in out and "contradicts" not in out
+    assert ("0.5000" in out) == ("ambiguous: " in out)
+
+
+def test_a_row_without_a_label_is_wrong(tmp_path, capsys):
+    code, out = audited(tmp_path, capsys, target="")
+    assert code == 1 and "in-law" not in out
+    assert "WRONG: row 1: no label; daughter follows from son-sister\n" in out
+    assert out.splitlines()[-3].split() == ["no", "label", "1"]

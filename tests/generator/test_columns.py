@@ -169,8 +169,39 @@ def test_neice_is_read_as_niece(capsys) -> None:
         ("all.csv", "val", "dev"),
         ("all.csv", "", "train"),
         ("val.csv", "test", "dev"),
-        ("latest.csv", "train", "train"),  # only a word that begins with a split states it
+        ("latest.csv", "train", "train"),  # only a whole word states a split
         ("constrained.csv", "test", "test"),
+        *(
+            (f"{word}.csv", cell, split)
+            for word in (
+                "devices",
+                "values",
+                "testimony",
+                "trainees",
+                "valley",
+                "validated",
+                "my-devices_1",
+                "Developers",
+                "traintest",
+            )
+            for cell, split in (("test", "test"), ("train", "train"), ("", "train"))
+        ),
+        *(
+            (f"{word}{end}.csv", "", split)
+            for end in ("", "23", "_a", "-1", "set", "_data", "data")
+            for word, split in (
+                ("test", "test"),
+                ("1.2_tests", "test"),
+                ("testing", "test"),
+                ("Train", "train"),
+                ("a-training", "train"),
+                ("val", "dev"),
+                ("valid", "dev"),
+                ("validation", "dev"),
+                ("dev", "dev"),
+                ("development", "dev"),
+            )
+        ),
         ("val/all.csv", "", "dev"),
         ("gen_train23_test2to10.csv", "train", "train"),  # a name of two splits states none
         ("train_test.csv", "test", "test"),
