@@ -21,7 +21,8 @@ OF_MODEL = {
     "edge_gru": _SEQUENCE,
     "edge_rnn": _SEQUENCE,
     "epignn": "all people between the query pair instead of those on one shortest path, "
-    "cross-entropy instead of a margin, a wider range of initial values, logits x 1.2 in tests (chosen on generated stories)",
+    "cross-entropy instead of a margin, a wider range of initial values, logits x 1.2 in tests "
+    "(chosen on generated stories)",
     "ncrl": "embeddings of 128; the published code has no settings for CLUTRR",
     "ctp_linear": _CTP,
     "ctp_attentive": _CTP,
