@@ -38,7 +38,7 @@ RULES = """\
    alternative; what follows "therefore", "so", "this makes" or the like in the last sentence that
    names a relative; the only relation before "because", before a line "Explanation:", outside
    brackets or in all. The latter two must not be uncertain (could be, unclear) or contradict.
-   Everything else is not mapped, for example a sentence that is cut off.
+   Everything else is not mapped, for example "her mother's mother", or a sentence that is cut off.
 8. The relation is what the second person of the row's query is to the first, however phrased."""
 __doc__ = __doc__.replace("{rules}", RULES)
 
@@ -57,15 +57,12 @@ _CODES = re.compile(r"\\+(?:u\{?([0-9a-fA-F]{4})\}?|x([0-9a-fA-F]{2}))|%(?:20|2[
 _BEFORE_NFKC = str.maketrans(dict.fromkeys("\u2018\u2019\u201b\u02bc\u00b4\u2032", "'"))
 _CHANGES = [  # pattern and replacement, in this order
     (re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]|\\\\+[nrt](?![a-z])"), "\n"),
-    (re.compile("[\u201c-\u201f\u00ab\u00bb]"), '"'),
-    (re.compile("[\u2010-\u2015\u2043\u2212]"), "-"),
+    (re.compile("[\u201c-\u201f\xab\xbb]"), '"'), (re.compile("[\u2010-\u2015\u2043\u2212]"), "-"),
     (re.compile("[\u00ad\u034f\u200c-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"), ""),
-    (re.compile(r"\n\s*\n"), "\n\n"),
-    (re.compile(r"\\+(?:boxed|fbox|framebox)\b\s*"), _BOX),
+    (re.compile(r"\n\s*\n"), "\n\n"), (re.compile(r"\\+(?:boxed|fbox|framebox)\b\s*"), _BOX),
     (re.compile(rf"\\+(?!{_KIN})[a-zA-Z]+\*?|\\[,;:! \\]"), " "),  # LaTeX
     (re.compile(r"[^\S\n]+|\u200b"), " "),
-    (re.compile(r"\\"), ""),
-    (re.compile(r"~~[^~\n]{1,200}~~"), " "),  # struck through
+    (re.compile(r"\\"), ""), (re.compile(r"~~[^~\n]{1,200}~~"), " "),  # struck through
 ]  # fmt: skip
 
 
@@ -130,7 +127,6 @@ def _mark_relatives(text: str, relations: tuple[str, ...]) -> str:
     return re.sub(rf"(?<![^\W_]){mention}(?![^\W_])", mark, text)
 
 
-# --- Thoughts, tags and further examples ---
 _THOUGHT = (
     r"(?:seed:|antml:|ant)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|analysis|reflection|cot|"
     r"scratch_?pad|chain[_-]of[_-]thought|inner_?monologue|rationale)"
@@ -192,7 +188,6 @@ def _blocks(text: str) -> Iterator[str]:
             begun |= bool(_HAS_WORD.search(line))
 
 
-# --- Markers ---
 _OPENING = r"(?:(?:so|therefore|thus|hence|ok|okay|finally|now|and|here is|here's)\W{1,3})?"
 _TO_WHOM = (
     r"(?: ?#?\d+)?(?: ?\([^()\n]{0,40}\))?(?: (?:to|for|of|between)\b[^\n:.?]{0,80}?)?(?: is)?"
@@ -276,6 +271,11 @@ _CONCLUDES = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])[*_`\")]* +|\n+")
 _ASIDE = re.compile(r"\([^()\n]{0,300}\)")
+# "R's own R" and "R of Bob, who is Ann's R", also of one relation, are relatives of relatives.
+_COMPOSED = re.compile(
+    rf"""{_R}["*_`]*'s?[ "*_`\[]+(?:[^\W_]+ )?["*_`\[]*{_R}|{_R}["*_`]* of (?:(?!,(?! who)|"""
+    rf"""(?<!who )\b(?:is|was|and|or|so|as|because)\b)[^.;:!?\n{_RELATIVES}]){{0,60}}{_R}"""
+)
 _CUT_OFF = re.compile(r"""\b(?:of|the|an?|and|or|is|to|be|as|with|his|her|their)[ *_`"']*$""")
 
 
@@ -345,7 +345,7 @@ def _certain(text: str) -> str | None:
     without = _ASIDE.sub(lambda aside: aside[0] if _is_filler(aside[0], _OR) else " ", text)
     statement, *reasons = re.split(_BECAUSE, _SENTENCE_END.split(without.strip())[0], maxsplit=1)
     for part in (text, without, statement if reasons and _is_predicate(statement) else ""):
-        if len(names := set(re.findall(_R, part))) == 1:
+        if len(names := set(re.findall(_R, part))) == 1 and not _COMPOSED.search(part):
             return names.pop()
     return None
 

@@ -389,8 +389,24 @@ CONTAINERS = [
     ("Answer: <del>sister</del> daughter", "daughter"),
 ]  # fmt: skip
 
+# A relative of a relative is another relative, also if both are the same.
+COMPOSED = [
+    "Answer: her mother's mother", "Cy is the mother of Ann's mother.", "sons' son",
+    "Therefore, Cy is Ann's father's father.", r"Answer: \boxed{\text{mother's mother}}",
+    "Answer: the daughter of the daughter", "Answer: the **mother's** own mother",
+    "Cy is the mother of Bob, who is the mother of Ann.", "Cy is the mother of [Bob]'s mother",
+    "Cy is the son of Bob, whose son is Ann",
+]  # fmt: skip
+REPEATED = [
+    "The answer is mother. Cy is Ann's mother.", "Ann's mother is Cy, the mother of Ann",
+    "The mother of Ann is mother", "Cy is the mother of Ann, so mother",
+    "Answer: mother (Cy is the mother of Ann)", "Cy is the mother of Ann and the mother of Bob",
+]  # fmt: skip
+
 CASES = [
     *NAMES,
+    *((text, None) for text in COMPOSED),
+    *((text, "mother") for text in REPEATED),
     *((text, None) for text in OUTSIDE),
     *((f"Bob is the son.\nAnswer: {text}", None) for text in OUTSIDE),
     *((text.format("father"), "father-in-law") for text in IN_LAW),
