@@ -78,7 +78,8 @@ def format_facts(
         "edge_types": str(list(relations)),
         "query_edge": f"({x}, {y})",
         "genders": ",".join(
-            [f"{n}:{GENDER_NAMES[g]}" for n, g in zip(names, genders, strict=True)]
+            f"{quoted(name) if ',' in name else name}:{GENDER_NAMES[gender]}"
+            for name, gender in zip(names, genders, strict=True)
         ),
     }
 

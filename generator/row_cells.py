@@ -10,6 +10,8 @@ from generator.kinship import GENDER_NAMES
 # Limits of one story: the generator has 150 names per gender, and writes far fewer facts.
 MAX_PEOPLE, MAX_EDGES, MAX_STORY = 150, 1000, 1 << 15
 
+# A person in a list that ends with a comma. A name with a comma is in quotes.
+_PERSON = re.compile(r"""((?:\s*(["'])(?:(?!\2).)+,(?:(?!\2).)+\2\s*:)?[^,]*),""")
 _NAMES = re.compile(r"[(\[]\s*(['\"])((?:(?!\1).)+)\1\s*,\s*(['\"])((?:(?!\3).)+)\3\s*[)\]]")
 
 
@@ -47,13 +49,13 @@ def parse_facts(text: str) -> list[tuple[str, str, str]]:
 
 
 def parse_genders(cell: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """`Ann:female,Bob:male`."""
+    """`Ann:female,Bob:male,'Cy, Jr.':male`."""
     names, genders = [], []
-    for person in cell.split(","):
+    for person, quote in _PERSON.findall(cell + ","):
         name, _, gender = map(str.strip, person.rpartition(":"))
         if not name or gender.lower() not in GENDER_NAMES:
             raise CellError("genders", f'"{person}": expected NAME:male or NAME:female')
-        names.append(name)
+        names.append(name[1:-1].strip() if quote else name)
         genders.append(GENDER_NAMES.index(gender.lower()))
     return different("genders", tuple(names)), tuple(genders)
 

@@ -218,6 +218,22 @@ def test_parquet_keeps_quotes_unstated_facts_and_ids(tmp_path: Path) -> None:
     assert same(load(tmp_path), data) and list(records.names)[3:] == ["D'Arcy", 'Bob "B"', "C\\y"]
 
 
+@pytest.mark.parametrize(
+    "names", [["Smith, Ann", "Bob", "Cy"], ["Ann", "'tHooft", "O'Neil, Cy"], ["a,b,c", "b", "c"],
+              ["A", "B, Jr.", '"C", Sr.']]
+)  # fmt: skip
+def test_parquet_keeps_names_with_commas(names: list[str], tmp_path: Path) -> None:
+    ann, bob, cy = names
+    row = {
+        "story": f"[{ann}] and her son [{bob}] met [{bob}]'s sister [{cy}].",
+        "facts": [(ann, "son", bob), (bob, "sister", cy)],
+        "query": (ann, cy), "target": "daughter",
+    }  # fmt: skip
+    data = load({"test": [row]})
+    data.to_parquet(tmp_path)
+    assert same(load(tmp_path), data) and list(data.test.names) == names
+
+
 def without(column: str) -> dict[str, str]:
     return {name: cell for name, cell in ROW.items() if name != column}
 
