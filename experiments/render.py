@@ -23,7 +23,13 @@ from generator.files import write_text
 BLOCK = re.compile(
     r"(<!-- rendered: (\w+)([^\n]*?) -->\n)(?:(?!<!-- rendered).)*?(<!-- end -->)", re.DOTALL
 )
-PAGES = ("README.md", "docs/performance.md", "docs/results.md", "docs/studies.md")
+PAGES = (
+    "README.md",
+    "docs/performance.md",
+    "docs/results.md",
+    "docs/robustness.md",
+    "docs/studies.md",
+)
 FIGURES = ("demo", "figure5", "star", "scaling", "leaderboard")  # with a figure docs/PART.png
 VIEWS: dict[str, Callable[..., list[str]]] = {
     view.__name__: view

@@ -61,8 +61,8 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
     """Accuracies of trained models by k, with the published rows of the same model, given the same,
     below.
 
-    Models that read facts come first, and the best ones at the largest k. Baselines, the number of
-    stories and ceilings, if one is below 1, are last.
+    Models that read facts come first, and the best ones at the largest k. In a table of one panel,
+    baselines and the number of stories are last, and in every table ceilings, if one is below 1.
 
     Args:
       parts: with the same tests.
@@ -72,20 +72,23 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
     about = ["reads", "given", "parameters", "replicas x epochs"]
     lines: list[list[str]] = []
     xs = _xs(parts)
-    for shown in _panels(parts, panel):
+    panels = _panels(parts, panel)
+    for shown in panels:
         measured = [line for part in parts for line in _trained(part, shown, xs, models)]
         below = _published_rows(parts[0], shown, xs)
         for _, cells in sorted(measured):
             lines += [[shown, *cells], *below.pop((cells[0], cells[2]), [])]
-        for series in (one["name"] for one in parts[0]["series"] if one["baseline"]):
+        baselines = [one["name"] for one in parts[0]["series"] if one["baseline"]]
+        for series in baselines if len(panels) == 1 else ():
             for cells in _selected(parts[:1], shown, series.__eq__):
                 lines.append([*cells[:2], "", parts[0]["given"][series], "", "", *cells[2:], ""])
         tests = _tests(parts, shown)
         ceilings = [format_fraction(row["ceiling"]) if row else "" for row in tests]
         if set(ceilings) - {"", "1.00"}:
             lines.append([shown, "ceiling", *[""] * len(about), *ceilings, ""])
-        stories = [str(row["count"]) if row else "" for row in tests]
-        lines.append([shown, "stories", *[""] * len(about), *stories, ""])
+        if len(panels) == 1:
+            stories = [str(row["count"]) if row else "" for row in tests]
+            lines.append([shown, "stories", *[""] * len(about), *stories, ""])
     return _table(parts, about, lines, ["largest standard error"])
 
 

@@ -30,7 +30,7 @@ def test_results_are_of_one_commit_and_of_parts() -> None:
         assert part.get("scale") != "smoke"
 
 
-@pytest.mark.parametrize("page", ["docs/results.md", "docs/studies.md"])
+@pytest.mark.parametrize("page", ["docs/results.md", "docs/robustness.md", "docs/studies.md"])
 def test_sentences_quote_no_accuracy(page: str) -> None:
     """Numbers stand in tables, which are rendered, so that no sentence can contradict them."""
     text = (paper.ROOT / page).read_text()
