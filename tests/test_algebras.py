@@ -221,4 +221,4 @@ def test_graphs_have_no_prompts(work: Path, tmp_path, command) -> None:
         language_models.main, "export", "--format=jsonl", "--style=zero-shot",
         "--data", work / "data", "--out", tmp_path / "prompts",
     )  # fmt: skip
-    assert "has no text, expected one in each" in error_of(done)
+    assert "expected kinship, which prompts ask for" in error_of(done)
