@@ -72,6 +72,8 @@ def render(page: str, found: Mapping[str, views.Recorded]) -> str:
         for name in names:
             one_of("part", name, [*PARTS, *SPEEDS])
         missing = [name for name in names if name not in found]
+        if view == "made":
+            words += missing
         if view == "commands":
             lines = commands(names)
         elif len(missing) == len(names):
@@ -84,8 +86,6 @@ def render(page: str, found: Mapping[str, views.Recorded]) -> str:
                     f"rendered: {view}{arguments}: expected another part, or other arguments "
                     f"({error})"
                 ) from error
-            if view == "made" and missing:
-                lines[0] += f" Parts that are still to be made: {', '.join(missing)}."
         return "".join([start, *(f"{line}\n" for line in lines), end])
 
     return BLOCK.sub(block, page)

@@ -24,15 +24,21 @@ Recorded = Mapping[str, Any]  # content of a file in `results/`
 Row = Mapping[str, Any]
 
 
-def made(parts: Sequence[Recorded]) -> list[str]:
-    """Hours and devices of some parts, the commits at which they were recorded, and the number of
-    runs that are missing."""
+def made(parts: Sequence[Recorded], *unmeasured: str) -> list[str]:
+    """Hours and devices of some parts, their commits when they were recorded, and what is missing.
+
+    Args:
+      parts: those that are recorded.
+      unmeasured: names of those that are not.
+    """
     hours = sum(part["wall_seconds"] for part in parts) / 3600
     devices = "; ".join(dict.fromkeys(name for part in parts for name in part["devices"]))
     commits = ", ".join(dict.fromkeys(part["commit"] for part in parts))
     sentences = [f"{hours:.1f} h of training on {devices}, recorded at commit {commits}."]
     if missing := sum(len(part["unfinished"]) for part in parts):
         sentences.append(f"Runs that are still to be made: {missing}.")
+    if unmeasured:
+        sentences.append(f"Parts that are still to be made: {', '.join(unmeasured)}.")
     return [" ".join(sentences)]
 
 

@@ -61,8 +61,8 @@ _CHANGES = [  # pattern and replacement, in this order
     (re.compile("[\u00ad\u034f\u200c-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"), ""),
     (re.compile(r"\n\s*\n"), "\n\n"), (re.compile(r"\\+(?:boxed|fbox|framebox)\b\s*"), _BOX),
     (re.compile(rf"\\+(?!{_KIN})[a-zA-Z]+\*?|\\[,;:! \\]"), " "),  # LaTeX
-    (re.compile(r"[^\S\n]+|\u200b"), " "),
-    (re.compile(r"\\"), ""), (re.compile(r"~~[^~\n]{1,200}~~"), " "),  # struck through
+    (re.compile(r"[^\S\n]+|\u200b"), " "), (re.compile(r"\\"), ""),
+    (re.compile(r"~~[^~\n]{1,200}~~"), " "),  # struck through
 ]  # fmt: skip
 
 
