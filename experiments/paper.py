@@ -73,9 +73,17 @@ FEW = {"gat.train.replicas": 3, "bilstm_attention.train.replicas": 1}
 PARTS = {
     "demo": Part("demo"),
     "figure5": Part("figure5", released=True),
-    "structured": Part("figure5", {"models": STRUCTURED, "train.replicas": 3}, released=True),
+    "structured": Part(
+        "figure5",
+        {"models": STRUCTURED, "train.replicas": 3, "edge_transformer.train.replicas": 1},
+        released=True,
+    ),
     "graphs": Part("figure5", {"models": GRAPHS, "train.replicas": 3}, released=True),
-    "stories": Part("figure5", {"models": STORIES, "train.replicas": 2}, released=True),
+    "stories": Part(
+        "figure5",
+        {"models": STORIES, "train.replicas": 1, "reader_prover.train.replicas": 2},
+        released=True,
+    ),
     "genders": Part(
         "figure5",
         {"models": ",".join(WITH_GENDERS), "train.replicas": 3}
@@ -87,12 +95,12 @@ PARTS = {
     "table4": Part("table4", FEW),
     "figure6": Part("figure6", FEW),
     "figure7": Part("figure7", released=True),
-    "workshop_table1": Part("workshop_table1"),
+    "workshop_table1": Part("workshop_table1", {"train.steps": 2000}),
     "table1": Part("table1", counts=True),
     "workshop_table2": Part("workshop_table2", counts=True),
     "leaderboard": Part("leaderboard"),
     "robustness": Part("robustness"),
-    "scaling": Part("scaling"),
+    "scaling": Part("scaling", {"models": "prover,gat,reader_prover"}),
     "wordings": Part("wordings"),
     "diagnosis": Part("diagnosis", {"models": "reader_prover"}),
 }
