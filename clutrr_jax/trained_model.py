@@ -253,7 +253,8 @@ class Model:
         Args:
           story: text with names in [brackets], for models that read text.
           query: two names, or "Ann, Cy".
-          facts: triples such as ("Ann", "son", "Bob"), for models that read graphs; or their text.
+          facts: triples such as ("Ann", "son", "Bob"), for models that read graphs: rows, an array,
+            a data frame, or their text.
           names: the people, if the names of the story are not in brackets.
         Raises:
           InputError: the story, the facts or the query cannot be read, or not by this model.

@@ -247,7 +247,7 @@ def estimate(names: Sequence[str]) -> Iterator[str]:
             yield f"{name:18}no training"
         else:
             hours, missing = about["wall_seconds"] / 3600, len(about["unfinished"])
-            without = f", without {missing} runs" if missing else ""
+            without = f"; still to be made: {missing}" if missing else ""
             yield f"{name:18}{hours:.2f} h on {', '.join(about['devices'])}{without}"
 
 

@@ -67,10 +67,12 @@ def is_frame(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Returns a value with lists in place of arrays, data frame columns and tuples, Python numbers
-    in place of those of NumPy, and None in place of NaN. Other values remain as they are."""
+    """Returns a value with lists in place of arrays, data frames, their columns and tuples, Python
+    numbers in place of those of NumPy, and None in place of NaN. Others remain as they are."""
     if isinstance(value, str) or value is None:
         return value
+    if hasattr(value, "columns"):  # a data frame of pandas or Polars
+        value = value.to_numpy()
     if hasattr(value, "tolist"):  # an array or number of NumPy, JAX or PyTorch, or a pandas column
         value = value.tolist()
     if isinstance(value, list | tuple):

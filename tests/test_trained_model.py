@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 from flax import nnx
 from safetensors.numpy import load_file
@@ -144,8 +145,8 @@ def test_an_answer_has_all_relations_and_a_proof_by_learned_rules(run) -> None:
         run.model("prover").answer(query=("Ann", "Cy"))
     with pytest.raises(InputError, match='no person "Zed", expected two of Ann, Bob, Cy'):
         run.model("prover").answer(query=("Ann", "Zed"), facts=FACTS)
-    array = run.model("prover").answer(query=np.array(["Ann", "Cy"]), facts=np.array(FACTS))
-    assert array == answer
+    for facts in (np.array(FACTS), pd.DataFrame(FACTS)):
+        assert run.model("prover").answer(query=np.array(["Ann", "Cy"]), facts=facts) == answer
     for query, facts in ((None, FACTS), (3, FACTS), ("Ann,Cy", np.empty((0, 3))), ("Ann,Cy", 3)):
         with pytest.raises(InputError, match="expected"):
             run.model("prover").answer(query=query, facts=facts)

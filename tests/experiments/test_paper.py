@@ -258,7 +258,7 @@ def test_estimate(monkeypatch, tmp_path, capsys) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(paper.PARTS)
     assert "star              not measured yet" in lines
-    assert "figure5           2.00 h on a device, without 1 runs" in lines
+    assert "figure5           2.00 h on a device; still to be made: 1" in lines
 
 
 def test_pages_are_for_the_settings_of_the_parts(tmp_path) -> None:
