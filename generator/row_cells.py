@@ -19,14 +19,26 @@ class CellError(Exception):
     """A cell that cannot be parsed: its column, and the problem."""
 
 
+def _with_escapes(text: str) -> list[str]:
+    """The names in a list of JSON that has escapes such as "\\u00eb"; none in any other text."""
+    try:
+        names = json.loads(text) if "\\" in text else []
+    except (ValueError, RecursionError):
+        return []
+    return names if isinstance(names, list) and all(isinstance(n, str) for n in names) else []
+
+
 def parse_query(text: str) -> tuple[str, str]:
     """`('Ann', 'Bob')` or `Ann, Bob`."""
-    if match := _NAMES.fullmatch(text.strip()):
-        return match[2].strip(), match[4].strip()
-    first, *others = (name.strip() for name in text.split(","))
-    if len(others) != 1 or not (first and others[0]) or first[0] in "([":
+    names = _with_escapes(text)
+    if not names and (match := _NAMES.fullmatch(text.strip())):
+        names = [match[2], match[4]]
+    if not names and not text.strip().startswith(("(", "[")):
+        names = text.split(",")
+    names = [name.strip() for name in names]
+    if len(names) != 2 or not all(names):
         raise CellError("query", "expected a pair of names such as ('Ann', 'Bob')")
-    return first, others[0]
+    return names[0], names[1]
 
 
 def parse_facts(text: str) -> list[tuple[str, str, str]]:
@@ -63,12 +75,13 @@ def parse_genders(cell: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
 def parse_names(cell: str) -> tuple[str, ...]:
     """`['Ann', 'Bob']` or `Ann, Bob`."""
     text = cell.strip()
-    if text[:1] in "([":
-        quoted = re.findall(r"(['\"])((?:(?!\1).)+)\1", text)
-        names = [match[1].strip() for match in quoted]
-    else:
-        names = [name.strip() for name in text.split(",")]
-    if not all(names):
+    names = _with_escapes(text)
+    if not names and text.startswith(("(", "[")):
+        names = [match[1] for match in re.findall(r"(['\"])((?:(?!\1).)+)\1", text)]
+    elif not names:
+        names = text.split(",")
+    names = [name.strip() for name in names]
+    if not names or not all(names):
         raise CellError("names", "expected a list of names such as ['Ann', 'Bob']")
     return different("names", tuple(names))
 

@@ -99,6 +99,8 @@ def parse_rows(
     for column in header:
         if column and header.count(column) > 1:
             raise InputError(f'{file}: {header.count(column)} columns "{column}", expected one')
+    # Of these columns a row needs one alone. With story_edges, those with the people are needed.
+    may_be_empty = () if "story_edges" in header else ("facts", "names", "genders")
     stated, folder = splits_in(Path(file).name), Path(file).parent.name
     default = splits_in(folder).pop() if folder in SPLIT_FOLDERS else "train"
     index, misspelled = 0, False
@@ -109,6 +111,7 @@ def parse_rows(
             # Composed and decomposed accents are the same name. An id is not part of the text.
             column: text if column == "id" else unicodedata.normalize("NFC", text)
             for column, text in zip(header, cells, strict=True)
+            if column not in may_be_empty or text.strip()
         }
         try:
             algebra = algebra or _algebra_of(cell)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 
 import numpy as np
 import pytest
@@ -64,6 +65,23 @@ def test_names_with_quotes_and_accents() -> None:
         "target": "father",
     }
     assert first(row).facts == (("O'Neil", "son", "José"),)
+
+
+@pytest.mark.parametrize("names", [["Zoë", "O'Neil"], ["Zoë", 'Al "B" O\'Neil'], ["Ann", "Bob"]])
+def test_lists_of_names_may_be_json_with_escapes(names: list[str]) -> None:
+    x, y = names
+    text = json.dumps(names)
+    story = first({"story": f"{x} and her son {y}.", "query": text, "names": text, "target": "son"})
+    assert story.people == story.query == (x, y) and story.text == f"[{x}] and her son [{y}]."
+    assert first({"facts": json.dumps([[x, "son", y]]), "query": text}).query == (x, y)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), "", " "])
+def test_rows_of_one_table_may_state_their_people_and_facts_in_different_columns(missing) -> None:
+    parts = {"story": "", "facts": FACTS}, {"story": STORY, "facts": missing}
+    empty = {"names": missing, "genders": missing, "query": "Ann, Cy", "target": "daughter"}
+    test = load(*({**row, **empty} for row in parts)).test
+    assert test.story(0) == first({**GRAPH, "k": None}) and test.story(1) == first(TEXT)
 
 
 def test_the_least_columns_say_the_same_as_the_published_ones() -> None:
@@ -135,6 +153,7 @@ def test_a_data_set_without_targets_is_not_evaluated() -> None:
         ({"facts": [("Ann", "son", "Ann")]}, '"facts": "Ann" twice in a fact'),
         ({"facts": FACTS * 600}, '"facts": 1,200 facts, expected at most 1000'),
         ({"names": ["Ann", "Bob"]}, '"facts": no person "Cy", expected Ann, Bob'),
+        ({"names": "[Ann, Bob, Cy]"}, '"names": expected a list of names such as'),
         ({"names": ["Ann", "Ann"]}, '"names": a name occurs twice'),
         ({"query": "Ann"}, '"query": expected a pair of names such as'),
         ({"query": "Ann,Ann"}, '"query": "Ann": expected two different people'),
