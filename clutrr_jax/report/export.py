@@ -15,6 +15,7 @@ from clutrr_jax.report.tables import (
     format_fraction,
     title,
     with_interval,
+    with_most_stories,
 )
 from generator.files import read_json
 
@@ -102,7 +103,8 @@ def latex_table(results: Results) -> str:
 def best_rows(results: Results) -> list[Row]:
     """Returns the rows with the highest accuracy, as printed, among the models of a test.
 
-    Baselines do not count, and a test of one model has no best one.
+    Baselines do not count, nor models that were asked fewer stories than others. A test of one
+    model has no best one.
     """
     columns = results["columns"]
     baselines = {one["name"] for one in results["series"] if one["baseline"]}
@@ -111,7 +113,9 @@ def best_rows(results: Results) -> list[Row]:
         if row["accuracy"] is not None and row[columns[2]] not in baselines:
             of_test[tuple(row[name] for name in columns if name != "model")].append(row)
     found = []
-    for rows in of_test.values():
+    for of_models in of_test.values():
+        asked = with_most_stories(of_models).get("count")  # None in averages
+        rows = [row for row in of_models if row["count"] == asked]
         top = max(format_fraction(row["accuracy"]) for row in rows)
         if len(rows) > 1:
             found += [row for row in rows if format_fraction(row["accuracy"]) == top]

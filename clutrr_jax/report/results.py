@@ -12,7 +12,7 @@ from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import Counts, Measured, measure, score
-from clutrr_jax.evaluation.predictions import is_ensemble
+from clutrr_jax.evaluation.predictions import ensemble, is_ensemble
 from clutrr_jax.evaluation.published import Accuracy, intervals_disjoint
 from clutrr_jax.experiment import (
     DATA,
@@ -86,19 +86,18 @@ def collect(
     for run, (_, of_run) in zip([r for r in all_runs if r.name in finished], tests, strict=True):
         found[run.model] |= dict.fromkeys(c.model for c in of_run)
     series = [name for of_model in found.values() for name in of_model]
+    knowledge = {s: given({}, s) for s in BASELINES}
     check_names([submission for submission, _ in added], [*series, *BASELINES])
     for submission, truth in added:
-        of_stories = truth.select(submission.stories)
-        counts = score({submission.name: submission.predictions}, of_stories)
+        counts = score_added(submission, truth)
         tests.append((SINGLE.trainings[0], counts))
-        series.append(submission.name)
+        knowledge |= {c.model: submission.given for c in counts}
+        series += dict.fromkeys(c.model for c in counts)
     if compares:
         tests += [(training_of[name], read_counts(content)) for name, content in data.items()]
         series += dict.fromkeys(c.model for content in data.values() for c in read_counts(content))
     rows = table_rows(experiment, tests, series)
     comparable = compared(tests, {run.model for run in all_runs})
-    knowledge = {s: given({}, s) for s in BASELINES}
-    knowledge |= {submission.name: submission.given for submission, _ in added}
     for run in all_runs:
         settings = finished.get(run.name, {}).get("settings", run.config.get(run.model))
         for name in found[run.model]:
@@ -123,6 +122,14 @@ def collect(
         "devices": sorted({f["device"] for f in finished.values()}),
         "wall_seconds": round(sum(f["seconds"] for f in finished.values()), 2),
     }  # fmt: skip
+
+
+def score_added(submission: Submission, truth: GroundTruth) -> list[Counts]:
+    """Returns the counts of a model that was trained elsewhere, and of its ensemble, if it has
+    probabilities of several replicas, on the stories that it was asked."""
+    name, predictions = submission.name, submission.predictions
+    found = {name: predictions} | ensemble(name, predictions)
+    return score(found, truth.select(submission.stories))
 
 
 def series_of(model: str) -> list[str]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from clutrr_jax.evaluation.extraction import precision_recall
-from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.wordings import by_wording
 from clutrr_jax.experiment import Run, run_name
 from clutrr_jax.language_models.submissions import Submission, read_submissions
@@ -18,7 +17,7 @@ from clutrr_jax.report.outputs import Prepare, Shown, added_outputs, shown_sets
 from clutrr_jax.report.page import render
 from clutrr_jax.report.page_content import content
 from clutrr_jax.report.plots import plot_results, save_figure
-from clutrr_jax.report.results import REPORT_FILES, collect
+from clutrr_jax.report.results import REPORT_FILES, collect, score_added
 from clutrr_jax.report.scoring import compare
 from clutrr_jax.report.tables import results_markdown
 from generator.errors import InputError
@@ -66,8 +65,7 @@ def write_report(
     results["compared"] = [pair for one in shown if one_set for pair in pairs(one, added)]
     of_added = []
     for s in added:
-        counts = score({s.name: s.predictions}, shown[0].truth.select(s.stories))
-        of_added.append((shown[0].dataset, counts))
+        of_added.append((shown[0].dataset, score_added(s, shown[0].truth)))
         shown[0].outputs[s.name] = added_outputs(s, len(shown[0].data.test))
     texts = {
         "results.json": json.dumps(results, indent=1) + "\n",

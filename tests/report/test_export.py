@@ -96,6 +96,8 @@ def test_the_best_models_are_bold(results) -> None:  # noqa: F811
         r"gat (3 replicas) & nothing & \textbf{.90} {\scriptsize .10--1.00} & \textbf{.70}" in text
     )
     assert text.count(r"\textbf") == 3
+    results["rows"] += [row("part", k, (0.99, None), (0.99, None)) | {"count": 2} for k in (2, 3)]
+    assert [(line["model"], line["k"]) for line in best_rows(results)] == found  # not of a part
     results["rows"] = [line for line in results["rows"] if line["model"] == "gat"]
     assert not best_rows(results)  # of one model
 

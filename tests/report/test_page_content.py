@@ -14,7 +14,7 @@ from clutrr_jax.data.prepare import prepare_run
 from clutrr_jax.data.records import positional_ids, tasks
 from clutrr_jax.evaluation.attention import Attention
 from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.evaluation.predictions import Predictions
+from clutrr_jax.evaluation.predictions import Predictions, write_probabilities
 from clutrr_jax.experiment import SUMMARY
 from clutrr_jax.language_models.submissions import read_predictions
 from clutrr_jax.report import page_content
@@ -273,6 +273,26 @@ def test_added_predictions_stand_in_the_table_and_figure(
     assert "stories |  | 20 | 10 |  |  |\n| clean | given" in (folder / "results.md").read_text()
     main([str(folder)])  # without --add it is the report of the run
     assert (folder / "results.md").read_bytes() == (run_folder / "results.md").read_bytes()
+
+
+def test_added_probabilities_are_also_an_ensemble(run_folder, test_records, tmp_path) -> None:
+    """Two of three replicas that are wrong with little probability do not outvote the other."""
+    folder, count = shutil.copytree(run_folder, tmp_path / "run"), len(test_records)
+    target = test_records.target
+    chance = np.full((3, count, len(RELATIONS)), 0.01, np.float32)
+    chance[0, np.arange(count), target] = 0.9
+    chance[1:, np.arange(count), (target + 1) % len(RELATIONS)] = 0.3
+    predicted = chance.argmax(axis=-1)
+    write_probabilities(
+        tmp_path / "own.npz",
+        Predictions(predicted, predicted, chance.max(-1), chance),
+        test_records,
+    )
+    main([str(folder), "--add", f"own={tmp_path / 'own.npz'}"])
+    results = json.loads((folder / "results.json").read_text())
+    accuracy = {row["model"]: row["accuracy"] for row in results["rows"]}
+    assert accuracy["own"] == pytest.approx(1 / 3) and accuracy["own (ensemble of 3)"] == 1
+    assert ",own (ensemble of 3),0," in (folder / "results.csv").read_text()
 
 
 def test_models_of_one_data_set_are_compared(run_folder, test_records) -> None:
