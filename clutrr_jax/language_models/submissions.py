@@ -221,7 +221,7 @@ def _numbers(answer: Answer, algebra: Algebra) -> tuple[int, int, float]:
 
 def _probability(answer: Answer) -> float:
     try:
-        return float(answer.probability)
+        return float(answer.probability or 1)  # an empty cell states none
     except ValueError:
         raise InputError(
             f"{answer.place}: probability {answer.probability[:60]!r}, expected a number"

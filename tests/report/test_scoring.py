@@ -183,7 +183,7 @@ def test_predictions_that_pandas_has_written(data, ids, tmp_path) -> None:
     """With an index column, and replicas as floats. A missing answer stays one."""
     frame = pd.DataFrame({"id": ids * 2, "prediction": ["aunt", ""] * len(ids)})
     frame = frame.assign(replica=np.repeat([0.0, 1.0], len(ids)))
-    frame.to_csv(tmp_path / "a.csv")
+    frame.assign(probability=[0.5, None] * len(ids)).to_csv(tmp_path / "a.csv")
     pd.read_csv(tmp_path / "a.csv").to_csv(tmp_path / "b.csv")
     frame.to_json(tmp_path / "c.jsonl", orient="records", lines=True)
     expected = np.tile([RELATIONS.index("aunt"), UNMAPPED], (2, len(ids) // 2))
