@@ -8,7 +8,7 @@ Exports to evaluation harnesses include a copy of this file, so it imports nothi
 import html
 import re
 from collections.abc import Iterator, Set
-from itertools import accumulate
+from itertools import accumulate, chain
 from unicodedata import normalize
 
 RULES = """\
@@ -17,7 +17,7 @@ RULES = """\
 2. A relation is recognized by its name as a word, also in the plural or possessive (sons, wife's,
    sons-in-law), as "in-law NAME", and as grandma, granny, gran, nana, grandpa, granddad, gramps,
    mom, mum, mommy, mama, dad, daddy, papa, hubby, sis, bro, auntie. Negated ones (not his son),
-   questions and words without a gender (parent, sibling, spouse, ...) are ignored.
+   questions, words without a gender (parent, sibling, ...) and French "son" are ignored.
 3. Relatives outside the benchmark count as one more relation, which is never the answer: cousin,
    other NAME-in-law, and a name after step, half, great, grand, god, foster, ex, former, adoptive.
    So does a name that a full stop, comma or the like separates from such a word or from "in law".
@@ -38,12 +38,12 @@ RULES = """\
    alternative; what follows "therefore", "so", "this makes" or the like in the last sentence that
    names a relative; the only relation before "because", before a line "Explanation:", outside
    brackets or in all. The latter two must not be uncertain (could be, unclear) or contradict.
-   Everything else is not mapped, for example "her mother's mother", or a sentence that is cut off.
+   Everything else is not mapped, for example "her mother's mother", "the child of her sister",
+   "Bob is Ann's son. Cy is Bob's son.", or a sentence that is cut off.
 8. The relation is what the second person of the row's query is to the first, however phrased."""
 __doc__ = __doc__.replace("{rules}", RULES)
 
-# The text is brought to a normal form, in which every mention of a relative is one private
-# character, so that all that follows are short patterns.
+# In the normal form every mention of a relative is one private character: patterns are short.
 _FIRST = 0xF0000  # relation i is the character _FIRST + i; all other relatives share the next one
 _RELATIVES = "\U000f0000-\U000f0fff"
 _R = f"[{_RELATIVES}]"
@@ -62,8 +62,7 @@ _CHANGES = [  # pattern and replacement, in this order
     (re.compile(r"\n\s*\n"), "\n\n"), (re.compile(r"\\+(?:boxed|fbox|framebox)\b\s*"), _BOX),
     (re.compile(rf"\\+(?!{_KIN})[a-zA-Z]+\*?|\\[,;:! \\]"), " "),  # LaTeX
     (re.compile(r"[^\S\n]+|\u200b"), " "), (re.compile(r"\\"), ""),
-    (re.compile(r"~~[^~\n]{1,200}~~"), " "),  # struck through
-]  # fmt: skip
+    (re.compile(r"~~[^~\n]{1,200}~~"), " ")]  # struck through  # fmt: skip
 
 
 def _normal_form(text: str) -> str:
@@ -82,31 +81,29 @@ _INFORMAL = {
     "grandma granny gran nana gramma": "grandmother", "grandpa grandad gramps": "grandfather",
     "grandaughter": "granddaughter", "mom mum mommy mummy mama momma": "mother",
     "dad daddy papa": "father", "hubby": "husband", "wive": "wife", "sis": "sister",
-    "bro": "brother", "auntie aunty": "aunt", "neice": "niece", "cousin": "cousin",
-}  # fmt: skip
+    "bro": "brother", "auntie aunty": "aunt", "neice": "niece", "cousin": "cousin"}  # fmt: skip
 # Words that make another relative of the next one, with anything but letters between them.
-_BEFORE = (
-    r"(?:(?:step|half|great|grand|god|foster|ex|former|adoptive|adopted|surrogate|honorary|future"
-    r"|in[\W_]*laws?|laws?)[\W_]*){0,5}"
-)
+_BEFORE = (r"(?:(?:step|half|great|grand|god|foster|ex|former|adoptive|adopted|surrogate|honorary|"
+           r"future|in[\W_]*laws?|laws?)[\W_]*){0,5}")  # fmt: skip
 _AFTER = r"(?:'?s)?[\W_]*(?:in[\W_]*law[^\W_]*|(?:(?:in|n|by|the|a)[\W_]+){0,2}laws?(?![^\W_]))"
 # Signs that may stand between the words of one name; others may end a sentence.
 _SOFT = r"(?:[^\w.,;:!?/|&+=\n]|_)*"
 _IN_LAW = re.compile(rf"(?:'?s)?{_SOFT}in{_SOFT}laws?|in{_SOFT}law{_SOFT}")
+_FOREIGN = re.compile(r"\b(?:est|sont|une|que|ell[oa]s|hermanos|primos)\b")  # "son" is "his"
 # The part before a marker: "Go step by step. \\boxed{mother}".
 _APART = re.compile(rf"(?s).*(?:[\s.,:;!?][\W_]*[{_BOX}{_ANSWER_TAG}{_RESULT_TAG}]|####)[\W_]*")
 # The end of the text before a relation that is negated: "is not Ann's".
 _NEGATION = re.compile(
-    r"(?:\b(?:not|nor|neither|never|no longer|rather than|instead of|cannot|unlike)|n't)"
-    r"(?: (?:be|been|the|a|an|his|her|their|my|[^\W_]+'s))* ['\"*_`(\[{]{0,4}$"
-)
+    r"(?:\b(?:not|nor|neither|never|no|no longer|rather than|instead of|cannot|unlike)|n't)(?: (?:"
+    r"be|been|the|an?|his|her|their|my|[^\W_]+'s))* ['\"*_`(\[{]{0,4}$")  # fmt: skip
 
 
 def _mark_relatives(text: str, relations: tuple[str, ...]) -> str:
     """Replaces every mention of a relative that is not negated by the character of its relation."""
     words = {name: name for name in relations if "-" not in name}
     words |= {word: name for informal, name in _INFORMAL.items() for word in informal.split()}
-    word = "|".join(sorted(words, key=len, reverse=True))
+    ours = words.keys() - ({"son"} if _FOREIGN.search(text) else set())
+    word = "|".join(sorted(ours, key=len, reverse=True))
 
     def mark(found: re.Match[str]) -> str:
         before, name, after = found["before"], words[found["word"]], found["after"] or ""
@@ -127,18 +124,14 @@ def _mark_relatives(text: str, relations: tuple[str, ...]) -> str:
     return re.sub(rf"(?<![^\W_]){mention}(?![^\W_])", mark, text)
 
 
-_THOUGHT = (
-    r"(?:seed:|antml:|ant)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|analysis|reflection|cot|"
-    r"scratch_?pad|chain[_-]of[_-]thought|inner_?monologue|rationale)"
-)
+_THOUGHT = (r"(?:seed:|antml:|ant)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|analysis|reflection|"
+            r"cot|scratch_?pad|chain[_-]of[_-]thought|inner_?monologue|rationale)")  # fmt: skip
 _BEGIN = (
     rf"(?:<\|? ?{_THOUGHT}(?:\s[^<>]{{0,99}})?\|?>|\[think(?:ing)?\]|◁think▷|<\|begin_of_thought\|>"
     r"|<\|start_thinking\|>|<\|channel\|> ?(?:analysis|commentary)|<unused94>|\Aanalysis(?=[^\W_]))"
 )
-_END = (
-    rf"(?:<\|? ?/ ?{_THOUGHT} ?\|?>|\[/think(?:ing)?\]|◁/think▷|<\|end_of_thought\|>"
-    r"|<\|end_thinking\|>|<\|channel\|> ?final|<unused95>|assistantfinal)"
-)
+_END = (rf"(?:<\|? ?/ ?{_THOUGHT} ?\|?>|\[/think(?:ing)?\]|◁/think▷|<\|end_of_thought\|>|"
+        r"<\|end_thinking\|>|<\|channel\|> ?final|<unused95>|assistantfinal)")  # fmt: skip
 _KIND = r"(?:(?:the|my|our|your|final|correct|best|short|direct|predicted)[ _-]?)*"
 _ANSWER = rf"{_KIND}answer"
 _RESULT = rf"{_KIND}(?:relation\w*|conclusion|result|solution|output|prediction|response|final)"
@@ -158,8 +151,7 @@ _LEAD = rf"^(?:[^\w\n{_RELATIVES}]|[\d_])*"  # start of a line: Markdown, number
 _HEAD = re.compile(
     rf"(?m){_LEAD}(?:(?:the|next|new|another|given|original|here|here's|is|now) ){{0,3}}"
     r"(?:(story|passage|context|example|puzzle|input|prompt)|question|problem|q|user|human)"
-    r"s?(?: ?#?(?:\d+|two))?[*_`\])]*(?: ?:([^\n]*)|$)"
-)
+    r"s?(?: ?#?(?:\d+|two))?[*_`\])]*(?: ?:([^\n]*)|$)")  # fmt: skip
 _FURTHER = rf"(?m){_LEAD}(?:(?:next|new|another) (?:story|question)|(?:story|question) ?#?[2-9])\b"
 
 
@@ -237,45 +229,47 @@ _FILLER = re.compile(
 )
 _OR = {"or", "and", "maybe", "possibly", "perhaps", "either", "alternatively", "also", "even"}
 _NO_ANSWER = re.compile(
-    r"\A\W*\?|\b(?:un(?:known|determin\w+|clear|specified|defined|certain|sure|related|able)|n/a|"
-    r"in(?:determin\w+|conclusive|sufficient)|impossible|ambiguous|no idea|none|null|nothing|sorry|"
-    r"can(?:'t| ?not)|could(?:n't| not)|hard to|no (?:\w+ )?(?:answer|relation(?:ship)?|way|link|"
-    r"information)|(?:not|isn't|wasn't) (?:\w+ly )?(?:enough|sufficient|possible|known|clear|sure|"
-    r"certain|given|stated|said|specified|mentioned|provided|related|defined|able|listed)|"
-    r"(?:do|does|did)(?:n't| not) (?:\w+ly )?(?:know|say|state|tell|specify|mention|provide))\b"
-)
+    r"\A\W*\?|\b(?:un(?:known|determin\w+|clear|specified|defined|certain|sure|related|able|likely|"
+    r"answerable)|in(?:determin\w+|conclusive|sufficient)|impossible|ambiguous|no idea|none|null|"
+    r"n/a|nothing|sorry|i doubt|(?:is|be|'s) (?:wrong|incorrect|false)|(?:need|without) more|"
+    r"hard to|can(?:'t| ?not)|could(?:n't| not)|no (?:\w+ )?(?:answer|relation(?:ship)?|way|link|"
+    r"mention|information)|(?:not|isn't|wasn't) (?:\w+ly )?(?:enough|sufficient|possible|known|"
+    r"clear|sure|certain|given|stated|said|specified|mentioned|provided|related|defined|able|listed)|"
+    r"(?:do|does|did)(?:n't| not) (?:\w+ly )?(?:know|say|state|tell|specify|mention|provide|think|"
+    r"believe|have enough))\b")  # fmt: skip
 _GUESS = re.compile(r"\b(?:(?:could|might|may)(?: also| well)? be|maybe|perhaps|possibly|either)\b")
-_NEUTRAL = re.compile(r"\b(?:\w*(?:parent|child)|sibling|spouse|partner|kid|children|friend)s?\b")
+_NEUTRAL = r"\b(?:\w*(?:parent|child(?:ren)?)|sibling|spouse|partner|kid|friend|twin)s?\b"
 # A sentence up to its question mark, or the end of a line that has none.
 _QUESTION = re.compile(r"(?:^|(?<=[.!?:\n]))[^.!?:\n]*(?:\?|$)", re.MULTILINE)
 _ASKS = re.compile(
-    r"\A\W*(?:(?:so|and|then|but)\W{1,3})?(?:(?:what|how|who|which|why)\b|"
-    r"(?:is|are|was|does|do|can|could|would|should)\b.*\?)|\b(?:what|how|who|which)\b.*\?"
-)
+    r"\A\W*(?:(?:so|and|then|but)\W{1,3})?(?:(?:what|how|who|which|why)\b|(?:is|are|was|does|do|"
+    r"can|could|would|should)\b.*\?)|\b(?:what|how|who|which)\b.*\?")  # fmt: skip
 _BECAUSE = (
-    r"(?:[,:;]? ?\b(?:because|since|given|due to|based on|by virtue|as (?=[^\W_]+ (?:is|was)\b))"
-    r"|, as\b|, ?(?:why|because|explanation|reason(?:ing)?|proof) ?:)"
-)
+    r"(?:[,:;]? ?\b(?:because|since|given|due to|based on|by virtue|as (?=[^\W_]+ (?:is|was)\b))|"
+    r", as\b|, ?(?:why|because|explanation|reason(?:ing)?|proof) ?:)")  # fmt: skip
 _EXPLANATION = r"\n(?:[^\w\n]|[\d_])*(?:explanation|reason|proof|why|justification|because|steps\b)"
 # After an answer: "of Ann", and the end of a line or sentence or an explanation.
 _STOP = re.compile(
     r"""(?:'s)?["'*_`)}\]$~ ]*(?:(?:of|to|for) \[?[^\W_]+\]?(?!['\w])["'*_`)}\]$ ]*)?"""
-    rf"(?:$|[.!;#(\[\n|<{{{_CLOSE}{_TAG}→]|-+>| -+ |{_BECAUSE})"
-)
-_CORRECTION = re.compile(r"\b(?:wait|actually|oops|hmm+|no,|on second|mistake|however|instead)\b")
+    rf"(?:$|[.!;#(\[\n|<{{{_CLOSE}{_TAG}→]|-+>| -+ |{_BECAUSE})")  # fmt: skip
+_BUT = re.compile(r"\b(?:wait|actually|oops|sorry|hm+|no(?=,)|on second|mistake|however|instead)\b")
 _CONCLUDES = re.compile(
     r"\b(?:therefore|thus|hence|consequently|ultimately|in conclusion|in summary|conclude that|"
     r"follows that|overall|(?:this|that|which) (?:means|implies)|meaning|implies|"
     r"relation(?:ship)?\b[^.;\n\"]{0,60} (?=is\b)|(?:(?:this|that|which) makes|making) \[?\w+)\b"
-    r"|(?P<so>(?:^|[,;:.\n] ?|\band )[*_ ]*so\b(?! (?:far|that|much|many|called)\b))"
-)
+    r"|(?P<so>(?:^|[,;:.\n] ?|\band )[*_ ]*so\b(?! (?:far|that|much|many|called)\b))")  # fmt: skip
 _SENTENCE_END = re.compile(r"(?<=[.!?])[*_`\")]* +|\n+")
 _ASIDE = re.compile(r"\([^()\n]{0,300}\)")
-# "R's own R" and "R of Bob, who is Ann's R", also of one relation, are relatives of relatives.
+# "R's own R", "R of Bob, who is Ann's R", "child of her R", "married to her R": another relative,
+# also if both relations are the same.
+_ANY = rf"(?:{_R}|{_NEUTRAL})"
 _COMPOSED = re.compile(
-    rf"""{_R}["*_`]*'s?[ "*_`\[]+(?:[^\W_]+ )?["*_`\[]*{_R}|{_R}["*_`]* of (?:(?!,(?! who)|"""
-    rf"""(?<!who )\b(?:is|was|and|or|so|as|because)\b)[^.;:!?\n{_RELATIVES}]){{0,60}}{_R}"""
-)
+    rf"""{_ANY}["*_`]*'s?[ "*_`\[]+(?:[^\W_]+ )?["*_`\[]*{_ANY}|{_ANY}["*_`]* of (?:(?!,(?! who)|"""
+    rf"""(?<!who )\b(?:is|was|and|or|so|as|because)\b)[^.;:!?\n{_RELATIVES}]){{0,60}}?{_ANY}|"""
+    rf"""\bmarrie[ds](?: [\w'\[\]]+){{0,3}} ["*_`]*{_R}|{_R}(?: is)? marrie[ds]""")  # fmt: skip
+# Whose R, and who is an R: with "Bob is Ann's R. Cy is Bob's R." Cy is another relative of Ann.
+_HOLDER = rf"\b(\w+)\]?(?:'s| has an?) {_R}|{_R} of \[?(\w+)"
+_HELD = rf"(?<!of )\b(\w+)\]? is [^.;,\n{_RELATIVES}]{{0,40}}{_R}|{_R},? (?:is |named )?\[?(\w+)"
 _CUT_OFF = re.compile(r"""\b(?:of|the|an?|and|or|is|to|be|as|with|his|her|their)[ *_`"']*$""")
 
 
@@ -289,7 +283,7 @@ def _is_filler(text: str, also: Set[str] = frozenset()) -> bool:
 
 def _is_opening(text: str) -> bool:
     """Returns whether an answer may follow: after "She is [Ann]'s", but not after "Bob is the"."""
-    return _is_filler(re.sub(r"\[?[^\W_]+\]?'(?:s\b)?", "", text))
+    return _is_filler(re.sub(rf"(?<![^\W_])(?!{_NEUTRAL}')\[?[^\W_]+\]?'(?:s\b)?", "", text))
 
 
 def _only(line: str) -> str | None:
@@ -302,7 +296,7 @@ def _only(line: str) -> str | None:
 def _short_answer(text: str) -> str | None:
     """The relation that a text begins with, if it goes on with an explanation or ends."""
     head, *rest = re.split(f"({_R})", text, maxsplit=1)
-    if not rest or not _is_opening(head) or not _STOP.match(rest[1]) or _CORRECTION.search(rest[1]):
+    if not rest or not _is_opening(head) or not _STOP.match(rest[1]) or _BUT.search(rest[1]):
         return None
     between, *other = re.split(f"({_R})", rest[1], maxsplit=1)
     listed = other and other[0] != rest[0] and _is_filler(between, _OR)
@@ -337,6 +331,12 @@ def _conclusion(text: str) -> str | None:
     return _certain(said) if _is_predicate(said) else None
 
 
+def _is_composed(text: str) -> bool:
+    """Returns whether a text states a relative of a relative, or the facts that lead to one."""
+    whose, who = ({*chain(*re.findall(words, text))} - {""} for words in (_HOLDER, _HELD))
+    return bool(whose & who) or any(re.search(_R, part[0]) for part in _COMPOSED.finditer(text))
+
+
 def _certain(text: str) -> str | None:
     """The only relation of a text, in all, outside of brackets or before "because"."""
     guess = _GUESS.search(text) and not _is_opening(re.split(_R, text, maxsplit=1)[0])
@@ -345,7 +345,7 @@ def _certain(text: str) -> str | None:
     without = _ASIDE.sub(lambda aside: aside[0] if _is_filler(aside[0], _OR) else " ", text)
     statement, *reasons = re.split(_BECAUSE, _SENTENCE_END.split(without.strip())[0], maxsplit=1)
     for part in (text, without, statement if reasons and _is_predicate(statement) else ""):
-        if len(names := set(re.findall(_R, part))) == 1 and not _COMPOSED.search(part):
+        if len(names := set(re.findall(_R, part))) == 1 and not _is_composed(part):
             return names.pop()
     return None
 
@@ -354,7 +354,7 @@ def _stated(text: str) -> str | None:
     """The relation that a text states, "" for an answer without one, None if it is unreadable."""
     text = _without_questions(text).lstrip(" *_`'\"")
     if not re.search(_R, text) or _NO_ANSWER.match(text.split(" but ")[-1]):
-        return "" if _NO_ANSWER.search(text) or _NEUTRAL.search(text) else None
+        return "" if _NO_ANSWER.search(text) or re.search(_NEUTRAL, text) else None
     if (brief := _brief(text)) is not None:
         return brief
     before = re.split(_EXPLANATION, text)[0]
