@@ -144,8 +144,7 @@ _TAGS = [
     (re.compile(rf"[<\[]{_RESULT}(?: [^<>\n]*)?[>\]]"), _RESULT_TAG),
     (re.compile(rf"[<\[]/(?:{_ANSWER}|{_RESULT})[>\]]"), _CLOSE),
     (re.compile(r"</?(?:br|p|div|li|ul|ol|tr|td|th|table|hr|h\d|blockquote|pre)\b[^<>\n]*>"), "\n"),
-    (re.compile(r"</?[a-z][\w:.-]*(?: [^<>\n]*)?/?>|<\|[^<>|\n]*\|>"), _TAG),
-]
+    (re.compile(r"</?[a-z][\w:.-]*(?: [^<>\n]*)?/?>|<\|[^<>|\n]*\|>"), _TAG)]  # fmt: skip
 _HAS_WORD = re.compile(rf"[^\W_]|{_R}")
 _LEAD = rf"^(?:[^\w\n{_RELATIVES}]|[\d_])*"  # start of a line: Markdown, numbers of items
 _HEAD = re.compile(
@@ -313,8 +312,11 @@ def _brief(text: str) -> str | None:
 
 
 def _is_predicate(text: str) -> bool:
-    """Returns whether a text is like "Cy is her aunt", and not like "Ann asked her aunt"."""
-    return _is_opening(re.split(r"\b(?:is|are|was|be|becomes?|as)\b|=", re.split(_R, text)[0])[-1])
+    """Returns whether a text is like "Cy is her aunt" or "her aunt is Cy", not "asked her aunt"."""
+    before, *after = re.split(_R, text, maxsplit=1)
+    *verb, said = re.split(r"\b(?:is|are|was|be|becomes?|as)\b|=", before)
+    ends = after and (_STOP.match(after[0]) or re.match(r"\W*(?:is|was)\b", after[0]))
+    return _is_opening(said) and bool(verb or ends)
 
 
 def _conclusion(text: str) -> str | None:
@@ -322,10 +324,8 @@ def _conclusion(text: str) -> str | None:
     sentences = [part for part in _SENTENCE_END.split(text) if _HAS_WORD.search(part)] or [""]
     last = next((s for s in reversed(sentences) if re.search(_R, s)), "")
     *_, word = [None, *_CONCLUDES.finditer(last)]
-    if not word:
-        return None
-    needs_end = last != sentences[-1] or (word["so"] and word.start())
-    if needs_end and not re.search(rf"[^\w\s,{_RELATIVES}]\s*$", sentences[-1]):
+    needs_end = last != sentences[-1] or (word and word["so"] and word.start())
+    if not word or (needs_end and not re.search(rf"[^\w\s,{_RELATIVES}]\s*$", sentences[-1])):
         return None  # cut off after a step of a proof
     said = last[word.end() :]  # also "Cy her daughter" after "makes"
     return _certain(said) if _is_predicate(said) else None

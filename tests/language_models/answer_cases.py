@@ -342,6 +342,11 @@ UNSURE = [
     ("I think she is his mother.", "mother"),
     ("Answer: mother. Sorry, the correct answer is aunt.", None),
     ("Answer: mother. No, it is aunt.", None),
+    # Sentences of stories: "so" and "because" do not explain a relation.
+    ("Cy is Ann's wife. Cy is afraid of storms, so her son Ed checked the tent.", None),
+    ("Bob's sister, Di, stayed because she missed him. Ann met her daughter.", None),
+    ("Bob is a brother of Ann and Cy is his son, so her nephew.", "nephew"),
+    ("Bob's sister is Di because Di is the daughter of his mother.", "sister"),
     ("Answer: probably aunt", "aunt"),
     ("Answer: Most likely her aunt.", "aunt"),
     ("Is Cy the daughter of Ann?", None),
