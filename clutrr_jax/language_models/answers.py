@@ -39,7 +39,7 @@ RULES = """\
    names a relative; the only relation before "because", before a line "Explanation:", outside
    brackets or in all. The latter two must not be uncertain (could be, unclear) or contradict.
    Everything else is not mapped, for example "her mother's mother", "the child of her sister",
-   "Bob is Ann's son. Cy is Bob's son.", or a sentence that is cut off.
+   "Bob is Ann's son. Cy is Bob's son.", a sentence cut off, or an answer corrected after "wait".
 8. The relation is what the second person of the row's query is to the first, however phrased."""
 __doc__ = __doc__.replace("{rules}", RULES)
 
@@ -180,9 +180,7 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 _OPENING = r"(?:(?:so|therefore|thus|hence|ok|okay|finally|now|and|here is|here's)\W{1,3})?"
-_TO_WHOM = (
-    r"(?: ?#?\d+)?(?: ?\([^()\n]{0,40}\))?(?: (?:to|for|of|between)\b[^\n:.?]{0,80}?)?(?: is)?"
-)
+_TO_WHOM = r"(?: ?#?\d+)?(?: ?\([^()\n]{,40}\))?(?: (?:to|for|of|between)\b[^\n:.?]{,80}?)?(?: is)?"
 _COLON = rf"""{_TO_WHOM}["'*_`)\] ]*(?:[:=|→>]|[-=]+>|\*\*|__| -+ )"""
 _ALONE = rf"""["'*_`)\] .:#]*(?:$|(?={_R}[^\w\n]*$))"""  # a heading, or "Answer aunt"
 _OF_KIND = r"""(?P<tag>{})|(?:{})?(?P<key>["']{}["'] ?: ?)|{}{}{}(?P<line>{}|{})"""
@@ -250,17 +248,18 @@ _EXPLANATION = r"\n(?:[^\w\n]|[\d_])*(?:explanation|reason|proof|why|justificati
 # After an answer: "of Ann", and the end of a line or sentence or an explanation.
 _STOP = re.compile(
     r"""(?:'s)?["'*_`)}\]$~ ]*(?:(?:of|to|for) \[?[^\W_]+\]?(?!['\w])["'*_`)}\]$ ]*)?"""
-    rf"(?:$|[.!;#(\[\n|<{{{_CLOSE}{_TAG}→]|-+>| -+ |{_BECAUSE})")  # fmt: skip
-_BUT = re.compile(r"\b(?:wait|actually|oops|sorry|hm+|no(?=,)|on second|mistake|however|instead)\b")
+    rf"(?:$|\((?! ?of )|[.!;#\[\n|<{{{_CLOSE}{_TAG}→]|-+>| -+ |{_BECAUSE})")  # fmt: skip
+_WAIT = r"\b(?:wait|actually|oops|sorry|hm+|no(?=,)|on second|mistake)\b"
+_BUT = re.compile(rf"{_WAIT}|\b(?:however|instead)\b")
+_CORRECTED = re.compile(rf"(?ms)(?:^|[.!?])\W*{_WAIT}.*({_R})")
 _CONCLUDES = re.compile(
     r"\b(?:therefore|thus|hence|consequently|ultimately|in conclusion|in summary|conclude that|"
     r"follows that|overall|(?:this|that|which) (?:means|implies)|meaning|implies|"
     r"relation(?:ship)?\b[^.;\n\"]{0,60} (?=is\b)|(?:(?:this|that|which) makes|making) \[?\w+)\b"
     r"|(?P<so>(?:^|[,;:.\n] ?|\band )[*_ ]*so\b(?! (?:far|that|much|many|called)\b))")  # fmt: skip
 _SENTENCE_END = re.compile(r"(?<=[.!?])[*_`\")]* +|\n+")
-_ASIDE = re.compile(r"\([^()\n]{0,300}\)")
-# "R's own R", "R of Bob, who is Ann's R", "child of her R", "married to her R": another relative,
-# also if both relations are the same.
+_ASIDE = re.compile(r"\((?! ?of )[^()\n]{0,300}\)")
+# Another relative: "R's own R", "R of Bob, who is Ann's R", "child of her R", "married to her R".
 _ANY = rf"(?:{_R}|{_NEUTRAL})"
 _COMPOSED = re.compile(
     rf"""{_ANY}["*_`]*'s?[ "*_`\[]+(?:[^\W_]+ )?["*_`\[]*{_ANY}|{_ANY}["*_`]* of (?:(?!,(?! who)|"""
@@ -391,7 +390,8 @@ def _answer(block: str) -> tuple[str | None, bool]:
             within, text = marker.lastgroup == "within", _after(block, marker, end)
             found, end = _short_answer(text) if within else _stated(text), marker.start()
             if found is not None:
-                return found, True
+                corrected = _CORRECTED.search(block, marker.end())
+                return ("" if corrected and corrected[1] != found else found), True
             unreadable = unreadable or (None if within else marker)
     if unreadable:
         return _conclusion(_without_questions(block[unreadable.end() :])), False

@@ -342,6 +342,13 @@ UNSURE = [
     ("I think she is his mother.", "mother"),
     ("Answer: mother. Sorry, the correct answer is aunt.", None),
     ("Answer: mother. No, it is aunt.", None),
+    ("Answer: mother\nActually, it's aunt.", None),
+    ("**Answer: mother**\n\nOops, I mean aunt.", None),
+    ("Answer: mother\n\nWait, Cy is the sister of her mother, so Cy is her aunt.", None),
+    ("Answer: aunt\nWait, let me check. Bob is her son. So she is the aunt.", "aunt"),
+    ("\\boxed{mother}\nWait, that is wrong. It should be \\boxed{aunt}", "aunt"),
+    ("Answer: brother (of her mother)", None),
+    ("Answer: mother (of Ann)", "mother"),
     # Sentences of stories: "so" and "because" do not explain a relation.
     ("Cy is Ann's wife. Cy is afraid of storms, so her son Ed checked the tent.", None),
     ("Bob's sister, Di, stayed because she missed him. Ann met her daughter.", None),
