@@ -29,6 +29,7 @@ PAGES = (
     "docs/results.md",
     "docs/robustness.md",
     "docs/studies.md",
+    "docs/workshop.md",
 )
 FIGURES = ("demo", "figure5", "star", "scaling", "leaderboard")  # with a figure docs/PART.png
 VIEWS: dict[str, Callable[..., list[str]]] = {

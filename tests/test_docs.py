@@ -2,7 +2,8 @@
 
 A block of commands that cannot run here has a comment above it: <!-- not run: REASON -->. The
 commands of docs/language_models.md are in tests/test_readme.py, those of docs/results.md,
-docs/robustness.md, docs/studies.md, docs/performance.md and docs/notes/ are measurements.
+docs/robustness.md, docs/studies.md, docs/workshop.md, docs/performance.md and docs/notes/ are
+measurements.
 """
 
 import os

@@ -30,10 +30,10 @@ def test_results_are_of_one_commit_and_of_parts() -> None:
         assert part.get("scale") != "smoke"
 
 
-@pytest.mark.parametrize("page", ["docs/results.md", "docs/robustness.md", "docs/studies.md"])
-def test_sentences_quote_no_accuracy(page: str) -> None:
+@pytest.mark.parametrize("name", ["results", "robustness", "studies", "workshop"])
+def test_sentences_quote_no_accuracy(name: str) -> None:
     """Numbers stand in tables, which are rendered, so that no sentence can contradict them."""
-    text = (paper.ROOT / page).read_text()
+    text = (paper.ROOT / f"docs/{name}.md").read_text()
     prose = render.BLOCK.sub("", text)
     assert not re.findall(r"(?<![\w.-])[01]?\.\d\d\b", prose)
     assert len(text.splitlines()) <= 300
