@@ -6,6 +6,7 @@ A pair without heads says nothing.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -151,7 +152,12 @@ def _is_name(word: Any) -> bool:
 
 
 def _plain(word: str) -> str:
-    return re.sub(r"[\s_]+", "-", word.strip().lower())
+    return re.sub(r"[\s_]+", "-", _composed(word).strip().lower())
+
+
+def _composed(word: str) -> str:
+    """Returns a word in the normal form in which the cells of data are read."""
+    return unicodedata.normalize("NFC", word)
 
 
 def _members(sets: Sets, size: int) -> np.ndarray:
@@ -181,7 +187,7 @@ def parse_algebra(content: Any, place: object) -> Algebra:
         if not isinstance(found, list) or not all(map(_is_name, found)):
             expected = "names of relations with blanks between them, without quotes"
             raise fail(f"{where} {value!r}, expected {expected}")
-        return found
+        return [*map(_composed, found)]
 
     def ids(value: Any, where: str) -> tuple[int, ...]:
         for word in (found := words(value, where)):
@@ -194,11 +200,14 @@ def parse_algebra(content: Any, place: object) -> Algebra:
             raise fail(f"{where}: expected an object with a relation as each key")
         for word in value:
             ids([word], where)
-        return value
+        return {_composed(word): named for word, named in value.items()}
 
     for key in ("name", "relations", "inverse", "composition"):
         if not isinstance(content, Mapping) or key not in content:
             raise fail(f'no "{key}", expected name, relations, inverse and composition')
+    name = content["name"]
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise fail(f"name {name!r}, expected text")
     relations = words(content["relations"], "relations")
     index = {word: i for i, word in enumerate(relations)}
     if not 1 < len(index) == len(relations) <= MAX_RELATIONS:
@@ -212,7 +221,7 @@ def parse_algebra(content: Any, place: object) -> Algebra:
         row = table(rows.get(first, {}), f"composition of {first}")
         heads += (ids(row.get(s, []), f"composition of {first} and {s}") for s in relations)
     algebra = Algebra(
-        name=str(content["name"]),
+        name=name,
         relations=tuple(relations),
         inverses=tuple(ids(inverse[word], f"inverse of {word}") for word in relations),
         heads=tuple(heads),

@@ -1,5 +1,6 @@
 """Tables in memory -> rows of text -> aligned columns."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from numbers import Number
 from typing import Any
@@ -91,7 +92,7 @@ def _text(name: str, index: int, column: str, cell: Any) -> str:
         if isinstance(value, list) and is_read and column not in LISTS:
             raise TypeError(type(cell).__name__)
         # Text with half a character, which JSON can hold and no report, raises ValueError.
-        return "" if value is None else _format(value).encode().decode()
+        return "" if value is None else _format(value, column).encode().decode()
     except (TypeError, ValueError, RecursionError) as error:
         if not is_read:
             return ""
@@ -99,15 +100,22 @@ def _text(name: str, index: int, column: str, cell: Any) -> str:
         raise InputError(f"{at(name, index, column)}: {error}, expected {expected}") from None
 
 
-def _format(value: Any) -> str:
+def _format(value: Any, column: str) -> str:
     """Formats a cell as the released files do. Raises TypeError for a value of another type."""
     if isinstance(value, list):
-        return f"[{', '.join(quoted(v) if isinstance(v, str) else _format(v) for v in value)}]"
+        # Facts are read with escapes: "\t" in the name C:\temp is no tab.
+        quote = _in_json if column == "facts" else quoted
+        parts = (quote(v) if isinstance(v, str) else _format(v, column) for v in value)
+        return f"[{', '.join(parts)}]"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))  # pandas turns integers into floats if a cell is missing
     if value is None or isinstance(value, str | Number):
         return str(value)
     raise TypeError(type(value).__name__)
+
+
+def _in_json(name: str) -> str:
+    return json.dumps(name, ensure_ascii=False)
 
 
 def quoted(name: str) -> str:

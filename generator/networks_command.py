@@ -95,6 +95,8 @@ def _check(options: argparse.Namespace) -> Sampler:
     """Returns the sampler. Raises InputError for options that cannot be used."""
     algebra: Algebra = options.algebra
     check_range("--workers", options.workers, 1)
+    if algebra.is_kinship:
+        raise InputError(f"--algebra: relations of {NAMES[0]}, expected --algebra {NAMES[0]}")
     check_range("--seed", options.seed, 0, 2**63 - 1)
     check_range("--distractors", options.distractors, 0, MAX_PEOPLE)
     for split in _SPLITS:

@@ -48,6 +48,7 @@ _SPLIT = re.compile(
 _WITH_RELATIONS = ("target", "edge_types", "facts")
 # Columns of STaR (Khalid and Schockaert 2025) and of CLUTRR with the same content.
 _STAR = {"edges": "story_edges", "edge_labels": "edge_types", "query_label": "target"}
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?")
 _BRACKETED = re.compile(r"\[([^\[\]]+)\]")
 
 
@@ -181,7 +182,7 @@ def _parse_row(
     elif "names" in cell:
         names = parse_names(cell["names"])
     elif "query" not in cell:
-        pairs = _PAIR.findall(cell["story_edges"] + cell["query_edge"])
+        pairs = _PAIR.findall(cell["story_edges"])
         count = max((int(x) for pair in pairs for x in pair), default=0) + 1
         names = different("story_edges", tuple(map(str, range(min(count, MAX_PEOPLE + 1)))))
     else:  # those of the facts and the story, in order of appearance, or else of the query
@@ -337,7 +338,7 @@ def _parse_target(cell: Mapping[str, str], algebra: Algebra) -> int:
     text = cell["target"]
     if (target := _relation(text, algebra)) is not None:
         return target
-    named = any(name.isdecimal() for name in algebra.relations)
+    named = any(map(_NUMBER.fullmatch, algebra.relations))
     count = 0 if named else len(algebra.relations)
     number = text.removesuffix(".0")  # of pandas
     if not (number.isascii() and number.isdigit() and len(number) < 3 and int(number) < count):

@@ -39,15 +39,17 @@ def read_algebra(path: Path) -> Algebra:
 
 
 def _parsed(content: Any, place: object) -> Algebra:
-    """Reads a definition. Raises InputError if it gives the name of kinship to other tables, since
-    text about them would be read as text about people."""
+    """Reads a definition, of kinship as KINSHIP with its view. Raises InputError if it gives this
+    name to other tables, since text about them would be read as text about people."""
     found = parse_algebra(content, place)
-    if found.is_kinship and found != replace(KINSHIP, view=None):
+    if not found.is_kinship:
+        return found
+    if found != replace(KINSHIP, view=None):
         raise InputError(
             f'{place}: name "{found.name}": the package has an algebra of this name with other '
             "tables, expected another name"
         )
-    return found
+    return KINSHIP
 
 
 def find_algebra(name: str) -> Algebra:

@@ -10,6 +10,7 @@ import pytest
 
 from generator.cells import LISTS, OPTIONAL, REQUIRED, plain, text_rows
 from generator.errors import InputError
+from generator.rows import parse_rows
 from tests.generator.test_columns import ROW
 
 
@@ -120,3 +121,12 @@ def test_a_data_frame_equals_its_rows() -> None:
         next(text_rows("x", pd.concat([frame, frame[["story"]]], axis=1)))
     mine = frame.assign(mine=1)
     assert next(text_rows("x", pd.concat([mine, mine[["mine"]]], axis=1))) == [*frame, "mine"]
+
+
+@pytest.mark.parametrize("name", ["C:\\temp", "C:\\", "\\in", "O'Hara", 'the "o"', "\u00e9"])
+def test_names_of_facts_are_read_as_they_are(name: str) -> None:
+    """A backslash in a name starts no escape."""
+    row = {"facts": [(name, "son", "Bob")], "query": (name, "Bob"), "target": "son"}
+    header, cells = text_rows("x", [row])
+    (read,) = parse_rows("x", [header, cells])
+    assert read.names == (name, "Bob") and read.query == (0, 1)

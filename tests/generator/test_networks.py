@@ -13,6 +13,7 @@ from generator.algebras import find_algebra
 from generator.config import Task
 from generator.errors import InputError
 from generator.files import table_rows
+from generator.kinship import KINSHIP
 from generator.networks import Networks, Sampler, cyclic, max_elements
 from generator.path_consistency import possible_relations
 from generator.rows import Row, parse_rows
@@ -350,3 +351,11 @@ def test_wrong_options_are_one_line(tmp_path: Path, capsys, options: str, proble
     message = capsys.readouterr().err
     assert message.count("\n") == 1 and problem in message
     assert not (tmp_path / "out").exists()
+
+
+def test_kinship_in_a_file_is_refused(tmp_path: Path, capsys) -> None:
+    """B of its cells would be read as a kind of noise."""
+    (tmp_path / "kin.json").write_text(json.dumps(KINSHIP.to_json()))
+    command = ["--algebra", str(tmp_path / "kin.json"), "--out", str(tmp_path / "out")]
+    assert main(command) == 2
+    assert "relations of kinship, expected --algebra kinship" in capsys.readouterr().err

@@ -197,6 +197,13 @@ def test_a_model_refuses_stories_that_it_cannot_read(model: str, row: dict, tmp_
         clutrr_jax.train(model, data, replicas=1, epochs=1, folder=tmp_path)
 
 
+def test_the_query_pair_of_star_has_facts() -> None:
+    """Elements of STaR are counted from 0: a query that counts from 1 is no isolated element."""
+    rows = [("edges", "edge_labels", "query_edge"), ("[(0, 1), (1, 2)]", "['EC', 'EC']", "(1, 3)")]
+    with pytest.raises(InputError, match='column "query_edge": no person 3: the row has 3 people'):
+        next(parse_rows("x_test.csv", rows))
+
+
 def test_a_missing_column_of_star_is_named_as_in_its_files() -> None:
     header, row = ["", "edge_labels", "query_edge"], ["0", "['EC', 'EC']", "(0, 2)"]
     with pytest.raises(InputError, match='no column "edges"; expected edges, edge_labels'):
