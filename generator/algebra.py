@@ -82,7 +82,9 @@ class Algebra:
 
     @cached_property
     def _plain_index(self) -> dict[str, int]:
-        return {_plain(name): i for i, name in enumerate(self.relations)}
+        """Relations by plain name, without those of which two have the same ("d" and "D")."""
+        plain = [*map(_plain, self.relations)]
+        return {name: i for i, name in enumerate(plain) if plain.count(name) == 1}
 
     @cached_property
     def inverse(self) -> np.ndarray:

@@ -189,6 +189,22 @@ def test_a_number_is_the_name_of_a_relation_or_an_index() -> None:
             target("1", signed, fact)
 
 
+def test_names_that_differ_in_capitals_are_read_exactly() -> None:
+    """Intervals are also written with "d" for during and "D" for its inverse."""
+    names = ["d", "D", "is-in", "IS_IN", "Meets"]
+    algebra = parse_algebra(
+        {
+            "name": "x",
+            "relations": names,
+            "inverse": dict.fromkeys(names, names),
+            "composition": {},
+        },
+        "x",
+    )
+    assert [algebra.find(name) for name in names] == [0, 1, 2, 3, 4]
+    assert algebra.find("Is in") is None and algebra.find("meets") == 4
+
+
 def test_accents_of_relations_are_composed() -> None:
     """Cells of data are, as is the text of predictions: both ways to write them are one name."""
     one, two = unicodedata.normalize("NFC", "près"), unicodedata.normalize("NFD", "près")
