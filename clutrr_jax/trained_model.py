@@ -38,7 +38,7 @@ from clutrr_jax.training.inference import Predictor, predict_all
 from clutrr_jax.training.replicas import Replicas
 from generator.algebra import Algebra
 from generator.algebras import DEFAULT, algebra_of
-from generator.cells import plain
+from generator.cells import is_frame, plain
 from generator.deduction import Fact, rule_heads
 from generator.errors import InputError
 from generator.files import atomic_write, read_json
@@ -259,7 +259,10 @@ class Model:
         Raises:
           InputError: the story, the facts or the query cannot be read, or not by this model.
         """
-        story, query, facts = map(plain, (story, query, facts))
+        rows: Any = facts
+        if is_frame(rows):
+            rows = rows.to_numpy()
+        story, query, facts = map(plain, (story, query, rows))
         if not (story or facts) or not query:
             raise InputError("answer: expected a story or facts, and a query of two names")
         row = {"story": story or None, "query": query, "facts": facts, "names": names}

@@ -1,7 +1,7 @@
 """Tables in memory -> rows of text -> aligned columns."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Number
 from typing import Any
 
@@ -68,12 +68,10 @@ def is_frame(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Returns a value with lists in place of arrays, data frames, their columns and tuples, Python
-    numbers in place of those of NumPy, and None in place of NaN. Others remain as they are."""
+    """Returns a value with lists in place of arrays, data frame columns and tuples, Python numbers
+    in place of those of NumPy, and None in place of NaN. Other values remain as they are."""
     if isinstance(value, str) or value is None:
         return value
-    if hasattr(value, "columns"):  # a data frame of pandas or Polars
-        value = value.to_numpy()
     if hasattr(value, "tolist"):  # an array or number of NumPy, JAX or PyTorch, or a pandas column
         value = value.tolist()
     if isinstance(value, list | tuple):
@@ -92,7 +90,9 @@ def _text(name: str, index: int, column: str, cell: Any) -> str:
         if isinstance(value, list) and is_read and column not in LISTS:
             raise TypeError(type(cell).__name__)
         # Text with half a character, which JSON can hold and no report, raises ValueError.
-        return "" if value is None else _format(value, column).encode().decode()
+        # Facts are read with escapes: "\t" in the name C:\temp is no tab.
+        quote = _in_json if column == "facts" else quoted
+        return "" if value is None else _format(value, quote).encode().decode()
     except (TypeError, ValueError, RecursionError) as error:
         if not is_read:
             return ""
@@ -100,12 +100,15 @@ def _text(name: str, index: int, column: str, cell: Any) -> str:
         raise InputError(f"{at(name, index, column)}: {error}, expected {expected}") from None
 
 
-def _format(value: Any, column: str) -> str:
-    """Formats a cell as the released files do. Raises TypeError for a value of another type."""
+def _format(value: Any, quote: Callable[[str], str]) -> str:
+    """Formats a cell as the released files do. Raises TypeError for a value of another type.
+
+    Args:
+      value: the cell.
+      quote: puts a name of a list in quotes.
+    """
     if isinstance(value, list):
-        # Facts are read with escapes: "\t" in the name C:\temp is no tab.
-        quote = _in_json if column == "facts" else quoted
-        parts = (quote(v) if isinstance(v, str) else _format(v, column) for v in value)
+        parts = (quote(v) if isinstance(v, str) else _format(v, quote) for v in value)
         return f"[{', '.join(parts)}]"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))  # pandas turns integers into floats if a cell is missing
