@@ -24,6 +24,14 @@ from typing import Any
 from clutrr_jax.experiment import MODEL, Experiment, Training, experiment_config
 from generator.networks_command import parser, write_networks
 
+FEW = (
+    "edge_transformer",
+    "ctp_attentive",
+    "nbfnet",
+    "rgcn",
+    "ncrl",
+    "gat",
+)  # one replica is enough
 TESTS = {1: range(2, 11), 2: (2, 4), 4: (2, 4), 8: (2, 4)}  # paths b -> lengths k
 
 
@@ -50,8 +58,8 @@ def get_config():
         Experiment(
             column_names=("algebra, paths", "k", "model"),
             trainings=(training("rcc8"), training("interval")),
-            models=("set_prover", "epignn", "edge_transformer", "nbfnet", "rgcn", "ncrl", "gat"),
-            laptop={"set_prover": 3, "epignn": 3, "nbfnet": 1, "rgcn": 1, "ncrl": 1, "gat": 1},
+            models=("set_prover", "epignn", *FEW),
+            laptop={"set_prover": 3, "epignn": 3} | dict.fromkeys(FEW, 1),
             # All settings of this generator; each training sets its algebra.
             generate={
                 "algebra": "",
