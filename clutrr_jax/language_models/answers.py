@@ -2,14 +2,27 @@
 
 {rules}
 
-Exports to evaluation harnesses include a copy of this file, so it imports nothing of this project.
+Exports to evaluation harnesses include a copy of this file and of `marked_text.py`.
 """
 
-import html
 import re
 from collections.abc import Iterator, Set
 from itertools import accumulate, chain
-from unicodedata import normalize
+
+from clutrr_jax.language_models.marked_text import (
+    ANSWER,
+    ANSWER_TAG,
+    BOX,
+    CLOSE,
+    FIRST,
+    HAS_WORD,
+    RELATIVES,
+    RESULT,
+    RESULT_TAG,
+    TAG,
+    R,
+    marked_text,
+)
 
 RULES = """\
 1. Case, punctuation, spaces, Markdown, LaTeX, HTML and the kind of hyphen are ignored: "Mother in
@@ -43,126 +56,13 @@ RULES = """\
 8. The relation is what the second person of the row's query is to the first, however phrased."""
 __doc__ = __doc__.replace("{rules}", RULES)
 
-# In the normal form every mention of a relative is one private character: patterns are short.
-_FIRST = 0xF0000  # relation i is the character _FIRST + i; all other relatives share the next one
-_RELATIVES = "\U000f0000-\U000f0fff"
-_R = f"[{_RELATIVES}]"
-_BOX, _ANSWER_TAG, _RESULT_TAG, _CLOSE, _TAG = "\ue000", "\ue001", "\ue002", "\ue003", "\ue004"
-
-# Signs without a place in the normal form: those above, and those that NFKC would make letters.
-_NO_SIGN = re.compile("(?s).*[\\w\ue000-\uf8ff\U000f0000-\U000fffff].*")
-# Beginnings of words that are no commands of LaTeX, as in "step\\mother".
-_KIN = r"(?i:step|half|gr|god|mo|fa|sis|son|brot|dau|wi|hus|aunt|unc|nie|nep|cou|(?:in\W*)?law)"
-_CODES = re.compile(r"\\+(?:u\{?([0-9a-fA-F]{4})\}?|x([0-9a-fA-F]{2}))|%(?:20|2[dD]|5[fF])")
-_BEFORE_NFKC = str.maketrans(dict.fromkeys("\u2018\u2019\u201b\u02bc\u00b4\u2032", "'"))
-_CHANGES = [  # pattern and replacement, in this order
-    (re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]|\\\\+[nrt](?![a-z])"), "\n"),
-    (re.compile("[\u201c-\u201f\xab\xbb]"), '"'), (re.compile("[\u2010-\u2015\u2043\u2212]"), "-"),
-    (re.compile("[\u00ad\u034f\u200c-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"), ""),
-    (re.compile(r"\n\s*\n"), "\n\n"), (re.compile(r"\\+(?:boxed|fbox|framebox)\b\s*"), _BOX),
-    (re.compile(rf"\\+(?!{_KIN})[a-zA-Z]+\*?|\\[,;:! \\]"), " "),  # LaTeX
-    (re.compile(r"[^\S\n]+|\u200b"), " "), (re.compile(r"\\"), ""),
-    (re.compile(r"~~[^~\n]{1,200}~~"), " ")]  # struck through  # fmt: skip
-
-
-def _normal_form(text: str) -> str:
-    """Lower-case text without LaTeX, HTML entities and signs that NFKC would make letters."""
-    text = html.unescape(html.unescape(text))
-    text = _CODES.sub(lambda code: chr(int(code[1] or code[2] or "20", 16)), text)
-    text = text.translate(_BEFORE_NFKC)
-    text = re.sub(r"[^\x00-\x7f\w]", lambda s: _NO_SIGN.sub(" ", normalize("NFKC", s[0])), text)
-    text = normalize("NFKC", text)
-    for pattern, sign in _CHANGES:
-        text = pattern.sub(sign, text)
-    return text.casefold()
-
-
-_INFORMAL = {
-    "grandma granny gran nana gramma": "grandmother", "grandpa grandad gramps": "grandfather",
-    "grandaughter": "granddaughter", "mom mum mommy mummy mama momma": "mother",
-    "dad daddy papa": "father", "hubby": "husband", "wive": "wife", "sis": "sister",
-    "bro": "brother", "auntie aunty": "aunt", "neice": "niece", "cousin": "cousin"}  # fmt: skip
-# Words that make another relative of the next one, with anything but letters between them.
-_BEFORE = (r"(?:(?:step|half|great|grand|god|foster|ex|former|adoptive|adopted|surrogate|honorary|"
-           r"future|in[\W_]*laws?|laws?)[\W_]*){0,5}")  # fmt: skip
-_AFTER = r"(?:'?s)?[\W_]*(?:in[\W_]*law[^\W_]*|(?:(?:in|n|by|the|a)[\W_]+){0,2}laws?(?![^\W_]))"
-# Signs that may stand between the words of one name; others may end a sentence.
-_SOFT = r"(?:[^\w.,;:!?/|&+=\n]|_)*"
-_IN_LAW = re.compile(rf"(?:'?s)?{_SOFT}in{_SOFT}laws?|in{_SOFT}law{_SOFT}")
-_FOREIGN = re.compile(r"\b(?:est|sont|une|que|ell[oa]s|hermanos|primos)\b")  # "son" is "his"
-# The part before a marker: "Go step by step. \\boxed{mother}".
-_APART = re.compile(rf"(?s).*(?:[\s.,:;!?][\W_]*[{_BOX}{_ANSWER_TAG}{_RESULT_TAG}]|####)[\W_]*")
-# The end of the text before a relation that is negated: "is not Ann's".
-_NEGATION = re.compile(
-    r"(?:\b(?:not|nor|neither|never|no|no longer|rather than|instead of|cannot|unlike)|n't)(?: (?:"
-    r"be|been|the|an?|his|her|their|my|[^\W_]+'s))* ['\"*_`(\[{]{0,4}$")  # fmt: skip
-
-
-def _mark_relatives(text: str, relations: tuple[str, ...]) -> str:
-    """Replaces every mention of a relative that is not negated by the character of its relation."""
-    words = {name: name for name in relations if "-" not in name}
-    words |= {word: name for informal, name in _INFORMAL.items() for word in informal.split()}
-    ours = words.keys() - ({"son"} if _FOREIGN.search(text) else set())
-    word = "|".join(sorted(ours, key=len, reverse=True))
-
-    def mark(found: re.Match[str]) -> str:
-        before, name, after = found["before"], words[found["word"]], found["after"] or ""
-        apart = match[0] if (match := _APART.match(before)) else ""
-        before = before.removeprefix(apart)
-        if re.fullmatch(rf"grand{_SOFT}", before):
-            name, before = "grand" + name, ""
-        if _IN_LAW.fullmatch(before or after) and not (before and after):
-            name, before, after = name + "-in-law", "", ""
-        figure = re.match(r"\W?(?:figures?|like|to\Wbe)\b", text[found.end() : found.end() + 9])
-        if before or after or figure or name not in relations:
-            name = ""
-        index = relations.index(name) if name else len(relations)
-        negated = not apart and _NEGATION.search(text[max(found.start() - 60, 0) : found.start()])
-        return apart + ("" if negated else chr(_FIRST + index))
-
-    mention = rf"(?P<before>{_BEFORE})(?P<word>{word})s?(?P<after>{_AFTER})?"
-    return re.sub(rf"(?<![^\W_]){mention}(?![^\W_])", mark, text)
-
-
-_THOUGHT = (r"(?:seed:|antml:|ant)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|analysis|reflection|"
-            r"cot|scratch_?pad|chain[_-]of[_-]thought|inner_?monologue|rationale)")  # fmt: skip
-_BEGIN = (
-    rf"(?:<\|? ?{_THOUGHT}(?:\s[^<>]{{0,99}})?\|?>|\[think(?:ing)?\]|◁think▷|<\|begin_of_thought\|>"
-    r"|<\|start_thinking\|>|<\|channel\|> ?(?:analysis|commentary)|<unused94>|\Aanalysis(?=[^\W_]))"
-)
-_END = (rf"(?:<\|? ?/ ?{_THOUGHT} ?\|?>|\[/think(?:ing)?\]|◁/think▷|<\|end_of_thought\|>|"
-        r"<\|end_thinking\|>|<\|channel\|> ?final|<unused95>|assistantfinal)")  # fmt: skip
-_KIND = r"(?:(?:the|my|our|your|final|correct|best|short|direct|predicted)[ _-]?)*"
-_ANSWER = rf"{_KIND}answer"
-_RESULT = rf"{_KIND}(?:relation\w*|conclusion|result|solution|output|prediction|response|final)"
-# Tokens of chat templates: the end of a turn begins a further example.
-_TURN = r"<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|return|user)\|>|</s>|<eos>|<end_of_turn>"
-_TAGS = [
-    (re.compile(_TURN), "\nuser:\n"),
-    (re.compile(r"<(s|del)>[^<\n]{0,200}</\1>"), " "),
-    (re.compile(rf"[<\[]{_ANSWER}(?: [^<>\n]*)?[>\]]"), _ANSWER_TAG),
-    (re.compile(rf"[<\[]{_RESULT}(?: [^<>\n]*)?[>\]]"), _RESULT_TAG),
-    (re.compile(rf"[<\[]/(?:{_ANSWER}|{_RESULT})[>\]]"), _CLOSE),
-    (re.compile(r"</?(?:br|p|div|li|ul|ol|tr|td|th|table|hr|h\d|blockquote|pre)\b[^<>\n]*>"), "\n"),
-    (re.compile(r"</?[a-z][\w:.-]*(?: [^<>\n]*)?/?>|<\|[^<>|\n]*\|>"), _TAG)]  # fmt: skip
-_HAS_WORD = re.compile(rf"[^\W_]|{_R}")
-_LEAD = rf"^(?:[^\w\n{_RELATIVES}]|[\d_])*"  # start of a line: Markdown, numbers of items
+_LEAD = rf"^(?:[^\w\n{RELATIVES}]|[\d_])*"  # start of a line: Markdown, numbers of items
 _HEAD = re.compile(
     rf"(?m){_LEAD}(?:(?:the|next|new|another|given|original|here|here's|is|now) ){{0,3}}"
     r"(?:(story|passage|context|example|puzzle|input|prompt)|question|problem|q|user|human)"
-    r"s?(?: ?#?(?:\d+|two))?[*_`\])]*(?: ?:([^\n]*)|$)")  # fmt: skip
+    r"s?(?: ?#?(?:\d+|two))?[*_`\])]*(?: ?:([^\n]*)|$)"
+)
 _FURTHER = rf"(?m){_LEAD}(?:(?:next|new|another) (?:story|question)|(?:story|question) ?#?[2-9])\b"
-
-
-def _without_thoughts(text: str) -> str:
-    """The last part outside of thoughts that has words, "" if a thought does not end."""
-    *_, end = [0, *(match.end() for match in re.finditer(_END, text))]
-    if re.search(_BEGIN, text[end:]):
-        return ""
-    first, *parts = re.split(rf"(?s){_BEGIN}.*?{_END}", text[:end])
-    begun, *ended = re.split(_END, first)  # by the prompt
-    parts = [*(ended if ended else [begun]), *re.split(_END, "\n".join(parts)), text[end:]]
-    return next((part for part in reversed(parts) if _HAS_WORD.search(part)), "")
 
 
 def _blocks(text: str) -> Iterator[str]:
@@ -170,27 +70,27 @@ def _blocks(text: str) -> Iterator[str]:
     first, *parts = _HEAD.split(re.split(_FURTHER, text)[0])
     yield first
     for long, rest, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
-        begun, lines = bool(_HAS_WORD.search(rest or "")), body.split("\n")[1:]
+        begun, lines = bool(HAS_WORD.search(rest or "")), body.split("\n")[1:]
         for i, line in enumerate(lines):
             at_end = begun and not (long and line.strip())
             if at_end or _MARKERS[0].match(line) or _MARKERS[1].match(line):
                 yield "\n".join(lines[i:])
                 break
-            begun |= bool(_HAS_WORD.search(line))
+            begun |= bool(HAS_WORD.search(line))
 
 
 _OPENING = r"(?:(?:so|therefore|thus|hence|ok|okay|finally|now|and|here is|here's)\W{1,3})?"
 _TO_WHOM = r"(?: ?#?\d+)?(?: ?\([^()\n]{,40}\))?(?: (?:to|for|of|between)\b[^\n:.?]{,80}?)?(?: is)?"
 _COLON = rf"""{_TO_WHOM}["'*_`)\] ]*(?:[:=|→>]|[-=]+>|\*\*|__| -+ )"""
-_ALONE = rf"""["'*_`)\] .:#]*(?:$|(?={_R}[^\w\n]*$))"""  # a heading, or "Answer aunt"
+_ALONE = rf"""["'*_`)\] .:#]*(?:$|(?={R}[^\w\n]*$))"""  # a heading, or "Answer aunt"
 _OF_KIND = r"""(?P<tag>{})|(?:{})?(?P<key>["']{}["'] ?: ?)|{}{}{}(?P<line>{}|{})"""
 _MARKERS = [
     re.compile(pattern, re.MULTILINE)
     for pattern in (
-        rf"(?P<box>{_BOX})|#### ?(?P<hashes>)(?=[^\w\n{_RELATIVES}]*{_R}[^\w\n{_RELATIVES}]*$)|"
-        + _OF_KIND.format(_ANSWER_TAG, _LEAD, _ANSWER, _LEAD, _OPENING, _ANSWER, _COLON, _ALONE),
-        _OF_KIND.format(_RESULT_TAG, _LEAD, _RESULT, _LEAD, _OPENING, _RESULT, _COLON, _ALONE),
-        rf"(?<=[.!?;)] )[*_`\"]{{0,4}}{_OPENING}{_ANSWER}(?P<line>{_COLON})",
+        rf"(?P<box>{BOX})|#### ?(?P<hashes>)(?=[^\w\n{RELATIVES}]*{R}[^\w\n{RELATIVES}]*$)|"
+        + _OF_KIND.format(ANSWER_TAG, _LEAD, ANSWER, _LEAD, _OPENING, ANSWER, _COLON, _ALONE),
+        _OF_KIND.format(RESULT_TAG, _LEAD, RESULT, _LEAD, _OPENING, RESULT, _COLON, _ALONE),
+        rf"(?<=[.!?;)] )[*_`\"]{{0,4}}{_OPENING}{ANSWER}(?P<line>{_COLON})",
         rf"\banswer(?P<within>{_COLON}|(?: (?:to|for)\b[^\n:.?]{{0,60}}?)?\W{{0,4}}"
         r"\b(?:is|was|(?:would|must|should|has to|can only) be|becomes)\b)",
     )
@@ -207,13 +107,13 @@ def _after(block: str, marker: re.Match[str], end: int) -> str:
         depths = accumulate((char == "{") - (char == "}") for char in text)
         close = next((i for i, depth in enumerate(depths) if not depth), len(line))
         return text[:close]
-    if kind == "tag" and _CLOSE in text:
-        return text[: text.index(_CLOSE)]
+    if kind == "tag" and CLOSE in text:
+        return text[: text.index(CLOSE)]
     if kind == "key" and (value := re.match(_VALUE, text)):
         return value[0]
     said = _without_questions(line).rstrip(" *_`")
     goes_on = said.endswith(":") or _CUT_OFF.search(said)  # The relation is\n\naunt
-    if kind == "within" or (re.search(rf"[\w?.\"-]|{_R}", said) and not goes_on):
+    if kind == "within" or (re.search(rf"[\w?.\"-]|{R}", said) and not goes_on):
         return line
     return text
 
@@ -233,41 +133,50 @@ _NO_ANSWER = re.compile(
     r"mention|information)|(?:not|isn't|wasn't) (?:\w+ly )?(?:enough|sufficient|possible|known|"
     r"clear|sure|certain|given|stated|said|specified|mentioned|provided|related|defined|able|listed)|"
     r"(?:do|does|did)(?:n't| not) (?:\w+ly )?(?:know|say|state|tell|specify|mention|provide|think|"
-    r"believe|have enough))\b")  # fmt: skip
-_GUESS = re.compile(r"\b(?:(?:could|might|may)(?: also| well)? be|maybe|perhaps|possibly|either)\b")
+    r"believe|have enough))\b"
+)
+_GUESS = re.compile(
+    r"\b(?:(?:could|might|may)(?: also| well)? be|maybe|perhaps|possibly|either|assum(?:e|ing)|"
+    r"suppos(?:e|ing))\b"
+)
 _NEUTRAL = r"\b(?:\w*(?:parent|child(?:ren)?)|sibling|spouse|partner|kid|friend|twin)s?\b"
 # A sentence up to its question mark, or the end of a line that has none.
 _QUESTION = re.compile(r"(?:^|(?<=[.!?:\n]))[^.!?:\n]*(?:\?|$)", re.MULTILINE)
 _ASKS = re.compile(
     r"\A\W*(?:(?:so|and|then|but)\W{1,3})?(?:(?:what|how|who|which|why)\b|(?:is|are|was|does|do|"
-    r"can|could|would|should)\b.*\?)|\b(?:what|how|who|which)\b.*\?")  # fmt: skip
+    r"can|could|would|should)\b.*\?)|\b(?:what|how|who|which)\b.*\?"
+)
 _BECAUSE = (
     r"(?:[,:;]? ?\b(?:because|since|given|due to|based on|by virtue|as (?=[^\W_]+ (?:is|was)\b))|"
-    r", as\b|, ?(?:why|because|explanation|reason(?:ing)?|proof) ?:)")  # fmt: skip
+    r", as\b|, ?(?:why|because|explanation|reason(?:ing)?|proof) ?:)"
+)
 _EXPLANATION = r"\n(?:[^\w\n]|[\d_])*(?:explanation|reason|proof|why|justification|because|steps\b)"
 # After an answer: "of Ann", and the end of a line or sentence or an explanation.
 _STOP = re.compile(
     r"""(?:'s)?["'*_`)}\]$~ ]*(?:(?:of|to|for) \[?[^\W_]+\]?(?!['\w])["'*_`)}\]$ ]*)?"""
-    rf"(?:$|\((?! ?of )|[.!;#\[\n|<{{{_CLOSE}{_TAG}→]|-+>| -+ |{_BECAUSE})")  # fmt: skip
+    rf"(?:$|\((?! ?of )|[.!;#\[\n|<{{{CLOSE}{TAG}→]|-+>| -+ |{_BECAUSE})"
+)
 _WAIT = r"\b(?:wait|actually|oops|sorry|hm+|no(?=,)|on second|mistake)\b"
 _BUT = re.compile(rf"{_WAIT}|\b(?:however|instead)\b")
-_CORRECTED = re.compile(rf"(?ms)(?:^|[.!?])\W*{_WAIT}.*({_R})")
+_CORRECTED = re.compile(rf"(?ms)(?:^|[.!?])\W*{_WAIT}.*({R})")
 _CONCLUDES = re.compile(
     r"\b(?:therefore|thus|hence|consequently|ultimately|in conclusion|in summary|conclude that|"
     r"follows that|overall|(?:this|that|which) (?:means|implies)|meaning|implies|"
     r"relation(?:ship)?\b[^.;\n\"]{0,60} (?=is\b)|(?:(?:this|that|which) makes|making) \[?\w+)\b"
-    r"|(?P<so>(?:^|[,;:.\n] ?|\band )[*_ ]*so\b(?! (?:far|that|much|many|called)\b))")  # fmt: skip
+    r"|(?P<so>(?:^|[,;:.\n] ?|\band )[*_ ]*so\b(?! (?:far|that|much|many|called)\b))"
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[*_`\")]* +|\n+")
 _ASIDE = re.compile(r"\((?! ?of )[^()\n]{0,300}\)")
 # Another relative: "R's own R", "R of Bob, who is Ann's R", "child of her R", "married to her R".
-_ANY = rf"(?:{_R}|{_NEUTRAL})"
+_ANY = rf"(?:{R}|{_NEUTRAL})"
 _COMPOSED = re.compile(
     rf"""{_ANY}["*_`]*'s?[ "*_`\[]+(?:[^\W_]+ )?["*_`\[]*{_ANY}|{_ANY}["*_`]* of (?:(?!,(?! who)|"""
-    rf"""(?<!who )\b(?:is|was|and|or|so|as|because)\b)[^.;:!?\n{_RELATIVES}]){{0,60}}?{_ANY}|"""
-    rf"""\bmarrie[ds](?: [\w'\[\]]+){{0,3}} ["*_`]*{_R}|{_R}(?: is)? marrie[ds]""")  # fmt: skip
+    rf"""(?<!who )\b(?:is|was|and|or|so|as|because)\b)[^.;:!?\n{RELATIVES}]){{0,60}}?{_ANY}|"""
+    rf"""\bmarrie[ds](?: [\w'\[\]]+){{0,3}} ["*_`]*{R}|{R}(?: is)? marrie[ds]"""
+)
 # Whose R, and who is an R: with "Bob is Ann's R. Cy is Bob's R." Cy is another relative of Ann.
-_HOLDER = rf"\b(\w+)\]?(?:'s| has an?) {_R}|{_R} of \[?(\w+)"
-_HELD = rf"(?<!of )\b(\w+)\]? is [^.;,\n{_RELATIVES}]{{0,40}}{_R}|{_R},? (?:is |named )?\[?(\w+)"
+_HOLDER = rf"\b(\w+)\]?(?:'s| has an?) {R}|{R} of \[?(\w+)"
+_HELD = rf"(?<!of )\b(\w+)\]? is [^.;,\n{RELATIVES}]{{0,40}}{R}|{R},? (?:is |named )?\[?(\w+)"
 _CUT_OFF = re.compile(r"""\b(?:of|the|an?|and|or|is|to|be|as|with|his|her|their)[ *_`"']*$""")
 
 
@@ -286,17 +195,17 @@ def _is_opening(text: str) -> bool:
 
 def _only(line: str) -> str | None:
     """The relation in a line that states nothing else."""
-    head, *rest = re.split(f"({_R})", line)
+    head, *rest = re.split(f"({R})", line)
     alone = len(rest) == 2 and re.fullmatch(r"(?:'s)?[^\w:]*", rest[1].rstrip(" *_`"))
     return rest[0] if alone and _is_opening(head) else None
 
 
 def _short_answer(text: str) -> str | None:
     """The relation that a text begins with, if it goes on with an explanation or ends."""
-    head, *rest = re.split(f"({_R})", text, maxsplit=1)
+    head, *rest = re.split(f"({R})", text, maxsplit=1)
     if not rest or not _is_opening(head) or not _STOP.match(rest[1]) or _BUT.search(rest[1]):
         return None
-    between, *other = re.split(f"({_R})", rest[1], maxsplit=1)
+    between, *other = re.split(f"({R})", rest[1], maxsplit=1)
     listed = other and other[0] != rest[0] and _is_filler(between, _OR)
     if listed and (set(between.split()) & _OR or not re.match(r"'| (?:of|to)\b", other[1])):
         return None  # son (or nephew)
@@ -305,14 +214,14 @@ def _short_answer(text: str) -> str | None:
 
 def _brief(text: str) -> str | None:
     """The relation that stands alone in the last line or at the beginning; "" if they differ."""
-    lines = [line for line in text.splitlines() if _HAS_WORD.search(line)]
+    lines = [line for line in text.splitlines() if HAS_WORD.search(line)]
     first, last = _short_answer(text), _only(lines[-1]) if lines[1:] else None
     return "" if last and (first or _only(lines[0])) not in (None, last) else last or first
 
 
 def _is_predicate(text: str) -> bool:
     """Returns whether a text is like "Cy is her aunt" or "her aunt is Cy", not "asked her aunt"."""
-    before, *after = re.split(_R, text, maxsplit=1)
+    before, *after = re.split(R, text, maxsplit=1)
     *verb, said = re.split(r"\b(?:is|are|was|be|becomes?|as)\b|=", before)
     ends = after and (_STOP.match(after[0]) or re.match(r"\W*(?:is|was)\b", after[0]))
     return _is_opening(said) and bool(verb or ends)
@@ -320,11 +229,11 @@ def _is_predicate(text: str) -> bool:
 
 def _conclusion(text: str) -> str | None:
     """The relation after "therefore" or the like, in the last sentence that names a relative."""
-    sentences = [part for part in _SENTENCE_END.split(text) if _HAS_WORD.search(part)] or [""]
-    last = next((s for s in reversed(sentences) if re.search(_R, s)), "")
+    sentences = [part for part in _SENTENCE_END.split(text) if HAS_WORD.search(part)] or [""]
+    last = next((s for s in reversed(sentences) if re.search(R, s)), "")
     *_, word = [None, *_CONCLUDES.finditer(last)]
     needs_end = last != sentences[-1] or (word and word["so"] and word.start())
-    if not word or (needs_end and not re.search(rf"[^\w\s,{_RELATIVES}]\s*$", sentences[-1])):
+    if not word or (needs_end and not re.search(rf"[^\w\s,{RELATIVES}]\s*$", sentences[-1])):
         return None  # cut off after a step of a proof
     said = last[word.end() :]  # also "Cy her daughter" after "makes"
     return _certain(said) if _is_predicate(said) else None
@@ -333,18 +242,18 @@ def _conclusion(text: str) -> str | None:
 def _is_composed(text: str) -> bool:
     """Returns whether a text states a relative of a relative, or the facts that lead to one."""
     whose, who = ({*chain(*re.findall(words, text))} - {""} for words in (_HOLDER, _HELD))
-    return bool(whose & who) or any(re.search(_R, part[0]) for part in _COMPOSED.finditer(text))
+    return bool(whose & who) or any(re.search(R, part[0]) for part in _COMPOSED.finditer(text))
 
 
 def _certain(text: str) -> str | None:
     """The only relation of a text, in all, outside of brackets or before "because"."""
-    guess = _GUESS.search(text) and not _is_opening(re.split(_R, text, maxsplit=1)[0])
+    guess = _GUESS.search(text) and not _is_opening(re.split(R, text, maxsplit=1)[0])
     if guess or _CUT_OFF.search(text) or _NO_ANSWER.search(text.rpartition(" but ")[2]):
         return None
     without = _ASIDE.sub(lambda aside: aside[0] if _is_filler(aside[0], _OR) else " ", text)
     statement, *reasons = re.split(_BECAUSE, _SENTENCE_END.split(without.strip())[0], maxsplit=1)
     for part in (text, without, statement if reasons and _is_predicate(statement) else ""):
-        if len(names := set(re.findall(_R, part))) == 1 and not _is_composed(part):
+        if len(names := set(re.findall(R, part))) == 1 and not _is_composed(part):
             return names.pop()
     return None
 
@@ -352,12 +261,12 @@ def _certain(text: str) -> str | None:
 def _stated(text: str) -> str | None:
     """The relation that a text states, "" for an answer without one, None if it is unreadable."""
     text = _without_questions(text).lstrip(" *_`'\"")
-    if not re.search(_R, text) or _NO_ANSWER.match(text.split(" but ")[-1]):
+    if not re.search(R, text) or _NO_ANSWER.match(text.split(" but ")[-1]):
         return "" if _NO_ANSWER.search(text) or re.search(_NEUTRAL, text) else None
     if (brief := _brief(text)) is not None:
         return brief
     before = re.split(_EXPLANATION, text)[0]
-    only = _certain(before if re.search(_R, before) else text)
+    only = _certain(before if re.search(R, before) else text)
     found = {_conclusion(text), only} - {None}
     if len(found) == 1:
         return found.pop()
@@ -366,18 +275,15 @@ def _stated(text: str) -> str | None:
 
 def to_relation(text: str, relations: tuple[str, ...]) -> str | None:
     """Name of the relation that a text states by the rules above; None if it is not mapped."""
-    text = _without_thoughts(_normal_form(text))
-    for tag, sign in _TAGS:
-        text = tag.sub(sign, text)
-    first, *others = _blocks(_mark_relatives(text, relations))
+    first, *others = _blocks(marked_text(text, relations))
     possible: set[str] = set()
     # A text that begins with a head repeats the prompt, also its solved examples.
-    for block in [first, *others] if _HAS_WORD.search(first) else reversed(others):
+    for block in [first, *others] if HAS_WORD.search(first) else reversed(others):
         found, sure = _answer(block)
         possible |= set() if found is None else {found}
         if sure:
             break
-    index = ord(possible.pop() or "?") - _FIRST if len(possible) == 1 else -1
+    index = ord(possible.pop() or "?") - FIRST if len(possible) == 1 else -1
     return relations[index] if 0 <= index < len(relations) else None
 
 

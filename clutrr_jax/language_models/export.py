@@ -12,7 +12,6 @@ import numpy as np
 
 from clutrr_jax.data.dataset import Dataset
 from clutrr_jax.data.records import Records, story_ids, tasks
-from clutrr_jax.language_models import answers
 from clutrr_jax.language_models.prompts import examples, prompts
 from generator.errors import InputError, check_range
 from generator.files import write_text
@@ -74,18 +73,23 @@ def export(
     rows = list(prompts(test, stories.tolist(), solved, steps))
     files = {"prompts.jsonl": "".join(json.dumps(row) + "\n" for row in rows)}
     if format != "jsonl":
-        sources = [Path(answers.__file__), *(HARNESSES / format).iterdir()]
-        files |= {
-            source.name: _LIMIT.sub(rf"\g<1>{tokens}", source.read_text("utf-8"))
-            for source in sources
-            if source.is_file()
-        }
+        files |= {name: _LIMIT.sub(rf"\g<1>{tokens}", text)
+                  for name, text in _programs(format).items()}  # fmt: skip
     if format == "lm-eval":
         names = [task for task, _ in tasks(test.select(stories))]
         files |= _lm_eval_tasks(TASK, names) | _lm_eval_tasks(MULTIPLE_CHOICE, names)
     for name, content in files.items():
         write_text(out / name, content)
     return len(rows), tokens
+
+
+def _programs(format: str) -> dict[str, str]:
+    """Files of a harness, and copies of those that read answers, which import each other from the
+    folder of the export."""
+    readers = [HARNESSES.parent / name for name in ("answers.py", "marked_text.py")]
+    paths = [*readers, *(path for path in (HARNESSES / format).iterdir() if path.is_file())]
+    return {path.name: path.read_text("utf-8").replace(f"from {__package__}.", "from ")
+            for path in paths}  # fmt: skip
 
 
 def _texts(data: Dataset, split: str) -> Records:

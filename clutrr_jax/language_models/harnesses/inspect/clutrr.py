@@ -1,7 +1,7 @@
 """CLUTRR in inspect_ai: `inspect eval clutrr.py --model PROVIDER/MODEL`.
 
-Written by `python -m clutrr_jax.language_models export`, with prompts.jsonl and answers.py. An
-answer is mapped to a relation by the rules in answers.py.
+Written by `python -m clutrr_jax.language_models export`, with prompts.jsonl, answers.py and
+marked_text.py. An answer is mapped to a relation by the rules in answers.py.
 """
 
 from pathlib import Path

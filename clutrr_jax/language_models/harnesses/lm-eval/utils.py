@@ -1,7 +1,7 @@
 """Data and scoring of the CLUTRR tasks of lm-evaluation-harness.
 
-Written by `python -m clutrr_jax.language_models export`, with prompts.jsonl and answers.py. An
-answer is mapped to a relation by the rules in answers.py.
+Written by `python -m clutrr_jax.language_models export`, with prompts.jsonl, answers.py and
+marked_text.py. An answer is mapped to a relation by the rules in answers.py.
 """
 
 import json
