@@ -364,6 +364,8 @@ def test_several_files_are_one_ensemble(run, test, small_folder, capsys) -> None
         assert name in printed
     with pytest.raises(InputError, match="nowhere"):
         clutrr_jax.evaluate({"both": [files[0], "nowhere.npz"]}, small_folder)
+    with pytest.raises(InputError, match="a file occurs twice"):
+        clutrr_jax.evaluate({"both": [files[0], files[0]]}, small_folder)
 
 
 def test_an_ensemble_of_one_is_the_model_and_of_equals_is_each(test) -> None:

@@ -140,7 +140,10 @@ def _read(path: Path, test: Records) -> list[tuple[str, str, Submission]]:
     of_run = path.stem in ("predictions", "probabilities")
     name = path.parent.name if of_run else path.stem
     if path.suffix == ".npz":
-        found = read_probabilities(_files(path), test)
+        files = _files(path)
+        if len({file.resolve() for file in files}) < len(files):
+            raise InputError(f"{path}: a file occurs twice, expected each replica once")
+        found = read_probabilities(files, test)
         return [(name, "", Submission("", found, np.arange(len(test))))]
     answers: Iterable[Answer]
     if path.is_dir():
