@@ -11,10 +11,10 @@ The graphs are generated for each replica, with as many train rows as in the pap
 its test rows. The authors publish test files, but no train files: the second command predicts
 those.
 
-Hardware: the laptop scale takes four hours and a half on one core, if the Edge Transformer has
+Hardware: the laptop scale takes about four hours on one core, if the Edge Transformer has
 `--config.edge_transformer.dim=64`, and some hours more with its default.
 
-Expected result: set_prover, epignn and edge_transformer near 1; in the paper, models that follow a
+Expected result: set_prover and epignn near 1 at every length; in the paper, models that follow a
 single path (NCRL) are far below. The paper prints figure 4, a plot, and no table: there is nothing
 to put next to these rows.
 """
