@@ -257,7 +257,7 @@ TABLE_2: Claims = {
 TABLE_4: Claims = {
     "Q3, robust reasoning": {
         # The mean of some of them over all 12 rows is at most .05 below that of the GAT.
-        "without paraphrases the text models come close to the GAT": lambda t: any_of(
+        "without paraphrases some text models come close to the GAT": lambda t: any_of(
             ~above(t, (NOISY, NOISE, "gat"), (NOISY, NOISE, m), MARGIN) for m in text_models(t)
         ),
         # m > GAT for some text model m in at least 2 of 12 rows.
@@ -321,7 +321,9 @@ REASONS = {
     ),
     "only the GAT consistently improves by training on the noise of the test": _NO_ROOM,
     "among the kinds of noise, the GAT learns most from irrelevant facts": _NO_ROOM,
-    "without paraphrases the text models come close to the GAT": _NO_ROOM,
+    "without paraphrases some text models come close to the GAT": (
+        "each fact is easy to read, but the text models compose the facts worse"
+    ),
     "without paraphrases text models outperform the GAT in several settings": _NO_ROOM,
     "the graph networks generalise across lengths better than the LSTM": _LSTM_2018,
     "trained on 3 or 4 facts, the graph networks are better with 5 and 6 than the LSTM": _LSTM_2018,

@@ -30,7 +30,7 @@ from ml_collections import ConfigDict
 from clutrr_jax.command_line import parse_flags
 from clutrr_jax.experiment import DATA, SUMMARY, runs, select
 from clutrr_jax.report.tables import changed_settings
-from clutrr_jax.run import configure_jax, identity, run_experiment
+from clutrr_jax.run import check_run_folder, configure_jax, identity, run_experiment
 from experiments.counts import write_counts
 from experiments.loader import load_experiment
 from generator.errors import InputError, Parser, one_of, run_command
@@ -122,6 +122,8 @@ MEASUREMENTS = {
 }  # fmt: skip
 SPEED = {"commit": str, "device": str,
          "rows": [{"model": str, "replicas": int, "batch": int, "train": [float]}]}  # fmt: skip
+FORMS = {name: MADE | (COUNTS if part.counts else MEASUREMENTS) for name, part in PARTS.items()}
+FORMS |= dict.fromkeys(SPEEDS, SPEED)
 
 
 def load_part(name: str, data: str, settings: Sequence[str] = ()) -> ConfigDict:
@@ -163,7 +165,7 @@ def run_part(name: str, config: ConfigDict, workdir: Path, out: Path) -> dict[st
         jax.clear_caches()  # else the programs of all parts stay in memory
     results = read_json(folder / "results.json")
     path, missing = out / f"{name}.json", _unfinished(results)
-    if path.exists() and len(read_json(path).get("unfinished", [])) < len(missing):
+    if path.exists() and len(read_json(path, FORMS[name]).get("unfinished", [])) < len(missing):
         print(f"{path} is kept: here more runs are missing ({len(missing)})")
     elif PARTS[name].counts or results["models"]:
         write_text(path, record(name, results))
@@ -226,17 +228,14 @@ def recorded(out: Path = RESULTS) -> dict[str, dict[str, Any]]:
     Raises:
       InputError: a damaged file.
     """
-    forms = {name: MADE | (COUNTS if part.counts else MEASUREMENTS)
-             for name, part in PARTS.items()} | dict.fromkeys(SPEEDS, SPEED)  # fmt: skip
-    paths = {name: out / f"{name}.json" for name in forms}
-    return {name: read_json(paths[name], form) for name, form in forms.items()
-            if paths[name].exists()}  # fmt: skip
+    paths = {name: out / f"{name}.json" for name in FORMS}
+    return {name: read_json(path, FORMS[name]) for name, path in paths.items() if path.exists()}
 
 
-def estimate(names: Sequence[str]) -> Iterator[str]:
-    """Yields one line per part: the hours that its finished trainings took, as recorded, and the
-    number of those that are missing."""
-    measured = recorded()
+def estimate(names: Sequence[str], out: Path) -> Iterator[str]:
+    """Yields one line per part: the hours that its finished trainings took, as recorded in a
+    folder, and the number of those that are missing."""
+    measured = recorded(out)
     for name in names:
         about = measured.get(name)
         if not about:
@@ -247,6 +246,20 @@ def estimate(names: Sequence[str]) -> Iterator[str]:
             hours, missing = about["wall_seconds"] / 3600, len(about["unfinished"])
             without = f"; still to be made: {missing}" if missing else ""
             yield f"{name:18}{hours:.2f} h on {', '.join(about['devices'])}{without}"
+
+
+def _checked(name: str, options: Any, settings: Sequence[str]) -> ConfigDict:
+    """Returns the settings of a part. Raises InputError if it cannot run with these options."""
+    part = PARTS[name]
+    if part.counts and settings:
+        raise InputError(f"{name} {settings[0]}: expected no settings, since it trains nothing")
+    if part.released and not options.data:
+        raise InputError(f"{name}: expected --data=DIR, the folder of the released data sets")
+    config = load_part(name, options.data, settings)
+    if not part.counts:
+        for run in select(config.only, runs(config)):
+            check_run_folder(options.workdir / name / run.name, identity(run))
+    return config
 
 
 def main(argv: list[str]) -> int:
@@ -264,20 +277,17 @@ def main(argv: list[str]) -> int:
     for argument in settings:
         if not argument.startswith("--config."):
             raise InputError(f'command line: "{argument}": expected --config.NAME=VALUE')
-        if not argument.startswith("--config.only=") and options.out == RESULTS:
+        if not argument.startswith("--config.only=") and options.out.resolve() == RESULTS.resolve():
             raise InputError(
                 f"{argument}: expected --out=DIR too; {RESULTS} is for the settings of the parts"
             )
+    if options.out.exists() and not options.out.is_dir():
+        raise InputError(f"--out {options.out}: expected a folder")
     if options.estimate:
-        print("\n".join(estimate(names)))
+        print("\n".join(estimate(names, options.out)))
         return 0
-    configs = {}
-    for name in names:
-        if PARTS[name].released and not options.data:
-            raise InputError(f"{name}: expected --data=DIR, the folder of the released data sets")
-        configs[name] = config = load_part(name, options.data, settings)
-        if not PARTS[name].counts:
-            select(config.only, runs(config))  # raises before anything is trained
+    recorded(options.out)  # raises before anything is trained, as the following
+    configs = {name: _checked(name, options, settings) for name in names}
     any_failed = False
     for name, config in configs.items():
         failed = run_part(name, config, options.workdir, options.out)

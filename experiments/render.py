@@ -73,7 +73,7 @@ def render(page: str, found: Mapping[str, views.Recorded]) -> str:
         for name in names:
             one_of("part", name, [*PARTS, *SPEEDS])
         missing = [name for name in names if name not in found]
-        if view == "made":
+        if view in ("made", "claims"):
             words += missing
         if view == "commands":
             lines = commands(names)

@@ -6,7 +6,7 @@ k. The page of the grid shows one heat map per model. Not in any paper.
     python launch.py --config=experiments/robustness.py --workdir=runs/robustness \\
         --config.scale=laptop
 
-Hardware: the laptop scale, one replica of the graph models, takes about 20 minutes on one core.
+Hardware: the laptop scale, one replica of the graph models, takes about 40 minutes on one core.
 
 Expected result: the prover loses nothing, from the smallest size on; the other models lose more the
 longer the clauses are. Noise facts mislead the LSTM over edges most.

@@ -75,7 +75,7 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
       panel: the first part of the keys of the rows to show, or some joined by ";"; empty for all.
       models: those to show, joined by commas; empty for all.
     """
-    about = ["reads", "given", "parameters", "replicas x epochs"]
+    about = ["reads", "given", "parameters", "replicas"]
     lines: list[list[str]] = []
     xs = _xs(parts)
     panels = _panels(parts, panel)
@@ -169,9 +169,14 @@ def speed(parts: Sequence[Recorded]) -> list[str]:
     return [about, "", *markdown_table([list(line) for line in zip(*shown, strict=True)])]
 
 
-def claims(parts: Sequence[Recorded]) -> list[str]:
+def claims(parts: Sequence[Recorded], *unmeasured: str) -> list[str]:
     """The claims of the papers with the models that decide them, their verdicts, and why those fail
-    that are not supported."""
+    that are not supported.
+
+    Args:
+      parts: those that are recorded.
+      unmeasured: names of those that are not.
+    """
     table = [["part", "models", "claim", "verdict", "why not"]]
     for part in parts:
         models = ", ".join(part["models"])
@@ -180,6 +185,7 @@ def claims(parts: Sequence[Recorded]) -> list[str]:
                 for statement in statements:
                     reason = REASONS.get(statement, "") if verdict == "not supported" else ""
                     table.append([part["part"], models, statement, verdict, reason])
+    table += ([part, "", "all claims", "not measured", ""] for part in unmeasured)
     return markdown_table(table)
 
 
@@ -242,7 +248,7 @@ def _trained(
         about, reads = part["models"][model], _reads(model)
         errors = [row["stderr"] for row in measured if row["stderr"] is not None]
         cells = [series, reads, part["given"].get(model, ""), f"{about['parameters']:,}",
-                 f"{measured[0]['replicas']} x {about['epochs']}", *map(_accuracy, of_series),
+                 str(measured[0]["replicas"]), *map(_accuracy, of_series),
                  format_fraction(max(errors)) if errors else ""]  # fmt: skip
         yield (reads, -measured[-1]["accuracy"]), cells
 

@@ -8,8 +8,7 @@ and 1,000 test stories per length.
         --config.scale=laptop
 
 Hardware: one LSTM takes 19 to 29 minutes on one core. The graph networks have converged after 2,000
-steps (`--config.models=gnn_2018_mean,gnn_2018_attention --config.train.steps=2000`); the laptop
-scale has at most 10,000.
+steps (`--config.models=gnn_2018_mean,gnn_2018_attention --config.train.steps=2000`).
 
 Expected result: in the paper the LSTM is best on the length that it was trained on, the graph
 networks on other lengths. Here all three are alike. The paper gives neither errors nor epochs nor

@@ -51,9 +51,9 @@ def plot_results(results: Results) -> Figure:
     """Plots accuracy against x, one panel for each first part of the keys.
 
     Measured accuracies have bands or bars of 95 % intervals, and faint points for the replicas.
-    Published ones of the same cells are
-    hollow, references dotted (those that are shown by default), baselines and ceilings thin.
-    Averages over panels have a panel of their own. Ensembles are in the table only.
+    Published ones of the same cells are hollow, references dotted (those that are shown by
+    default), baselines and ceilings thin. Averages over panels have a panel of their own. Ensembles
+    are in the table only.
     """
     rows = rows_by_key(results)
     averaged = {tuple(row[name] for name in results["columns"][:2]) for row in results["averages"]}
@@ -63,8 +63,13 @@ def plot_results(results: Results) -> Figure:
     is_curve = not any(isinstance(x, str) for x in xs)
     xs = sorted(xs) if is_curve else xs
     figure = Figure(figsize=(3.2 + 4 * len(panels), 4.2), dpi=130, layout="constrained")
+    if not panels:  # no run is finished
+        return figure
     all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     baselines = [one["name"] for one in results["series"] if one["baseline"]]
+    shown = [reference for reference in results["references"] if reference["shown"]]
+    dotted = list(dict.fromkeys(reference["name"] for reference in shown))
+    first = len([name for name in series if name not in baselines])
     for panel, axes in zip(panels, all_axes, strict=True):
         for i, name in enumerate(series):
             of_series = [rows.get((panel, x, name), {}) for x in xs]
@@ -75,7 +80,10 @@ def plot_results(results: Results) -> Figure:
                 _plot_series(
                     axes, (i + 0.5) / len(series) - 0.5, of_series, name, line_style(i), is_curve
                 )
-        _plot_references(axes, [r for r in results["references"] if r["panel"] == panel], xs)
+        for reference in shown:
+            if reference["panel"] == panel:
+                color = line_style(first + dotted.index(reference["name"]))["color"]
+                _plot_reference(axes, reference, xs, color)
         tests = [with_most_stories([rows.get((panel, x, n), {}) for n in series]) for x in xs]
         at = [i for i, row in enumerate(tests) if row]
         axes.plot(at, [tests[i]["ceiling"] for i in at], "k:", lw=0.9, label="ceiling")
@@ -129,11 +137,8 @@ def _plot_series(
             axes.plot(x + 0.08, published.mean, mfc="white", **style)
 
 
-def _plot_references(axes: Any, references: Sequence[dict[str, Any]], xs: Sequence[Any]) -> None:
-    for reference in references:
-        if reference["shown"]:
-            by_x = reference["values"]
-            at = [i for i, x in enumerate(xs) if str(x) in by_x]
-            means = [by_x[str(xs[i])]["mean"] for i in at]
-            color = "black" if "people" in reference["name"] else "grey"
-            axes.plot(at, means, ":", lw=1, color=color, label=reference["name"])
+def _plot_reference(axes: Any, reference: Row, xs: Sequence[Any], color: str) -> None:
+    by_x = reference["values"]
+    at = [i for i, x in enumerate(xs) if str(x) in by_x]
+    means = [by_x[str(xs[i])]["mean"] for i in at]
+    axes.plot(at, means, ":", lw=1.6, color=color, label=reference["name"])

@@ -182,6 +182,7 @@ def table_rows(
     rows = []
     for key, names in keys.items():
         measured = measure(found[key]) if key in found else None
+        names = list(dict.fromkeys(c.task for run in found.get(key, ()) for c in run)) or names
         published = experiment.published.get(key)
         if measured or published or key[2] not in BASELINES:
             rows.append(table_row(experiment.column_names, key, names, measured, published))

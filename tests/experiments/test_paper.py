@@ -7,13 +7,16 @@ import shutil
 import pytest
 
 from clutrr_jax.experiment import DATA, SUMMARY, runs
+from clutrr_jax.report.tables import changed_settings
 from clutrr_jax.run import identity
-from experiments import claims, paper, render
+from clutrr_jax.settings import train_settings
+from experiments import claims, figure5, paper, render, table2
 from experiments.published.differences import OF_MODEL
 from experiments.published.systematic import GRAPH_ROWS
 from generator.errors import InputError
 
 RECORDED = paper.recorded()
+RELEASED = {*figure5.RELEASES.values(), *table2.RELEASES}
 
 
 def test_pages_are_those_of_the_results() -> None:
@@ -99,12 +102,12 @@ def test_table_by_k() -> None:
     assert text.splitlines() == [
         "before",
         "<!-- rendered: by_k figure5+graphs 2,3 -->",
-        "| model | reads | given | parameters | replicas x epochs | k=2 | 3 "
+        "| model | reads | given | parameters | replicas | k=2 | 3 "
         "| largest standard error |",
         "|---|---|---|---|---|---|---|---|",
-        "| gat | facts | nothing | 1,234 | 2 x 7 | .75 | .70 | .01 |",
+        "| gat | facts | nothing | 1,234 | 2 | .75 | .70 | .01 |",
         "| gat, published (X) | facts | nothing |  |  |  | .50 |  |",
-        "| bilstm_attention | story | nothing | 1,234 | 2 x 7 | .25 |  | .01 |",
+        "| bilstm_attention | story | nothing | 1,234 | 2 | .25 |  | .01 |",
         "| given rules |  | rules |  |  | 1.00 |  |  |",
         "| ceiling |  |  |  |  | 1.00 | .93 |  |",
         "| stories |  |  |  |  | 10 | 10 |  |",
@@ -133,7 +136,8 @@ def test_table_by_k() -> None:
         ),
         ("ensembles figure5 gat", "| 2,3 | gat (ensemble of 2) | .80 |  |"),
         ("claims figure5", "| figure5 | gat, bilstm_attention | c | undecided |  |"),
-        ("by_k figure5", "| 2,3,4 | gat | facts | nothing | 1,234 | 2 x 7 | .60 |  | .01 |"),
+        ("claims figure5+table2", "| table2 |  | all claims | not measured |  |"),
+        ("by_k figure5", "| 2,3,4 | gat | facts | nothing | 1,234 | 2 | .60 |  | .01 |"),
         ("by_test figure5 2,3", "| gat | nothing | 2 | .75 | .70 | .60 |"),
         ("by_k star", "*Not measured yet.*"),
     ],
@@ -236,6 +240,7 @@ def test_runs_that_parts_share_are_trained_once(tmp_path) -> None:
         (["demo", "star", "--config.only=rcc8/*"], 'only "rcc8/*": no such run'),
         (["demo", "figure5", "--data=none"], "none: no data_089907f8.zip in it"),
         (["star", "--config.gat.bogus=1"], 'no setting "config.gat.bogus"'),
+        (["demo", "table1", "--config.only=*"], "table1 --config.only=*: expected no settings"),
     ],
 )
 def test_wrong_commands(arguments: list[str], message: str, tmp_path) -> None:
@@ -253,7 +258,7 @@ def test_commit_is_empty_without_git(monkeypatch, tmp_path) -> None:
 
 
 def test_estimate(monkeypatch, tmp_path, capsys) -> None:
-    monkeypatch.setattr(paper, "recorded", lambda: {"figure5": part(ROWS)})
+    monkeypatch.setattr(paper, "recorded", lambda out: {"figure5": part(ROWS)})
     assert paper.main(["--estimate"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(paper.PARTS)
@@ -261,9 +266,46 @@ def test_estimate(monkeypatch, tmp_path, capsys) -> None:
     assert "figure5           2.00 h on a device; still to be made: 1" in lines
 
 
-def test_pages_are_for_the_settings_of_the_parts(tmp_path) -> None:
-    with pytest.raises(InputError, match=r"--config\.seed=1: expected --out=DIR too"):
-        paper.main(["star", "--config.seed=1", f"--workdir={tmp_path}"])
+def test_pages_are_for_the_settings_of_the_parts(monkeypatch, tmp_path) -> None:
+    monkeypatch.chdir(paper.ROOT)
+    for out in ([], ["--out=results"], ["--out=docs/../results"]):
+        with pytest.raises(InputError, match=r"--config\.seed=1: expected --out=DIR too"):
+            paper.main(["star", "--config.seed=1", f"--workdir={tmp_path}", *out])
+
+
+@pytest.mark.parametrize("wrong", ["out", "record", "run"])
+def test_a_fault_is_found_before_anything_is_trained(wrong: str, tmp_path) -> None:
+    out, workdir = tmp_path / "out", tmp_path / "runs"
+    out.mkdir()
+    if wrong == "out":
+        out, message = tmp_path / "file", "file: expected a folder"
+        out.touch()
+    elif wrong == "record":
+        (out / "table1.json").write_text('{"unfinished": 3}')
+        message = "table1.json: damaged"
+    else:
+        (workdir / "star/rcc8/0/set_prover").mkdir(parents=True)
+        (workdir / "star/rcc8/0/set_prover/notes.txt").touch()
+        message = "notes.txt: not of a run"
+    with pytest.raises(InputError, match=message):
+        paper.main(["table1", "star", f"--workdir={workdir}", f"--out={out}"])
+    assert not (workdir / "table1").exists()
+
+
+@pytest.mark.parametrize("name", [name for name, one in RECORDED.items() if "models" in one])
+def test_records_have_the_settings_of_their_parts(name: str, tmp_path) -> None:
+    """So that the command above a table makes it."""
+    for release in RELEASED:
+        (tmp_path / f"{release}.zip").touch()
+    record, all_runs = RECORDED[name], runs(paper.load_part(name, str(tmp_path)))
+    finished = [run for run in all_runs if run.name not in record["unfinished"]]
+    for model in dict.fromkeys(run.model for run in finished):
+        of_model = [run for run in finished if run.model == model]
+        trains = [train_settings(run.config, model) for run in of_model]
+        settings = of_model[0].config[model].to_dict() | {"train": trains[0].to_dict()}
+        assert record["models"][model]["settings"] == changed_settings(model, settings)
+        assert record["models"][model]["replicas"] == sum(train.replicas for train in trains)
+    assert set(record["models"]) == {run.model for run in finished}
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ ALL = {
 EQUAL = (
     "the GAT is near-perfect", "with the same paraphrases", "the policy makes practically",
     "trained on clean stories, models with BERT", "trained on clean stories, the GAT does not drop",
-    "without paraphrases the text models come close", "no graph network",
+    "without paraphrases some text models come close", "no graph network",
 )  # fmt: skip
 
 

@@ -119,3 +119,23 @@ def test_only_references_that_are_shown_are_dotted_lines(shown: bool) -> None:
     if shown:
         np.testing.assert_allclose(lines["people"].get_xydata(), [[0, 0.848], [1, 0.477]])
         assert lines["people"].get_linestyle() == ":"
+
+
+def test_a_report_without_a_finished_run_has_an_empty_plot() -> None:
+    assert plot_results(results({})).axes == []
+
+
+def test_references_have_colors_of_their_own() -> None:
+    """Other than the series, and the same in each panel."""
+    references = [
+        {"panel": panel, "name": name, "series": "", "shown": True,
+         "values": {"2": {"mean": 0.5, "error": None}}}
+        for panel, name in (("2,3", "people"), ("2,3", "a paper"), ("2,3,4", "a paper"))
+    ]  # fmt: skip
+    rows = {(panel, 2, "gat"): ROW for panel in ("2,3", "2,3,4")}
+    first, second = plot_results(results(rows, references=references)).axes
+    colors = {line.get_label(): line.get_color() for line in first.lines}
+    assert len({colors[name] for name in ("gat", "people", "a paper")}) == 3
+    assert {line.get_color() for line in second.lines if line.get_label() == "a paper"} == {
+        colors["a paper"]
+    }
