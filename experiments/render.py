@@ -82,7 +82,7 @@ def render(page: str, found: Mapping[str, views.Recorded]) -> str:
         else:
             try:
                 lines = VIEWS[view]([found[name] for name in names if name in found], *words)
-            except (KeyError, TypeError) as error:
+            except (KeyError, TypeError, ValueError, IndexError) as error:
                 raise InputError(
                     f"rendered: {view}{arguments}: expected another part, or other arguments "
                     f"({error})"

@@ -157,6 +157,14 @@ def test_wrong_blocks_are_refused(block: str) -> None:
         render.render(f"<!-- rendered: {block} -->\n<!-- end -->", {"figure5": part(ROWS)})
 
 
+@pytest.mark.parametrize("damage", [{"rows": []}, {"columns": []}])
+def test_a_damaged_record_is_one_line(damage: dict) -> None:
+    with pytest.raises(InputError, match="by_k figure5: expected another part"):
+        render.render(
+            "<!-- rendered: by_k figure5 -->\n<!-- end -->", {"figure5": part(ROWS) | damage}
+        )
+
+
 def test_a_block_without_an_end_is_left_alone() -> None:
     found = {"figure5": part(ROWS, series=[])}
     last = render.render("<!-- rendered: made figure5 -->\n<!-- end -->\n", found)
