@@ -318,24 +318,26 @@ def test_records_have_the_settings_of_their_parts(name: str, tmp_path) -> None:
 
 @pytest.mark.slow
 def test_a_part_runs_and_resumes(tmp_path) -> None:
-    arguments = ["star", "--config.scale=smoke", f"--workdir={tmp_path}/runs", f"--out={tmp_path}"]
+    folder = tmp_path / "runs/robustness"
+    arguments = ["robustness", "--config.scale=smoke", f"--workdir={tmp_path}/runs",
+                 f"--out={tmp_path}"]  # fmt: skip
     assert paper.main(arguments) == 0
-    found = paper.recorded(tmp_path)["star"]
-    assert list(found["models"]) == ["set_prover"] and not found["unfinished"]
-    assert {row["algebra, paths"].partition(",")[0] for row in found["rows"]} == {
-        "rcc8",
-        "interval",
+    found = paper.recorded(tmp_path)["robustness"]
+    assert list(found["models"]) == ["prover"] and not found["unfinished"]
+    panels = {
+        row["training stories, noise in the test"].partition(", ")[0] for row in found["rows"]
     }
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").glob(f"**/{SUMMARY}")}
-    shutil.rmtree(tmp_path / "runs/star/interval")
-    assert paper.main([*arguments, "--config.only=rcc8/*"]) == 0
-    assert paper.recorded(tmp_path)["star"] == found  # which has more runs
-    (tmp_path / "star.json").unlink()
-    assert paper.main([*arguments, "--config.only=rcc8/*"]) == 0
-    assert paper.recorded(tmp_path)["star"]["unfinished"] == ["interval/0/set_prover"]
+    assert panels == {"1,000", "5,000", "20,000"}
+    before = {path: path.stat().st_mtime_ns for path in folder.glob(f"**/{SUMMARY}")}
+    shutil.rmtree(folder / "2500")
+    assert paper.main([*arguments, "--config.only=500/*"]) == 0
+    assert paper.recorded(tmp_path)["robustness"] == found  # which has more runs
+    (tmp_path / "robustness.json").unlink()
+    assert paper.main([*arguments, "--config.only=500/*"]) == 0
+    assert paper.recorded(tmp_path)["robustness"]["unfinished"] == ["2500/0/prover"]
     assert paper.main(["wordings", *arguments[1:], "--config.only=none"]) == 0
     assert "wordings" not in paper.recorded(tmp_path)  # nothing was measured
-    kept = [path for path in before if "rcc8" in path.parts]
+    kept = [path for path in before if "2500" not in path.parts]
     assert kept and all(path.stat().st_mtime_ns == before[path] for path in kept)
 
 
