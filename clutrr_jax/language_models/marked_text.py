@@ -8,8 +8,8 @@ import html
 import re
 from unicodedata import normalize
 
-# In the normal form every mention of a relative is one private character: patterns
-# of `answers.py` are short.
+# In the normal form every mention of a relative is one private character: the patterns of
+# `answers.py` are short.
 FIRST = 0xF0000  # relation i is the character FIRST + i; all other relatives share the next one
 RELATIVES = "\U000f0000-\U000f0fff"
 R = f"[{RELATIVES}]"
@@ -36,8 +36,8 @@ _CHANGES = [  # pattern and replacement, in this order
     (re.compile(rf"\\+(?!{_KIN})[a-zA-Z]+\*?|\\[,;:! \\]"), " "),  # LaTeX
     (re.compile(r"[^\S\n]+|\u200b"), " "),
     (re.compile(r"\\"), ""),
-    (re.compile(r"~~[^~\n]{1,200}~~"), " "),
-]  # struck through
+    (re.compile(r"~~[^~\n]{1,200}~~"), " "),  # struck through
+]
 
 
 def _normal_form(text: str) -> str:

@@ -181,11 +181,12 @@ def table_rows(
         }
     rows = []
     for key, names in keys.items():
-        measured = measure(found[key]) if key in found else None
-        names = list(dict.fromkeys(c.task for run in found.get(key, ()) for c in run)) or names
+        of_key = found.get(key, [])
+        measured = measure(of_key) if of_key else None
+        tested = list(dict.fromkeys(c.task for of_run in of_key for c in of_run)) or names
         published = experiment.published.get(key)
         if measured or published or key[2] not in BASELINES:
-            rows.append(table_row(experiment.column_names, key, names, measured, published))
+            rows.append(table_row(experiment.column_names, key, tested, measured, published))
     return rows
 
 

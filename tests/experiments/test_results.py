@@ -15,7 +15,7 @@ from clutrr_jax.evaluation.metrics import Counts, interval, measure
 from clutrr_jax.evaluation.published import Accuracy, intervals_disjoint
 from clutrr_jax.experiment import MODEL, Experiment, Training, runs
 from clutrr_jax.models.given import given
-from clutrr_jax.report.results import averages, collect, compared, table_row
+from clutrr_jax.report.results import averages, collect, compared, table_row, table_rows
 from clutrr_jax.report.tables import accuracy_table
 from clutrr_jax.report.write import write_report
 from experiments.figure5 import RELEASES
@@ -67,6 +67,18 @@ def test_replicas_with_own_data_sets_count_equally() -> None:
     assert (found.accuracy, found.ceiling) == (pytest.approx(0.7), pytest.approx(0.9))
     assert (found.count, found.replicas) == (20, 2)
     assert found.stderr == pytest.approx(0.2)  # standard deviation .4 / sqrt(2), over sqrt(2)
+
+
+def test_a_row_names_the_tests_that_were_counted() -> None:
+    """Released test files lack some of those of the table; a cell without a test names them all."""
+    experiment = with_scale("table2", "laptop", models="gat").experiment
+    (train,) = (one for one in experiment.trainings if one.name == "clean")
+    tests = [counts(10, 1.0, 9, task=task) for task in ("1.2", "1.3", "2.3")]
+    rows = table_rows(experiment, [(train, tests)], ["gat"])
+    assert {row["test"]: row["task"] for row in rows if row["train"] == "clean"} == {
+        "clean": "1.2,1.3", "supporting": "2.3", "irrelevant": "3.2,3.3",
+        "disconnected": "4.2,4.3",
+    }  # fmt: skip
 
 
 def test_cells_are_compared_on_the_lengths_that_all_have() -> None:
