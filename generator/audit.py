@@ -13,12 +13,13 @@ The exit code is 1 if a label is wrong. Columns of the report:
   in train           clauses, sentences about several people, and stories of the train files
   in other tests     stories that an earlier test file has
 
-Rows of other relations than kinship are judged by the relations that path consistency leaves for
-their query pair, and a contradiction is wrong; `in train` counts the graphs of the train files.
+For relations other than kinship, the implied ones are those that path consistency leaves for the
+query pair, and facts that contradict each other are wrong. Without stories, `twice`, `in train` and
+`in other tests` count graphs, and columns about the text are left out.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,7 +40,7 @@ from generator.kinship import (
     RELATIONS,
     UNKNOWN_GENDER,
 )
-from generator.network_audit import Graph, audit_networks, fact_arrays, network_report
+from generator.path_consistency import possible_relations
 from generator.rows import Row
 from generator.stories.text import NAME, SENTENCE
 
@@ -53,14 +54,16 @@ class Seen:
 
     clauses: set[str] = field(default_factory=set)
     sentences: set[str] = field(default_factory=set)
-    stories: set[str] = field(default_factory=set)
-    tests: dict[str, str] = field(default_factory=dict)  # test story -> the first file that has it
+    stories: set[Hashable] = field(default_factory=set)
+    tests: dict[Hashable, str] = field(default_factory=dict)  # story -> first test file with it
 
 
 @dataclass
 class Findings:
-    """Results of the audit of one file."""
+    """Results of the audit of one file. A graph has its facts in place of a story."""
 
+    split: str
+    kinship: bool
     rows: int = 0
     unique: int = 0
     ambiguous: int = 0
@@ -72,7 +75,7 @@ class Findings:
     unnamed: int = 0  # rows with a person in `genders` who is not in the story
     disagreeing: int = 0  # rows with a column that contradicts the facts
     doubts: list[str] = field(default_factory=list)  # the first unnamed and disagreeing rows
-    labels: Counter[tuple[int, int]] = field(default_factory=Counter)  # (label, k)
+    labels: Counter[tuple[str, str]] = field(default_factory=Counter)  # (label, cell T.K)
     clauses: set[str] = field(default_factory=set)
     # Overlap of a test file with the train files.
     shared_clauses: set[str] = field(default_factory=set)
@@ -85,10 +88,18 @@ class Findings:
 def readings(rows: list[Row]) -> list[list[int]]:
     """Returns the relations that the stated facts of each row imply for its query pair, those of
     both genders for a person of unknown gender."""
-    people = max(len(row.names) for row in rows)
-    edges, relations = fact_arrays(rows)
-    predicates = np.where(relations < 0, -1, PREDICATE_OF[relations])
+    width = max(len(row.relations) for row in rows)
+    edges = np.zeros((len(rows), width, 2), np.int64)
+    relations = np.full((len(rows), width), -1)  # where a row has fewer facts
+    for i, row in enumerate(rows):
+        size = len(row.relations)
+        edges[i, :size], relations[i, :size] = row.edges[:size], row.relations
     query = np.array([row.query for row in rows])
+    if rows[0].algebra != KINSHIP:
+        possible = possible_relations(edges, relations, query, rows[0].algebra)
+        return [np.flatnonzero(found).tolist() for found in possible]
+    people = max(len(row.names) for row in rows)
+    predicates = np.where(relations < 0, -1, PREDICATE_OF[relations])
     found = derivable(edges, predicates, query, people, PREDICATE_ALGEBRA)
     result = []
     for follows, row in zip(found, rows, strict=True):
@@ -100,19 +111,46 @@ def readings(rows: list[Row]) -> list[list[int]]:
 
 def audit(table: Table, seen: Seen) -> Findings:
     """Audits one file. The content of a train or test file is added to `seen`."""
-    result = Findings()
+    result = Findings(table.split, table.rows[0].algebra == KINSHIP)
     starts = range(0, len(table.rows), _CHUNK)
     for start in tqdm(starts, table.name, leave=False, disable=None, unit=" chunks"):
         rows = table.rows[start : start + _CHUNK]
         for row, relations in zip(rows, readings(rows), strict=True):
             _judge(row, relations, result)
+            if result.kinship:
+                _doubt(row, result)
     _compare(table, seen, result)
     return result
 
 
 def _judge(row: Row, relations: list[int], result: Findings) -> None:
+    names = row.algebra.relations
+    label = names[row.target] if row.target >= 0 else "no label"
     result.rows += 1
-    result.labels[row.target, row.k] += 1
+    result.labels[label, f"{row.noise}.{row.k}"] += 1
+    if row.target in relations:
+        result.unique += len(relations) == 1
+        result.ambiguous += len(relations) > 1
+        result.ceiling += 1 / len(relations)
+        if len(relations) > 1:
+            result.readings[" or ".join(sorted(names[r] for r in relations))] += 1
+        return
+    result.wrong += 1
+    result.ceiling += 1
+    if len(result.mistakes) < _LISTED:
+        x, y = (row.names[element] for element in row.query)
+        found = " or ".join(names[r] for r in relations)
+        if result.kinship:
+            said = f"{y} is said to be the {label} of {x}" if row.target >= 0 else label
+            said += f"; {found or 'nothing'} follows from {row.clause}"
+        else:
+            said = f"({x}, {y}) is said to be {label}; "
+            said += f"{found} is possible" if found else "the facts contradict each other"
+        result.mistakes.append(f"row {row.row_index}: {said}")
+
+
+def _doubt(row: Row, result: Findings) -> None:
+    """Counts columns that contradict the facts, and people whom the story does not name."""
     column = _contradiction(row)
     unnamed = [name for name in row.names if f"[{name}]" not in row.story]
     result.disagreeing += bool(column)
@@ -121,27 +159,6 @@ def _judge(row: Row, relations: list[int], result: Findings) -> None:
     doubts += [f"the story does not name {name}" for name in unnamed[:1]]
     if len(result.doubts) < _LISTED:
         result.doubts += [f"row {row.row_index}: {text}" for text in doubts]
-    if row.target not in relations:
-        result.wrong += 1
-        result.ceiling += 1
-        if len(result.mistakes) < _LISTED:
-            follows = " or ".join(RELATIONS[r] for r in relations) or "nothing"
-            x, y = (row.names[person] for person in row.query)
-            label = _label(row.target)
-            said = f"{y} is said to be the {label} of {x}" if row.target >= 0 else label
-            result.mistakes.append(
-                f"row {row.row_index}: {said}; {follows} follows from {row.clause}"
-            )
-    else:
-        result.unique += len(relations) == 1
-        result.ambiguous += len(relations) > 1
-        result.ceiling += 1 / len(relations)
-        if len(relations) > 1:
-            result.readings[" or ".join(sorted(RELATIONS[r] for r in relations))] += 1
-
-
-def _label(target: int) -> str:
-    return RELATIONS[target] if target >= 0 else "no label"
 
 
 def _contradiction(row: Row) -> str:
@@ -163,10 +180,12 @@ def _contradiction(row: Row) -> str:
 
 def _compare(table: Table, seen: Seen, result: Findings) -> None:
     """Counts duplicates within the file, and the overlap of a test file with the others."""
-    stories = [row.story for row in table.rows]
+    stories: list[Hashable] = [
+        row.story or (row.edges, row.relations, row.query, row.target) for row in table.rows
+    ]
     result.duplicates = len(stories) - len(set(stories))
     result.clauses = {row.clause for row in table.rows}
-    sentences = [set(_forms(story)) for story in stories]
+    sentences = [set(_forms(row.story)) for row in table.rows]
     if table.split == "train":
         seen.clauses |= result.clauses
         seen.stories.update(stories)
@@ -190,22 +209,26 @@ def _forms(story: str) -> Iterator[str]:
             yield text
 
 
-def report(name: str, found: dict[str, tuple[str, Findings]]) -> str:
+def report(name: str, found: dict[str, Findings]) -> str:
     """Formats the findings for the files of one data set."""
     table: list[dict[str, object]] = []
     notes = []
-    for file, (split, f) in found.items():
-        shared = {
-            "in train": len(f.shared_clauses),
-            "sentences in train": f"{f.shared_sentences} of {f.sentences}",
-            "stories in train": f.shared_stories,
-            "in other tests": f.copies.total(),
-        }
-        table.append({
+    for file, f in found.items():
+        cells: dict[str, object] = {
             "file": file, "rows": f.rows, "unique": f.unique, "ambiguous": f.ambiguous,
             "wrong": f.wrong, "ceiling": f"{f.ceiling / f.rows:.4f}", "twice": f.duplicates,
-            "unnamed": f.unnamed, "disagree": f.disagreeing, "clauses": len(f.clauses),
-        } | (dict.fromkeys(shared, "") if split == "train" else shared))  # fmt: skip
+        }  # fmt: skip
+        if f.kinship:
+            cells |= {"unnamed": f.unnamed, "disagree": f.disagreeing, "clauses": len(f.clauses)}
+            shared: dict[str, object] = {
+                "in train": len(f.shared_clauses),
+                "sentences in train": f"{f.shared_sentences} of {f.sentences}",
+                "stories in train": f.shared_stories,
+                "in other tests": f.copies.total(),
+            }
+        else:
+            shared = {"in train": f.shared_stories, "in other tests": f.copies.total()}
+        table.append(cells | (dict.fromkeys(shared, "") if f.split == "train" else shared))
         notes += [
             f"  {file}: {count} ambiguous: {text}" for text, count in f.readings.most_common()
         ]
@@ -216,23 +239,20 @@ def report(name: str, found: dict[str, tuple[str, Findings]]) -> str:
         notes += [f"  {file}: WRONG: {text}" for text in f.mistakes]
         notes += [f"  {file}: {text}" for text in f.doubts]
     lines = [[*table[0]], *([str(cell) for cell in row.values()] for row in table)]
-    return "\n".join([name, plain_text(lines), *notes, "", _labels(found), ""])
+    splits = dict.fromkeys(f.split for f in found.values())
+    labels = [_labels(split, [f for f in found.values() if f.split == split]) for split in splits]
+    return "\n".join([name, plain_text(lines), *notes, "", "\n\n".join(labels), ""])
 
 
-def _labels(found: dict[str, tuple[str, Findings]]) -> str:
-    """A table with the frequency of each label in each file, by k."""
-    head, columns = ["label"], []
-    for file, (_, f) in found.items():
-        lengths = sorted({k for _, k in f.labels})
-        short = file.split(".csv")[0].removesuffix("_test")
-        head += [f"{short} k={k}" if len(lengths) > 1 else short for k in lengths]
-        columns += [(f.labels, k) for k in lengths]
-    labels = {label for _, f in found.values() for label, _ in f.labels}
-    order = sorted(labels, key=lambda one: (one < 0, PREDICATE_OF[one], GENDER_OF[one]))
+def _labels(split: str, found: list[Findings]) -> str:
+    """A table with the frequency of each label in the files of one split, by cell T.K."""
+    labels = sum((f.labels for f in found), Counter())
+    columns = list(dict.fromkeys(cell for _, cell in labels))
     rows = [
-        (_label(label), *(str(count[label, k] or "") for count, k in columns)) for label in order
+        (label, *(str(labels[label, cell] or "") for cell in columns))
+        for label in sorted({label for label, _ in labels})
     ]
-    return plain_text([tuple(head), *rows])
+    return plain_text([(f"label, {split}", *columns), *rows])
 
 
 def main(argv: list[str]) -> int:
@@ -242,17 +262,12 @@ def main(argv: list[str]) -> int:
                         help=f"a .zip, a folder, or a {', '.join(SUFFIXES)} file")  # fmt: skip
     wrong = rows = 0
     for name, tables in data_sets(parser.parse_args(argv).files):
-        networks = [table for table in tables if table.rows[0].algebra != KINSHIP]
-        if stories := [table for table in tables if table.rows[0].algebra == KINSHIP]:
+        for algebra in dict.fromkeys(table.rows[0].algebra.name for table in tables):
             seen = Seen()
-            found = {table.name: (table.split, audit(table, seen)) for table in stories}
+            found = {table.name: audit(table, seen) for table in tables
+                     if table.rows[0].algebra.name == algebra}  # fmt: skip
             print(report(name, found), flush=True)
-            wrong += sum(f.wrong for _, f in found.values())
-        if networks:
-            train: set[Graph] = set()
-            judged = {table.name: audit_networks(table, train) for table in networks}
-            print(network_report(name, judged), flush=True)
-            wrong += sum(f.wrong for f in judged.values())
-        rows += sum(len(table.rows) for table in tables)
+            wrong += sum(f.wrong for f in found.values())
+            rows += sum(f.rows for f in found.values())
     print(f"{rows} rows, {wrong} wrong labels")
     return 1 if wrong else 0

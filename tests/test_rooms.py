@@ -14,7 +14,6 @@ generator.files generator.deduction generator.path_consistency generator.row_cel
 generator.algebras
 generator.columns generator.rows
 generator.data_sets
-generator.network_audit
 generator.config
 generator.stories generator.networks
 generator.paraphrases

@@ -242,7 +242,7 @@ def test_audit(tmp_path: Path, capsys) -> None:
     capsys.readouterr()
     assert main(["audit", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    assert "label, test B.K  2.3  1.5\nDC                 3    3\n" in out
+    assert "label, test  2.3  1.5\nDC             3    3\n" in out
     assert out.endswith("72 rows, 0 wrong labels\n")
     path = tmp_path / "test_rcc8_k_3_b_2.csv"
     header, *rows = path.read_text().splitlines()
@@ -258,7 +258,7 @@ def test_audit(tmp_path: Path, capsys) -> None:
     out = capsys.readouterr().out
     line = next(line for line in out.splitlines() if line.startswith(path.name))
     # PO or TPP or NTPP is possible in row 4, one of three.
-    assert line.split()[1:] == ["24", "21", "1", "2", f"{(23 + 1 / 3) / 24:.4f}", "1", "1"]
+    assert line.split()[1:] == ["24", "21", "1", "2", f"{(23 + 1 / 3) / 24:.4f}", "1", "1", "0"]
     assert f"{path.name}: WRONG: row 1: (0, 5) is said to be EC; DC is possible" in out
     assert f"{path.name}: WRONG: row 2: (0, 5) is said to be EC; the facts contradict" in out
     assert out.endswith("72 rows, 2 wrong labels\n")
