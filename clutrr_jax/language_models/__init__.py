@@ -5,6 +5,7 @@ export        folders of prompts (`python -m clutrr_jax.language_models export`)
 harnesses     files of the exports to lm-evaluation-harness and inspect_ai
 answers       free text -> relation
 marked_text   free text -> its normal form, which answers reads
+statements    whose relations a text in the normal form states, and what holds them back
 harness_logs  logs of both harnesses -> answers
 submissions   files of predictions and logs -> relations
 """

@@ -86,7 +86,9 @@ def export(
 def _programs(format: str) -> dict[str, str]:
     """Files of a harness, and copies of those that read answers, which import each other from the
     folder of the export."""
-    readers = [HARNESSES.parent / name for name in ("answers.py", "marked_text.py")]
+    readers = [
+        HARNESSES.parent / name for name in ("answers.py", "marked_text.py", "statements.py")
+    ]
     paths = [*readers, *(path for path in (HARNESSES / format).iterdir() if path.is_file())]
     return {path.name: path.read_text("utf-8").replace(f"from {__package__}.", "from ")
             for path in paths}  # fmt: skip

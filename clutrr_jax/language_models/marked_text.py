@@ -1,11 +1,14 @@
 """Free text of a language model -> the text that `answers.py` reads: lower case, without thoughts,
-Markdown and the like, in which one private character stands for every mention of a relative.
+Markdown and the like, in which one private character stands for every mention of a relative, and a
+made-up word for every person of the story.
 
 Exports to evaluation harnesses include a copy of this file, so it imports nothing of this project.
 """
 
 import html
 import re
+from collections.abc import Sequence
+from functools import partial
 from unicodedata import normalize
 
 # In the normal form every mention of a relative is one private character: the patterns of
@@ -14,8 +17,13 @@ FIRST = 0xF0000  # relation i is the character FIRST + i; all other relatives sh
 RELATIVES = "\U000f0000-\U000f0fff"
 R = f"[{RELATIVES}]"
 BOX, ANSWER_TAG, RESULT_TAG, CLOSE, TAG = "\ue000", "\ue001", "\ue002", "\ue003", "\ue004"
+# The people of the query, and the others.
+X, Y, Z = "xqx", "yqy", r"zqz\d+"
 
-_KIND = r"(?:(?:the|my|our|your|final|correct|best|short|direct|predicted)[ _-]?)*"
+_KIND = (
+    r"(?:(?:the|my|our|your|final|correct|corrected|revised|updated|new|actual|best|short|direct|"
+    r"predicted)[ _-]?)*"
+)
 ANSWER = rf"{_KIND}answer"
 RESULT = rf"{_KIND}(?:relation\w*|conclusion|result|solution|output|prediction|response|final)"
 HAS_WORD = re.compile(rf"[^\W_]|{R}")
@@ -40,8 +48,9 @@ _CHANGES = [  # pattern and replacement, in this order
 ]
 
 
-def _normal_form(text: str) -> str:
-    """Lower-case text without LaTeX, HTML entities and signs that NFKC would make letters."""
+def _normal_form(text: str, people: Sequence[str]) -> str:
+    """Lower-case text without LaTeX, HTML entities, signs that NFKC would make letters, and names
+    of people, which are written as in the story."""
     text = html.unescape(html.unescape(text))
     text = _CODES.sub(lambda code: chr(int(code[1] or code[2] or "20", 16)), text)
     text = text.translate(_BEFORE_NFKC)
@@ -49,6 +58,11 @@ def _normal_form(text: str) -> str:
     text = normalize("NFKC", text)
     for pattern, sign in _CHANGES:
         text = pattern.sub(sign, text)
+    words = {normalize("NFKC", name): f"zqz{i}" for i, name in enumerate(people)}
+    words |= dict(zip(map(partial(normalize, "NFKC"), people), (X, Y), strict=False))
+    names = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+    if names:
+        text = re.sub(rf"(?<![^\W_])(?:{names})(?![^\W_])", lambda name: words[name[0]], text)
     return text.casefold()
 
 
@@ -69,19 +83,37 @@ _INFORMAL = {
 # Words that make another relative of the next one, with anything but letters between them.
 _BEFORE = (
     r"(?:(?:step|half|great|grand|god|foster|ex|former|adoptive|adopted|surrogate|honorary|"
-    r"future|in[\W_]*laws?|laws?)[\W_]*){0,5}"
+    r"future|co(?=-)|would-be|soon-to-be|pseudo|quasi|prospective|divorced|bonus|"
+    r"(?:non|not)[\W_]*biological|in[\W_]*laws?|laws?)"
+    r"[\W_]*){0,5}"
 )
-_AFTER = r"(?:'?s)?[\W_]*(?:in[\W_]*law[^\W_]*|(?:(?:in|n|by|the|a)[\W_]+){0,2}laws?(?![^\W_]))"
+# Also an "-in-law" that is cut off.
+_AFTER = (
+    r"(?:'?s)?[\W_]*(?:in[\W_]*law[^\W_]*|(?:(?:in|n|by|the|a)[\W_]+){0,2}laws?(?![^\W_])|"
+    r"-(?:in?(?:[\W_]+(?:la?)?)?)?[\W_]*\Z)"
+)
+# After a relative: "father figure", "mother (step)"; and before one: "like an uncle".
+_FIGURE = re.compile(
+    r"\W?(?:figures?|like|to\Wbe)\b|[*_`\"' ]*[(\[](?:step|half|great|god|foster|ex|former|"
+    r"adopt\w+)\b|,? by (?:adoption|marriage)\b|(?:'?s)? (?:day|tongue|nature)\b"
+)
+_LIKE = re.compile(
+    r"\b(?:like|acts? as|practically|almost)(?: \w+ly)? (?:an?|her|his) ['\"*_`]{0,3}$"
+)
 # Signs that may stand between the words of one name; others may end a sentence.
 _SOFT = r"(?:[^\w.,;:!?/|&+=\n]|_)*"
 _IN_LAW = re.compile(rf"(?:'?s)?{_SOFT}in{_SOFT}laws?|in{_SOFT}law{_SOFT}")
-_FOREIGN = re.compile(r"\b(?:est|sont|une|que|ell[oa]s|hermanos|primos)\b")  # "son" is "his"
+_FOREIGN = re.compile(  # "son" is "his"
+    r"\b(?:est|sont|une|que|ell[oa]s|hermanos|primos|s'agit|son (?:(?:grand|petit|beau)-)?"
+    r"(?:père|mère|frère|fils|oncle|mari|neveu|cousin))\b"
+)
 # The part before a marker: "Go step by step. \\boxed{mother}".
 _APART = re.compile(rf"(?s).*(?:[\s.,:;!?][\W_]*[{BOX}{ANSWER_TAG}{RESULT_TAG}]|####)[\W_]*")
 # The end of the text before a relation that is negated: "is not Ann's".
 _NEGATION = re.compile(
-    r"(?:\b(?:not|nor|neither|never|no|no longer|rather than|instead of|cannot|unlike)|n't)(?: (?:"
-    r"be|been|the|an?|his|her|their|my|[^\W_]+'s))* ['\"*_`(\[{]{0,4}$"
+    r"(?:\b(?:not|nor|neither|never|no|no longer|rather than|instead of|cannot|unlike|hardly|"
+    r"anything but|wrongly called)|n't)(?: (?:be|been|call|the|an?|his|her|their|my|[^\W_]+'s))* "
+    rf"['\"*_`(\[{{ ${BOX}{ANSWER_TAG}{RESULT_TAG}]{{0,7}}$"
 )
 
 
@@ -100,7 +132,9 @@ def _mark_relatives(text: str, relations: tuple[str, ...]) -> str:
             name, before = "grand" + name, ""
         if _IN_LAW.fullmatch(before or after) and not (before and after):
             name, before, after = name + "-in-law", "", ""
-        figure = re.match(r"\W?(?:figures?|like|to\Wbe)\b", text[found.end() : found.end() + 9])
+        figure = _FIGURE.match(text[found.end() : found.end() + 25]) or _LIKE.search(
+            text[max(found.start() - 40, 0) : found.start()]
+        )
         if before or after or figure or name not in relations:
             name = ""
         index = relations.index(name) if name else len(relations)
@@ -147,9 +181,15 @@ def _without_thoughts(text: str) -> str:
     return next((part for part in reversed(parts) if HAS_WORD.search(part)), "")
 
 
-def marked_text(text: str, relations: tuple[str, ...]) -> str:
-    """Returns a text in the normal form."""
-    text = _without_thoughts(_normal_form(text))
+def marked_text(text: str, relations: tuple[str, ...], people: Sequence[str] = ()) -> str:
+    """Returns a text in the normal form.
+
+    Args:
+      text: of a language model.
+      relations: names of the relations.
+      people: names of the people of the story, those of the query first.
+    """
+    text = _without_thoughts(_normal_form(text, people))
     for tag, sign in _TAGS:
         text = tag.sub(sign, text)
     return _mark_relatives(text, relations)

@@ -88,8 +88,8 @@ def prompts(
       solved: examples that precede the question, see `examples`.
       steps: whether to ask for step-by-step reasoning.
     Yields:
-      id, task, k, story, query, choices, prompt, target, edges, published columns and, if the label
-      follows from the facts, proof.
+      id, task, k, story, query, names, choices, prompt, target, edges, published columns and, if
+      the label follows from the facts, proof.
     """
     ids, cells = story_ids(test), columns(test)
     opening = "\n\n".join([f"{_TASK} {_STEPS if steps else _DIRECT}", *solved])
@@ -101,6 +101,7 @@ def prompts(
             "k": told.k or None,
             "story": text(told),
             "query": told.query,
+            "names": told.people,
             "choices": CHOICES,
             "prompt": f"{opening}\n\n{question(test, story)}\n",
             "target": told.target,

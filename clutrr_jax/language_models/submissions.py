@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -204,7 +205,7 @@ def _collect(path: Path, answers: Iterable[Answer], test: Records) -> Submission
             )
     ordered = [[found[index][story] for story in stories] for index in replicas]
     check_no_ids(str(path), (answer.text for one in ordered for answer in one), test.algebra)
-    every = np.array([[_numbers(answer, test.algebra) for answer in one] for one in ordered])
+    every = np.array([[*map(partial(_numbers, test), stories, one)] for one in ordered])
     relation, last, probability = np.moveaxis(every, -1, 0)
     return Submission(
         "",
@@ -215,10 +216,10 @@ def _collect(path: Path, answers: Iterable[Answer], test: Records) -> Submission
     )
 
 
-def _numbers(answer: Answer, algebra: Algebra) -> tuple[int, int, float]:
+def _numbers(test: Records, story: int, answer: Answer) -> tuple[int, int, float]:
     """Relation, relation after the last epoch, and probability."""
-    relation = relation_id(answer.text, algebra)
-    last = relation_id(answer.last, algebra) if answer.last else relation
+    relation = relation_id(answer.text, test, story)
+    last = relation_id(answer.last, test, story) if answer.last else relation
     return relation, last, _probability(answer)
 
 
@@ -244,11 +245,15 @@ def check_no_ids(place: str, predictions: Iterable[Any], algebra: Algebra) -> No
         raise InputError(f"{place}: all are numbers as text, expected names of relations or text")
 
 
-def relation_id(text: str, algebra: Algebra) -> int:
-    """Relation id that a text states, or UNMAPPED. Free text is read for kinship alone."""
+def relation_id(text: str, test: Records, story: int) -> int:
+    """Relation id that a text states of the query of a story, or UNMAPPED. Free text is read for
+    kinship alone."""
+    algebra = test.algebra
     relation = algebra.index.get(text)
     if relation is None and algebra.is_kinship:
-        relation = algebra.index.get(to_relation(text, algebra.relations) or "")
+        told = test.story(story)
+        name = to_relation(text, algebra.relations, told.query, told.people)
+        relation = algebra.index.get(name or "")
     elif relation is None:
         relation = algebra.find(text)
     return UNMAPPED if relation is None else relation
@@ -339,7 +344,7 @@ def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:
     check_no_ids(f'predictions of "{name}"', items.flat, test.algebra)
     ids, known = np.empty(items.shape, int), isinstance(values, Predictions)
     for place, item in np.ndenumerate(items):
-        relation = UNMAPPED if known and item == UNMAPPED else _relation(item, test.algebra)
+        relation = UNMAPPED if known and item == UNMAPPED else _relation(item, test, place[1])
         if relation is None:
             raise InputError(
                 f'predictions of "{name}", story {place[1]}: {item!r}, expected a relation name, '
@@ -355,13 +360,13 @@ def _is_probabilities(value: Any) -> bool:
     return isinstance(value, str | Path) and str(value).endswith(".npz")
 
 
-def _relation(item: Any, algebra: Algebra) -> int | None:
+def _relation(item: Any, test: Records, story: int) -> int | None:
     """Relation id of a value in memory; None if it is no prediction."""
     if item is None:
         return UNMAPPED
     if isinstance(item, str):
-        return relation_id(item, algebra)
+        return relation_id(item, test, story)
     if isinstance(item, float) and item.is_integer():  # of pandas, if another id is missing
         item = int(item)
     is_id = isinstance(item, int | np.integer) and not isinstance(item, bool)
-    return int(item) if is_id and 0 <= item < len(algebra.relations) else None
+    return int(item) if is_id and 0 <= item < len(test.algebra.relations) else None

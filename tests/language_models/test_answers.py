@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from clutrr_jax.language_models.answers import to_relation
 from generator.kinship import NUM_RELATIONS, RELATIONS
 from tests.language_models.answer_cases import CASES, IN_LAW, NEVER_WITHOUT_LAW, PROOF
+from tests.language_models.query_cases import HELD_BACK, OF_QUERY
 
 relations = st.integers(0, NUM_RELATIONS - 1)
 # Text around an answer, without relatives or markers of an answer.
@@ -139,6 +140,57 @@ def test_a_prefix_of_a_thought_is_never_an_answer(earlier, tag, thought, length)
 @pytest.mark.parametrize(("text", "expected"), CASES)
 def test_the_stated_rules(text: str, expected: str | None) -> None:
     assert to_relation(text, RELATIONS) == expected
+
+
+def of_query(text: str) -> str | None:
+    return to_relation(text, RELATIONS, ("Ann", "Cy"), ("Bob", "Ann", "Dee", "Cy"))
+
+
+@pytest.mark.parametrize(("text", "expected"), OF_QUERY + HELD_BACK)
+def test_the_relation_of_the_query(text: str, expected: str | None) -> None:
+    assert of_query(text) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), HELD_BACK)
+def test_what_holds_an_answer_back_needs_no_names(text: str, expected: str | None) -> None:
+    assert to_relation(text, RELATIONS) == expected
+
+
+statements = st.sampled_from(
+    ["{y} is {x}'s {r}.", "{y} is the {r} of {x}.", "{x}'s {r} is {y}.", "{y} to {x}: {r}",
+     "{y} must be **{x}'s {r}**.", "[{y}] is the *{r}* of [{x}].", "{y} = {x}'s {r}",
+     "{x} has one {r}, {y}."]
+)  # fmt: skip
+lines = st.sampled_from(["{}", "Answer: {}", "So {}", "**Relation:** {}", "<think>Hm.</think>\n{}"])
+
+
+@given(lines, statements, relations, st.permutations(["Ann", "Bob", "Cy", "Dee"]))
+def test_a_relation_of_other_people_is_never_the_answer(line, statement, relation, people) -> None:
+    x, y, *_ = people
+    text = line.format(statement.format(x=x, y=y, r=RELATIONS[relation]))
+    asked = (x, y) == ("Ann", "Cy")
+    assert of_query(text) == (RELATIONS[relation] if asked else None), text
+
+
+@given(statements, relations, st.lists(st.tuples(statements, relations), min_size=1, max_size=3))
+def test_other_statements_do_not_change_that_of_the_query(statement, relation, others) -> None:
+    answer = statement.format(x="Ann", y="Cy", r=RELATIONS[relation])
+    facts = [other.format(x="Bob", y="Dee", r=RELATIONS[r]) for other, r in others]
+    for text in ("\n".join([answer, *facts]), "\n".join([*facts, answer]), f"Answer: {answer}"):
+        assert of_query(text) == RELATIONS[relation], text
+
+
+@given(statements, statements, relations, relations)
+def test_the_names_decide_and_not_their_spelling(statement, other, relation, fact) -> None:
+    """Any names, also such that are words, have several words or are part of another one."""
+    for x, y, z in (
+        ("Will", "Mark", "Hope"),
+        ("Jo", "Joan", "Jo Ann"),
+        ("Zo\u00eb", "R\u00e9my", "Al"),
+    ):
+        text = other.format(x=y, y=z, r=RELATIONS[fact]) + "\n"
+        text += statement.format(x=x, y=y, r=RELATIONS[relation])
+        assert to_relation(text, RELATIONS, (x, y), (x, y, z)) == RELATIONS[relation], text
 
 
 def test_every_relation_in_law_in_every_form() -> None:

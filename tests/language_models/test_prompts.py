@@ -14,14 +14,16 @@ from clutrr_jax.data.records import story_ids
 from clutrr_jax.evaluation.proofs import facts_of
 from clutrr_jax.language_models import __main__ as export_command
 from clutrr_jax.language_models.__main__ import main
+from clutrr_jax.language_models.answers import to_relation
 from clutrr_jax.language_models.export import STYLES, chosen, export
 from clutrr_jax.language_models.prompts import examples, prompts, question
 from clutrr_jax.language_models.submissions import read_submissions
 from generator.errors import InputError
 from generator.kinship import NUM_RELATIONS, PREDICATE_OF, RELATION_ID, RELATIONS
 
-KEYS = ("id", "task", "k", "story", "query", "choices", "prompt", "target", "edges", "task_split",
-        "task_name", "story_edges", "edge_types", "query_edge", "genders")  # fmt: skip
+KEYS = ("id", "task", "k", "story", "query", "names", "choices", "prompt", "target", "edges",
+        "task_split", "task_name", "story_edges", "edge_types", "query_edge",
+        "genders")  # fmt: skip
 JSONL = ("export", "--format", "jsonl")
 
 
@@ -49,6 +51,15 @@ def test_there_is_a_prompt_for_every_story(small_folder, small, tmp_path, style:
         assert prompt.count("Question:") == shots + 1
         assert len(re.findall(r"^Answer: [a-z-]+$", prompt, re.M)) == shots
         assert ("step by step" in prompt) == (style == "chain-of-thought")
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_an_answer_may_repeat_its_prompt(small_folder, tmp_path, style: str) -> None:
+    """As pipelines return it; the answer of no solved example counts."""
+    for row in write(small_folder, tmp_path, style, "--per-task", "7"):
+        for answer in (f"Answer: {row['target']}", row["target"], "I do not know."):
+            found = to_relation(row["prompt"] + answer, RELATIONS, row["query"], row["names"])
+            assert found == (row["target"] if row["target"] in answer else None), row["prompt"]
 
 
 @pytest.mark.parametrize("style", ["zero-shot", "few-shot"])

@@ -1,7 +1,7 @@
 """CLUTRR in inspect_ai: `inspect eval clutrr.py --model PROVIDER/MODEL`.
 
 Written by `python -m clutrr_jax.language_models export`, with prompts.jsonl, answers.py and
-marked_text.py. An answer is mapped to a relation by the rules in answers.py.
+what that imports. An answer is mapped to a relation by the rules in answers.py.
 """
 
 from pathlib import Path
@@ -41,7 +41,7 @@ def clutrr() -> Task:
 
 def to_sample(row: dict[str, Any]) -> Sample:
     """Sample of one line of prompts.jsonl."""
-    metadata = {name: row[name] for name in ("task", "k", "choices")}
+    metadata = {name: row[name] for name in ("task", "k", "choices", "query", "names")}
     return Sample(id=row["id"], input=row["prompt"], target=row["target"], metadata=metadata)
 
 
@@ -57,7 +57,9 @@ def relation() -> Scorer:
     """Equality of the stated relation and the label."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        answer = to_relation(state.output.completion, tuple(state.metadata["choices"]))
+        about = state.metadata
+        relations = tuple(about["choices"])
+        answer = to_relation(state.output.completion, relations, about["query"], about["names"])
         value = CORRECT if answer == target.text else INCORRECT
         return Score(value=value, answer=answer, explanation=state.output.completion)
 

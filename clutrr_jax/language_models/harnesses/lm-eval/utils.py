@@ -1,7 +1,7 @@
 """Data and scoring of the CLUTRR tasks of lm-evaluation-harness.
 
 Written by `python -m clutrr_jax.language_models export`, with prompts.jsonl, answers.py and
-marked_text.py. An answer is mapped to a relation by the rules in answers.py.
+what that imports. An answer is mapped to a relation by the rules in answers.py.
 """
 
 import json
@@ -31,4 +31,5 @@ def choices(doc: dict[str, Any]) -> list[str]:
 
 def process_results(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
     """Accuracy of one answer."""
-    return {"acc": float(to_relation(results[0], tuple(doc["choices"])) == doc["target"])}
+    answer = to_relation(results[0], tuple(doc["choices"]), doc["query"], doc["names"])
+    return {"acc": float(answer == doc["target"])}
