@@ -153,7 +153,8 @@ def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list
             raise InputError(f"--{name}: expected --launcher=slurm as well")
         if name.startswith("config.generate.") and not generates(config.get("data", "")):
             raise InputError(f"--{name}: expected no --config.data=FILE, or FILE,generate")
-        if name == "config.generate.test_rows" and first not in ("", GENERATE):
+        of_tests = name in ("config.generate.test", "config.generate.test_rows")
+        if of_tests and first not in ("", GENERATE):
             raise InputError(f"--{name}: no effect, the test stories are those of {first}")
     if "train" in config:
         check_decided_settings(config, [name.removeprefix("config.") for name in names])

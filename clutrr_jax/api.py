@@ -7,6 +7,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -115,8 +116,12 @@ def batches(
     if not isinstance(stories, Records):
         raise InputError(f"stories: {type(stories).__name__}, expected dataset.train or .test")
     one_of("kind", kind, KINDS)
-    check_range("batch_size", batch_size, 1)
-    check_range("seed", seed or 0, 0)
+    for name, value, least in (("batch_size", batch_size, 1), ("seed", seed or 0, 0)):
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            raise InputError(f"{name}: {value!r}, expected an integer")
+        check_range(name, int(value), least)
+    if not isinstance(vocabulary, Vocabulary | None):
+        raise InputError(f"vocabulary: {type(vocabulary).__name__}, expected dataset.vocabulary")
     vocabulary = vocabulary or build_vocabulary(stories, entity_pool(stories))
     arrays = build_arrays(stories, vocabulary, seed or 0)
     size = min(batch_size, len(stories))

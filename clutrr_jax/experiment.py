@@ -42,6 +42,7 @@ SUMMARY, ERROR, JOB_ID = "model.json", "error.txt", "slurm_job.txt"
 DATA = "data.json"  # in the folder of a data set
 
 MODEL = "MODEL"  # placeholder for the model's name in the keys of a training
+NO_K = "no k"  # column of tests whose k is not known
 SCALES = ("paper", "laptop", "smoke")
 SCALE = Setting("laptop", "replicas and length of the trainings", choices=SCALES)
 PAPER_REPLICAS, PAPER_EPOCHS = 10, 100  # Sinha et al. 2019, section 4.2 and appendix 2.2
@@ -82,14 +83,14 @@ class Training:
         if self.tests_by_cell is not None:
             return self.tests_by_cell
         split = (test.split(".") for test in tests)
-        return {(noise_name(t), int(k) or "all", MODEL): (f"{t}.{k}",) for t, k in split}
+        return {(noise_name(t), int(k) or NO_K, MODEL): (f"{t}.{k}",) for t, k in split}
 
 
 def noise_name(task: str) -> str:
     """Returns what T of a task T.K, or bT of bT.K, stands for."""
-    if task.startswith("b"):
-        return f"b = {task[1:]}" if task != "b0" else "all"
-    return TASKS.get(int(task), f"task {task}") if int(task) else "all"
+    if not int(task.removeprefix("b")):
+        return "unknown"
+    return f"b = {task[1:]}" if task.startswith("b") else TASKS.get(int(task), f"task {task}")
 
 
 @dataclass(frozen=True)

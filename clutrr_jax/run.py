@@ -232,7 +232,7 @@ def _read(unfinished: list[Run], workdir: Path, prepare: Prepare) -> tuple[Prepa
     _print(f"Read {len(data.train):,} train and {len(data.test):,} test stories.")
     distributed.barrier("data")
     for run in unfinished:
-        distributed.assert_same(identity(run) | {"stories": data.fingerprint})
+        distributed.assert_same(identity(run) | {"stories": data.stories})
         check_model(run.model, run.config, data)
     return data, truth
 
@@ -247,7 +247,7 @@ def _train_and_test(
         )
 
     def begin() -> None:
-        settings = identity(run, start) | {"stories": data.fingerprint}
+        settings = identity(run, start) | {"stories": data.stories}
         (folder / SUMMARY).unlink(missing_ok=True)
         write_text(folder / "config.json", json.dumps(settings, indent=1) + "\n")
 

@@ -47,6 +47,8 @@ def main(arguments: list[str]) -> None:
         if split_name(file)[1].resolve() == (options.out / ANSWERS).resolve():
             raise InputError(f"--out {options.out}: {ANSWERS} would replace {file}, expected "
                              "another folder")  # fmt: skip
+    if options.out and options.out.resolve() == Path(options.data).resolve():
+        raise InputError(f"--out {options.out}: the folder of the data, expected another one")
     data = load(options.data)
     submissions = read_submissions(options.predictions, data.records("test"))
     results = collect(data, submissions)

@@ -109,16 +109,18 @@ class Model:
         algebra: Algebra,
         seed: int,
         arrays: Mapping[str, np.ndarray],
+        started: bool = False,
     ):
         """
         Args:
           seed: of the first replica.
           arrays: of a checkpoint, by path.
+          started: whether its training began with the parameters of another one.
         Raises:
           InputError: the arrays are of another model.
         """
         self.name, self.settings, self.vocabulary = name, dict(settings), vocabulary
-        self.algebra = algebra
+        self.algebra, self._started = algebra, started
         config, spec, sizes = ConfigDict(self.settings), MODELS[name], sizes_of(vocabulary, algebra)
         self._encode = None
         if spec.kind == "states":
@@ -195,7 +197,8 @@ class Model:
         dataset = Dataset(dataset.name, None, stories_of(dataset, self.algebra))
         test = dataset.records("test")
         every = np.arange(len(test))
-        submission = Submission(self.name, self.predict(test), every, given=given(self.settings))
+        settings = self.settings | ({"start": True} if self._started else {})
+        submission = Submission(self.name, self.predict(test), every, given=given(settings))
         return Evaluation(scoring.collect(dataset, [submission]))
 
     def predict_variants(self, records: Records) -> dict[str, Predictions]:
@@ -365,6 +368,7 @@ def load_model(folder: str | Path) -> Model:
     vocabulary = read_vocabulary(folder / VOCABULARY)
     try:
         algebra = algebra_of(folder) or DEFAULT
-        return Model(name, settings, vocabulary, algebra, config["seed"], found[1])
+        started = "start" in config
+        return Model(name, settings, vocabulary, algebra, config["seed"], found[1], started)
     except (InputError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder}: cannot be loaded as {name} ({error})") from None

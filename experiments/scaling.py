@@ -5,10 +5,11 @@ paraphrases, which only text models see. Not in any paper.
 
     python launch.py --config=experiments/scaling.py --workdir=runs/scaling --config.scale=laptop
 
-Hardware: the laptop scale, one replica, takes a few hours on two cores (estimate). The number of
-steps depends on the number of stories only where one epoch has more steps than `train.steps`.
+Hardware: the laptop scale, one replica, takes 15 minutes on one core without the BiLSTM. The number
+of steps depends on the number of stories only where one epoch has more steps than `train.steps`.
 
-Expected result: more stories improve reading; they help reasoning at k = 7 and 10 far less.
+Result: more stories improve reading; the prover needs no more than 1,000, and the GAT gains little
+at k = 7 and 10.
 """
 
 from clutrr_jax.experiment import MODEL, Experiment, Training, experiment_config

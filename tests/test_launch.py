@@ -169,6 +169,16 @@ def test_models_of_one_folder_have_the_same_stories(small_folder, tmp_path) -> N
         assert (workdir / "data.json").read_bytes() == before
 
 
+def test_a_run_is_not_resumed_after_a_correction_of_k(small_folder, tmp_path) -> None:
+    """The arrays of the stories are the same, but not the columns of the table."""
+    stories = shutil.copytree(small_folder, tmp_path / "data")
+    arguments = (*PROVER, f"--config.data={stories}", f"--workdir={tmp_path / 'run'}")
+    assert launch(*arguments).code == 0
+    test = stories / "1.5_test.csv"
+    test.write_text(test.read_text().replace("task_1.5", "task_1.4", 1))
+    assert "not the data set of this run" in error_of(launch(*arguments))
+
+
 def test_a_run_of_another_process_is_skipped(finished, data, tmp_path) -> None:
     workdir = shutil.copytree(finished[0], tmp_path / "copy")
     (workdir / "prover" / "model.json").unlink()
@@ -254,6 +264,10 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
         (
             ["--config.generate.test_rows=5", "--config.data=nowhere.zip,generate"],
             "--config.generate.test_rows: no effect, the test stories are those of nowhere.zip",
+        ),
+        (
+            ["--config.generate.test=1.5", "--config.data=nowhere.zip,generate"],
+            "--config.generate.test: no effect, the test stories are those of nowhere.zip",
         ),
         (
             ["--config.models=prover", "--config.gat.dropout=.2"],

@@ -1,6 +1,7 @@
 """Preparation of a data set for training and evaluation."""
 
 import hashlib
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -44,14 +45,21 @@ class Prepared:
     sizes: Sizes
     vocabulary: Vocabulary
     fingerprint: str  # hash of all arrays
+    tests: str  # hash of the task, k and id of each test story
     resample: Config | None = None  # generator settings, if each epoch has new train stories
 
-    def is_of(self, folder: Path, fingerprint: Any) -> bool:
-        """Returns whether a run in a folder, with data of this fingerprint, was on these data.
+    @property
+    def stories(self) -> str:
+        """What tells whether a run was on these data: the hashes of the stories and the tests."""
+        return f"{self.fingerprint}-{self.tests}"
+
+    def is_of(self, folder: Path, stories: Any) -> bool:
+        """Returns whether a run in a folder, with these `stories` or this fingerprint, was on these
+        data.
 
         The arrays hold ids. The words and relations that these stand for are beside the run.
         """
-        if self.fingerprint != fingerprint:
+        if stories not in (self.stories, self.fingerprint):
             return False
         file, own = folder / VOCABULARY, self.vocabulary.words
         words = read_vocabulary(file).words if file.exists() else own
@@ -81,10 +89,10 @@ def prepare(
     """
     data = source if isinstance(source, Dataset) else load(source)
     test, parts = data.records("test"), [data.records("train")]
-    known = {*test.stories, *parts[0].stories}
+    known = {*_contents(test), *_contents(parts[0])}
     for path in more:
         parts.append(_without(load(path).records("train"), known, path))
-        known.update(parts[-1].stories)
+        known.update(_contents(parts[-1]))
     train = concatenate(parts)
     check_algebras([train, test])
     pool = entity_pool(train, test)
@@ -106,8 +114,14 @@ def prepare(
         sizes=sizes_of(vocabulary, train.algebra),
         vocabulary=vocabulary,
         fingerprint=digest.hexdigest()[:16],
+        tests=_digest(test),
         resample=resample,
     )
+
+
+def _digest(test: Records) -> str:
+    about = [test.task.tolist(), test.clause_length.tolist(), list(test.ids)]
+    return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8]
 
 
 def sizes_of(vocabulary: Vocabulary, algebra: Algebra) -> Sizes:
@@ -116,9 +130,15 @@ def sizes_of(vocabulary: Vocabulary, algebra: Algebra) -> Sizes:
     return Sizes(vocabulary.entities, vocabulary.num_tokens, algebra, **tokens)
 
 
-def _without(train: Records, known: set[str], path: str | Path) -> Records:
-    """Returns the stories whose text is none of the known ones. Stories without text are kept."""
-    new = np.array([not story or story not in known for story in train.stories])
+def _contents(records: Records) -> list[Any]:
+    """Returns the text of each story, or else its facts, query and label."""
+    told = map(records.story, range(len(records)))
+    return [one.text or (one.facts, one.query, one.target) for one in told]
+
+
+def _without(train: Records, known: set[Any], path: str | Path) -> Records:
+    """Returns the stories that are none of the known ones."""
+    new = np.array([content not in known for content in _contents(train)])
     if not new.any():
         raise InputError(
             f"{path}: all {len(train):,} train stories are in the other data, expected new ones; "

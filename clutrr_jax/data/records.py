@@ -190,6 +190,8 @@ def columns(records: Records) -> dict[str, list[str]]:
         rows.append(
             format_facts(records.names[person], genders[person], pairs[fact], stated, query)
         )
+        if not pairs[fact]:  # a story whose facts are not known
+            rows[-1] |= {"story_edges": "", "edge_types": ""}
     found = {
         "id": list(records.ids),
         "story": list(records.stories),
@@ -197,9 +199,8 @@ def columns(records: Records) -> dict[str, list[str]]:
         **{name: [row[name] for row in rows] for name in rows[0]},
     }
     steps = list(zip(records.task.tolist(), records.clause_length.tolist(), strict=True))
-    if records.task.all():
-        found["task_name"] = [f"task_{t}.{k}" for t, k in steps]
-    else:
+    found["task_name"] = [f"task_{t}.{k}" if t and k else "" for t, k in steps]
+    if not all(found["task_name"]):
         found["k"] = [str(k or "") for _, k in steps]
     if not len(records.relations):
         del found["story_edges"], found["edge_types"], found["query_edge"]

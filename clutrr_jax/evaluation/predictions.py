@@ -86,6 +86,10 @@ def _read_probabilities(path: Path, records: Records) -> np.ndarray:
     expected = records.algebra.relations
     if relations.tolist() != list(expected) or values.shape[1:] != (len(ids), len(expected)):
         raise InputError(f"{path}: expected probabilities of {len(expected)} relations")
+    if values.dtype.kind != "f" or not len(values) or not (values.sum(-1) > 0).all():
+        raise InputError(f"{path}: expected probabilities of one replica or more, as numbers")
+    if not ((values >= 0) & (values <= 1.01)).all():  # rounded
+        raise InputError(f"{path}: expected probabilities from 0 to 1")
     if targets.shape != ids.shape:
         shape = targets.shape
         raise InputError(f"{path}: targets of shape {shape}, expected one for each of {ids.shape}")
@@ -93,6 +97,8 @@ def _read_probabilities(path: Path, records: Records) -> np.ndarray:
     missing = [id for id in story_ids(records) if id not in place]
     if missing:
         raise InputError(f"{path}: no story {missing[0]!r}, expected those of this data")
+    if len(place) < len(ids):
+        raise InputError(f"{path}: a story occurs twice, expected different ids")
     rows = [place[id] for id in story_ids(records)]
     for row, target in zip(rows, records.target, strict=True):
         if targets[row] not in ("", records.relation_name(target)):

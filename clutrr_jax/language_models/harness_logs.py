@@ -147,8 +147,11 @@ def _newest(folder: Path) -> dict[str, list[Path]]:
 
 def _newest_of_group(folder: Path, runs: dict[str, dict[str, Path]]) -> list[Path]:
     read: dict[str, Path] = {}  # task -> file
+    skipped = False
     for date in sorted(runs, reverse=True):
-        if read.keys() & runs[date].keys():
+        # A run that is older than one which is not read may be of another model or export.
+        skipped = skipped or not read.keys().isdisjoint(runs[date])
+        if skipped:
             print(
                 f"{folder}: read the run of {max(runs)}, not of {date or 'no date'}",
                 file=sys.stderr,

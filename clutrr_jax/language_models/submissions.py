@@ -114,7 +114,8 @@ def _given_of_one(path: Path) -> str:
     if (model := config["model"]) not in MODELS:
         return ""
     prefix = f"{model}."
-    settings = {k.removeprefix(prefix): v for k, v in config.items() if k.startswith(prefix)}
+    settings = {key.removeprefix(prefix): value for key, value in config.items()
+                if key.startswith(prefix) or key == "start"}  # fmt: skip
     files = {prediction_file(variant, what): variant for variant in ("", *MODELS[model].variants)}
     return given(settings, files.get(path.name, ""))
 
@@ -145,7 +146,9 @@ def _read(path: Path, test: Records) -> list[tuple[str, str, Submission]]:
         if len({file.resolve() for file in files}) < len(files):
             raise InputError(f"{path}: a file occurs twice, expected each replica once")
         found = read_probabilities(files, test)
-        return [(name, "", Submission("", found, np.arange(len(test))))]
+        replicas = list(range(len(found.relation)))
+        texts = [[test.relation_name(r) for r in one] for one in found.relation]
+        return [(name, "", Submission("", found, np.arange(len(test)), replicas, texts))]
     answers: Iterable[Answer]
     if path.is_dir():
         name = path.resolve().name
@@ -237,8 +240,8 @@ def check_no_ids(place: str, predictions: Iterable[Any], algebra: Algebra) -> No
     that are names of relations do."""
 
     def is_id(answer: Any) -> bool:
-        is_number = isinstance(answer, str) and answer.strip().isdecimal()
-        return is_number and algebra.find(answer) is None
+        is_number = isinstance(answer, str) and re.fullmatch(r"\s*\d+(\.0*)?\s*", answer)
+        return bool(is_number) and algebra.find(answer) is None
 
     given = [one for one in predictions if one is not None and one != ""]
     if given and all(map(is_id, given)):

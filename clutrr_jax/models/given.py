@@ -11,11 +11,13 @@ def given(settings: Mapping[str, Any], variant: str = "") -> str:
     """Returns what the settings of a model, and the name of its variant, say that it is given,
     joined by commas, or "nothing". docs/outputs.md explains the words.
 
-    The names of settings are those of `SETTINGS` in the files of the models. A model of your own
+    The names of settings are those of `SETTINGS` in the files of the models, and "start" if the
+    replicas began with the parameters of a trained model. A model of your own
     that has a setting of the same name is described alike.
     """
     has_reader = "reasoner" in settings  # its reader names the predicate and gender of a fact
     parts = {
+        "another training": "start" in settings,
         "pretrained encoder": "folder" in settings,
         "predicates and genders": has_reader or settings.get("share_genders", False),
         "words for relations": settings.get("relation_word_prior", 0) > 0

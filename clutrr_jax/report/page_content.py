@@ -14,7 +14,7 @@ import numpy as np
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.data.vocabulary import sentences
 from clutrr_jax.evaluation.predictions import is_ensemble
-from clutrr_jax.experiment import noise_name, run_name
+from clutrr_jax.experiment import NO_K, noise_name, run_name
 from clutrr_jax.language_models.submissions import UNMAPPED
 from clutrr_jax.report.export import latex_table
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs, label_proof, word_facts
@@ -105,7 +105,7 @@ def set_content(results: dict[str, Any], shown: Shown) -> dict[str, Any]:
     ]
     noise_types = {str(t): noise_name(name.partition(".")[0]) for name, t, _ in tests}
     labels = (
-        [f"k={k}" if k else "all" for _, _, k in tests]
+        [f"k={k}" if k else NO_K for _, _, k in tests]
         if len(noise_types) == 1
         else [name for name, *_ in tests]
     )

@@ -100,6 +100,9 @@ def collect(
     comparable = compared(tests, {run.model for run in all_runs})
     for run in all_runs:
         settings = finished.get(run.name, {}).get("settings", run.config.get(run.model))
+        path = workdir / run.name / "config.json"
+        if settings is not None and path.exists() and "start" in read_json(path):
+            settings = {**settings, "start": True}
         for name in found[run.model]:
             variant = name.removeprefix(f"{run.model}: ")
             knowledge[name] = "" if settings is None else given(settings, variant)

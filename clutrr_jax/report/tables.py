@@ -10,6 +10,7 @@ from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
 from clutrr_jax.evaluation.predictions import is_ensemble
+from clutrr_jax.experiment import NO_K
 from clutrr_jax.models import MODELS
 from clutrr_jax.settings import TRAIN
 
@@ -114,9 +115,7 @@ def _figure(
         xs.sort()
     references, given = results["references"], results["given"]
     baselines = {one["name"] for one in results["series"] if one["baseline"]}
-    lines = [
-        [panel_name, series_name, "given", *(x if x == "all" else f"{x_name}={x}" for x in xs)]
-    ]
+    lines = [[panel_name, series_name, "given", *(x if x == NO_K else f"{x_name}={x}" for x in xs)]]
     for panel in panels:
         largest = [with_most_stories([rows.get((panel, x, n), {}) for n in series]) for x in xs]
         published = [r for r in references if r["panel"] == panel]

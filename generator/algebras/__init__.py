@@ -89,8 +89,10 @@ def algebra_of(path: Path) -> Algebra | None:
 
 
 def write_algebra(folder: Path, algebra: Algebra) -> None:
-    """Writes the algebra of the data in a folder, unless it is DEFAULT."""
-    if algebra != DEFAULT:
+    """Writes the algebra of the data in a folder; a folder of DEFAULT has no file of it."""
+    if algebra == DEFAULT:
+        (folder / FILE).unlink(missing_ok=True)
+    else:
         text = json.dumps(algebra.to_json(), ensure_ascii=False, indent=1)
         write_text(folder / FILE, text + "\n")
 

@@ -191,6 +191,22 @@ def test_the_parquet_conversion_of_hugging_face_equals_the_files(
         load(hugging_face.parent)
 
 
+@pytest.mark.parametrize("name", ["1.5_test.CSV", "test.csv.bz2", "1.5_test.tsv"])
+def test_a_table_that_is_not_read_is_reported(name: str, small_folder: Path, tmp_path) -> None:
+    folder = shutil.copytree(small_folder, tmp_path / "data")
+    (folder / name).write_text("id\n")
+    with pytest.raises(InputError, match=f"{name}: expected a table that ends in .csv"):
+        load(folder)
+
+
+def test_tables_beside_the_folder_of_a_split_are_reported(small_folder: Path, tmp_path) -> None:
+    folder = shutil.copytree(small_folder, tmp_path / "data")
+    (folder / "test").mkdir()
+    shutil.copy(next(folder.glob("*_test.csv")), folder / "test" / "1.9_test.csv")
+    with pytest.raises(InputError, match=r"1.9_test.csv: a table beside"):
+        load(folder)
+
+
 def test_parquet_round_trip(small_folder: Path, tmp_path: Path) -> None:
     data = load(small_folder)
     files = data.to_parquet(tmp_path / "both")

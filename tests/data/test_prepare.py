@@ -1,5 +1,6 @@
 """Preparation of data sets for a run."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,23 @@ def test_generated_stories_join_a_data_set(folders) -> None:
     swapped = prepare_run(f"generate,{folders[0]}", {}, folders[1])
     assert swapped.test.stories == load(folders[1]).test.stories
     assert swapped.name == "generated stories, trained on generated stories and one"
+
+
+def test_graphs_that_are_there_already_are_not_added(tmp_path) -> None:
+    def write(name: str, k: int, people: int) -> Path:
+        row = {"facts": [("a", "son", "b"), ("b", "son", "c")], "query": ("a", "c"), "k": k}
+        rows = [row | {"target": "grandson" if i else "son"} for i in range(people)]
+        (tmp_path / name).mkdir()
+        for split, of_split in (("train", rows[:1]), ("test", rows[1:])):
+            text = "".join(json.dumps(one) + "\n" for one in of_split)
+            (tmp_path / name / f"{split}.jsonl").write_text(text)
+        return tmp_path / name
+
+    first = write("first", 2, 2)
+    other = tmp_path / "other_train.jsonl"
+    lines = [(first / f"{split}.jsonl").read_text() for split in ("train", "test")]
+    other.write_text("".join(lines) + lines[0].replace('"son", "c"', '"sister", "c"'))
+    assert len(prepare(first, more=[other]).train) == 2
 
 
 def test_stories_that_are_there_already_are_not_added(folders, tmp_path) -> None:

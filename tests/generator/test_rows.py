@@ -117,10 +117,54 @@ def test_records_are_read_as_they_were_written(row, tmp_path) -> None:
     assert columns(again.test) == columns(data.test)
 
 
+def test_rows_of_several_kinds_are_read_as_they_were_written(tmp_path) -> None:
+    """Some with facts, some with text, and the noise of some is known; after data of RCC-8."""
+    regions = {"facts": [("a", "PO", "b"), ("b", "EQ", "c")], "query": ("a", "c"), "target": "PO"}
+    clutrr_jax.load({"test": [regions]}).to_parquet(tmp_path)
+    all_columns = dict.fromkeys([*GRAPH, *TEXT, "task_name"])
+    rows = [GRAPH | TEXT | {"task_name": "task_2.2"}, TEXT, TEXT | {"task_name": "task_1.2"}, GRAPH]
+    data = load(*(all_columns | row for row in rows))
+    data.to_parquet(tmp_path)
+    again = clutrr_jax.load(tmp_path)
+    assert [again.test.story(i) for i in range(4)] == [data.test.story(i) for i in range(4)]
+    assert again.test.task.tolist() == data.test.task.tolist() == [2, 0, 1, 0]
+    assert again.test.clause_length.tolist() == data.test.clause_length.tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"k": 9, "task_name": "task_1.2"}, '"k": 9, but task_name is task_1.2'),
+        ({"names": ["X", "Y"], "genders": "Ann:female,Bob:male,Cy:female"}, "other people than"),
+        ({"target_text": "aunt"}, 'but target_text is "aunt"'),
+        ({"story_edges": "[(0, 1)]", "edge_types": "['father']", "query_edge": "(0, 2)",
+          "genders": "Ann:female,Bob:male,Cy:female"}, "other facts than story_edges"),
+    ],
+)  # fmt: skip
+def test_two_columns_that_contradict_each_other_are_reported(change: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load(GRAPH | change)
+
+
+def test_a_key_twice_in_a_line_of_json_is_reported(tmp_path) -> None:
+    line = json.dumps(GRAPH)[:-1] + ', "target": "aunt"}'
+    (tmp_path / "test.jsonl").write_text(line + "\n")
+    with pytest.raises(InputError, match=r'row 1: .*"target" twice'):
+        clutrr_jax.load(tmp_path / "test.jsonl")
+
+
+def test_rows_of_unknown_k_have_a_column_of_their_own() -> None:
+    rows = [{**GRAPH, "k": 2}] * 3 + [{**GRAPH, "k": None}] * 2
+    answers = ["daughter"] * 3 + ["son"] * 2
+    table = clutrr_jax.evaluate({"own": answers}, load(*rows)).tables()[0]
+    assert table[0] == ["model", "given", "no k", "k=2"]
+    assert table[1] == ["own (1 replica)", "", ".00", "1.00"]
+
+
 def test_without_k_there_is_one_column_and_without_facts_no_rule() -> None:
     scores = clutrr_jax.evaluate({"own": ["daughter", "son"]}, load(TEXT, TEXT))
     assert scores.tables()[0] == [
-        ["model", "given", "all"],
+        ["model", "given", "no k"],
         ["own (1 replica)", "", ".50"],
         ["  95 % interval", "", ".09-.91"],
         ["  not mapped", "", "0"],

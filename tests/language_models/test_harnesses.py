@@ -274,6 +274,21 @@ def test_runs_of_lm_eval_on_different_tasks_belong_together(data, rows, tmp_path
     assert len(read_submissions([folder], data.test)) == 1 and not capsys.readouterr().err
 
 
+def test_a_run_of_lm_eval_older_than_one_that_is_not_read(data, rows, tmp_path, capsys) -> None:
+    """January has 1.3, February all, March 1.2: of 1.3 neither that of January is read."""
+    folder = write_lm_eval(tmp_path / "first", rows, [["aunt"] * len(rows)])
+    rename(folder, "_2026", "_2026-01")
+    for name in ("1.2", "1.5"):
+        (folder / f"samples_clutrr_{name}_2026-01.jsonl").unlink(missing_ok=True)
+    for month in ("02", "03"):
+        for path in write_lm_eval(tmp_path / month, rows, [["uncle"] * len(rows)]).iterdir():
+            if month == "02" or "_1.2_" in path.name:
+                path.rename(folder / path.name.replace("_2026", f"_2026-{month}"))
+    (best,) = read_submissions([folder], data.test)
+    assert set(best.predictions.relation.ravel()) == {RELATION_ID["uncle"]}
+    assert capsys.readouterr().err.count("read the run of 2026-03, not of 2026-0") == 2
+
+
 def test_samples_of_other_tasks_of_lm_eval_are_not_read(data, rows, tmp_path, capsys) -> None:
     folder = write_lm_eval(tmp_path / "model", rows, [["aunt"] * len(rows)])
     for name in ("gsm8k", "babi_qa_2027-01-01T00-00-00", "babi_qa_2026-01-01T00-00-00"):

@@ -33,6 +33,7 @@ from clutrr_jax.language_models.submissions import (
     read_submissions,
     to_submissions,
 )
+from clutrr_jax.report import scoring
 from clutrr_jax.report.scoring import collect, compare, comparison, tables
 from clutrr_jax.report.tables import format_fraction
 from clutrr_jax.score import main
@@ -375,6 +376,53 @@ def test_probabilities_are_those_of_the_same_labels(data, tmp_path) -> None:
     del arrays["targets"]  # a file of an earlier version
     np.savez(path, **arrays)
     read_probabilities([path], other)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda p: p * np.nan, "expected probabilities of one replica or more, as numbers"),
+        (lambda p: p * 0, "expected probabilities of one replica or more, as numbers"),
+        (lambda p: p[:0], "expected probabilities of one replica or more, as numbers"),
+        (lambda p: p.astype(str), "expected probabilities of one replica or more, as numbers"),
+        (lambda p: p - 0.01, "expected probabilities from 0 to 1"),
+        (lambda p: p + np.float32("inf"), "expected probabilities from 0 to 1"),
+    ],
+)
+def test_probabilities_are_numbers_from_0_to_1(change, message: str, data, tmp_path) -> None:
+    path = tmp_path / "p.npz"
+    write_probabilities(path, some_probabilities(data.test), data.test)
+    arrays = dict(np.load(path))
+    changed = change(arrays["probabilities"])
+    np.savez(path, **arrays | {"probabilities": changed})
+    with pytest.raises(InputError, match=message):
+        read_probabilities([path], data.test)
+
+
+def test_probabilities_have_each_story_once(data, tmp_path) -> None:
+    path = tmp_path / "p.npz"
+    write_probabilities(path, some_probabilities(data.test), data.test)
+    arrays = dict(np.load(path))
+    for name in ("probabilities", "ids", "targets"):
+        arrays[name] = np.concatenate([arrays[name]] * 2, axis=int(name == "probabilities"))
+    np.savez(path, **arrays)
+    with pytest.raises(InputError, match="a story occurs twice"):
+        read_probabilities([path], data.test)
+
+
+def test_answers_of_probabilities_are_written(data, tmp_path) -> None:
+    path = tmp_path / "p.npz"
+    write_probabilities(path, some_probabilities(data.test), data.test)
+    submissions = read_submissions([path], data.test)
+    scoring.write(collect(data, submissions), submissions, data.test, tmp_path / "out")
+    lines = list(csv.DictReader((tmp_path / "out" / "answers.csv").open()))
+    assert len(lines) == 2 * len(data.test) and {line["replica"] for line in lines} == {"0", "1"}
+    assert all(line["text"] == line["relation"] for line in lines)
+
+
+def test_scores_are_not_written_into_the_data(tmp_path) -> None:
+    with pytest.raises(InputError, match="the folder of the data, expected another one"):
+        main(["--data", str(tmp_path), "--predictions", "x.csv", "--out", str(tmp_path)])
 
 
 def test_an_ensemble_cannot_have_the_name_of_another_submission(data) -> None:
