@@ -10,6 +10,7 @@ import io
 import json
 import re
 import secrets
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -60,7 +61,18 @@ def sources(path: Path) -> list[Source]:
         raise InputError(f"{path}: no data, expected {', '.join(SUFFIXES)} files")
     check_utf8(*(file for file, _ in found))
     _check_unique(path, found)
+    _warn_of_missing(path)
     return found
+
+
+def _warn_of_missing(path: Path) -> None:
+    """Prints which files of generated data are missing, after an interruption for example."""
+    with suppress(InputError):
+        names = read_json(path / "config.json", {"generator": str, "files": [str]})["files"]
+        missing = [name for name in names if not (path / name).exists()]
+        if missing:
+            more = f" and {len(missing) - 1} others" if missing[1:] else ""
+            print(f"{path}: {missing[0]}{more} of config.json are missing", file=sys.stderr)
 
 
 def _check_unique(path: Path, found: list[Source]) -> None:

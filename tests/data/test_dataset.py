@@ -199,6 +199,17 @@ def test_a_table_that_is_not_read_is_reported(name: str, small_folder: Path, tmp
         load(folder)
 
 
+def test_missing_files_of_generated_data_are_reported(small_folder: Path, tmp_path, capsys) -> None:
+    """The generator was interrupted, or somebody removed them."""
+    folder = shutil.copytree(small_folder, tmp_path / "data")
+    load(folder)
+    assert not capsys.readouterr().err
+    for name in ("1.5_test.csv", "2.4_test.csv"):
+        (folder / name).unlink()
+    load(folder)
+    assert "_test.csv and 1 others of config.json are missing" in capsys.readouterr().err
+
+
 def test_tables_beside_the_folder_of_a_split_are_reported(small_folder: Path, tmp_path) -> None:
     folder = shutil.copytree(small_folder, tmp_path / "data")
     (folder / "test").mkdir()
