@@ -15,7 +15,7 @@ from clutrr_jax.report.tables import (
     rows_by_key,
     with_most_stories,
 )
-from experiments.claims import REASONS
+from experiments.claims import CAUTIONS, REASONS
 from experiments.counts import counts_table
 from experiments.published.differences import OF_MODEL
 from generator.cells import plain_text
@@ -170,21 +170,22 @@ def speed(parts: Sequence[Recorded]) -> list[str]:
 
 
 def claims(parts: Sequence[Recorded], *unmeasured: str) -> list[str]:
-    """The claims of the papers with the models that decide them, their verdicts, and why those fail
-    that are not supported.
+    """The claims of the papers with the models that decide them, their verdicts, why those fail
+    that are not supported, and what others depend on.
 
     Args:
       parts: those that are recorded.
       unmeasured: names of those that are not.
     """
-    table = [["part", "models", "claim", "verdict", "why not"]]
+    table = [["part", "models", "claim", "verdict", "why, or with what caution"]]
+    remarks = {"not supported": REASONS, "supported": CAUTIONS}
     for part in parts:
         models = ", ".join(part["models"])
         for verdicts in part["claims"].values():
             for verdict, statements in verdicts.items():
                 for statement in statements:
-                    reason = REASONS.get(statement, "") if verdict == "not supported" else ""
-                    table.append([part["part"], models, statement, verdict, reason])
+                    remark = remarks.get(verdict, {}).get(statement, "")
+                    table.append([part["part"], models, statement, verdict, remark])
     table += ([part, "", "all claims", "not measured", ""] for part in unmeasured)
     return markdown_table(table)
 
