@@ -323,7 +323,7 @@ REASONS = {
     ),
     "without paraphrases text models outperform the GAT in several settings": _NO_ROOM,
     "no graph network is above the LSTM on the length that both were trained on": (
-        "the LSTM has a quarter of its steps, after which it does not answer all tests of its length"
+        "the LSTM has a quarter of its steps, after which it still misses tests of its length"
     ),
 }
 # What a verdict depends on, by statement: shown next to the verdict "supported".
