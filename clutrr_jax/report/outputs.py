@@ -109,7 +109,8 @@ def shown_sets(all_runs: Sequence[Run], workdir: Path, prepare: Prepare) -> list
     for run in reversed(first.values()):
         folder = workdir / run.dataset
         data, description = prepare(run.config, folder / "data"), read_json(folder / DATA)
-        stories = read_json(workdir / run.name / "config.json")["stories"]
+        begun = read_json(workdir / run.name / "config.json")
+        stories = begun.get("stories", description["fingerprint"])
         if not data.is_of(workdir / run.name, stories):
             source = run.config.data or folder / "data"
             raise InputError(f"{source}: not the data set of this run, expected the same files")
