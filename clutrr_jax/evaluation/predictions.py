@@ -86,7 +86,7 @@ def _read_probabilities(path: Path, records: Records) -> np.ndarray:
     expected = records.algebra.relations
     if relations.tolist() != list(expected) or values.shape[1:] != (len(ids), len(expected)):
         raise InputError(f"{path}: expected probabilities of {len(expected)} relations")
-    if values.dtype.kind != "f" or not len(values) or not (values.sum(-1) > 0).all():
+    if values.dtype.kind != "f" or not len(values):
         raise InputError(f"{path}: expected probabilities of one replica or more, as numbers")
     if not ((values >= 0) & (values <= 1.01)).all():  # rounded
         raise InputError(f"{path}: expected probabilities from 0 to 1")
