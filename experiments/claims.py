@@ -326,7 +326,7 @@ REASONS = {
         "the LSTM has a quarter of its steps, after which it still misses tests of its length"
     ),
 }
-# What a verdict depends on, by statement: shown next to the verdict "supported".
+# Conditions of verdicts, by statement: shown where the verdict is "supported".
 _UNTRAINED = "the LSTM has a quarter of its steps, which do not train it to its end"
 CAUTIONS = {
     "the graph networks generalise across lengths better than the LSTM": _UNTRAINED,

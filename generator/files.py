@@ -103,13 +103,13 @@ def tables_in(folder: Path) -> list[Path]:
     """The tables in a folder or, if it has none, in its folders of one split each."""
     if not folder.is_dir():
         return []
-    names = sorted(file for file in folder.iterdir() if file.is_file())
-    files = [file for file in names if _is_table(file.name)]
+    every = sorted(file for file in folder.iterdir() if file.is_file())
+    files = [file for file in every if _is_table(file.name)]
     splits = (folder / name for name in SPLIT_FOLDERS if folder.name not in SPLIT_FOLDERS)
     of_splits = [file for split in splits for file in tables_in(split)]
     if files and of_splits:
         raise InputError(f"{of_splits[0]}: a table beside {files[0]}; expected one data set")
-    for file in names if files else ():
+    for file in every if files else ():
         if file not in files and _UNREAD.search(file.name):
             raise InputError(f"{file}: expected a table that ends in {', '.join(SUFFIXES)}")
     return files or of_splits

@@ -100,7 +100,7 @@ def parse_rows(
     for column in header:
         if column and header.count(column) > 1:
             raise InputError(f'{file}: {header.count(column)} columns "{column}", expected one')
-    # Of these columns a row needs one alone. With story_edges, those with the people are needed.
+    # A row needs one of these columns alone. With story_edges, those with the people are needed.
     may_be_empty: tuple[str, ...] = ("facts", "names", "genders", "task_name")
     if "story_edges" in header:
         may_be_empty = ("story_edges", "edge_types", "task_name")
@@ -182,7 +182,7 @@ def _parse_row(
     if "genders" in cell:
         names, genders = parse_genders(cell["genders"])
         if "names" in cell and sorted(parse_names(cell["names"])) != sorted(names):
-            raise CellError("names", "other people than those of genders")
+            raise CellError("names", "other people than those of genders, expected the same")
     elif "names" in cell:
         names = parse_names(cell["names"])
     elif "query" not in cell:
@@ -195,7 +195,9 @@ def _parse_row(
     if "facts" in cell:
         edges, relations = _edges(facts, names, algebra)
         if "story_edges" in cell and _parse_edges(cell, algebra) != (edges, relations):
-            raise CellError("facts", "other facts than story_edges and edge_types state")
+            raise CellError(
+                "facts", "other facts than story_edges and edge_types, expected the same"
+            )
     elif "story_edges" in cell:
         edges, relations = _parse_edges(cell, algebra)
     elif "edge_types" in cell:

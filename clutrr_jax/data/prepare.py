@@ -50,14 +50,14 @@ class Prepared:
 
     @property
     def stories(self) -> str:
-        """What tells whether a run was on these data: the hashes of the stories and the tests."""
+        """Hashes of the stories and of their tests, which a run keeps in its config.json."""
         return f"{self.fingerprint}-{self.tests}"
 
     def is_of(self, folder: Path, stories: Any) -> bool:
         """Returns whether a run in a folder, with these `stories` or this fingerprint, was on these
         data.
 
-        The arrays hold ids. The words and relations that these stand for are beside the run.
+        The arrays hold ids. The words and relations that these stand for are in the folder.
         """
         if stories not in (self.stories, self.fingerprint):
             return False
@@ -89,10 +89,9 @@ def prepare(
     """
     data = source if isinstance(source, Dataset) else load(source)
     test, parts = data.records("test"), [data.records("train")]
-    known = {*_contents(test), *_contents(parts[0])}
+    known = {*_contents(test), *_contents(parts[0])} if more else set()
     for path in more:
         parts.append(_without(load(path).records("train"), known, path))
-        known.update(_contents(parts[-1]))
     train = concatenate(parts)
     check_algebras([train, test])
     pool = entity_pool(train, test)
@@ -137,8 +136,10 @@ def _contents(records: Records) -> list[Any]:
 
 
 def _without(train: Records, known: set[Any], path: str | Path) -> Records:
-    """Returns the stories that are none of the known ones."""
-    new = np.array([content not in known for content in _contents(train)])
+    """Returns the stories that are none of the known ones, and adds them to these."""
+    contents = _contents(train)
+    new = np.array([content not in known for content in contents])
+    known.update(contents)
     if not new.any():
         raise InputError(
             f"{path}: all {len(train):,} train stories are in the other data, expected new ones; "

@@ -7,8 +7,10 @@ import re
 
 from clutrr_jax.language_models.marked_text import RELATIVES, R, X, Y, Z
 
-ASKED = "\ue005"
-OTHERS = "\U000f0fff"
+ASKED = "\ue005"  # before a relation that is stated of the query, with both names
+OTHERS = "\U000f0fff"  # in place of a relation of other people
+
+# Patterns of what holds an answer back.
 
 NO_ANSWER = re.compile(
     r"\A\W*\?|\b(?:un(?:known|determin\w+|clear|specified|defined|certain|sure|related|able|likely|"
@@ -23,7 +25,7 @@ NO_ANSWER = re.compile(
     r"(?:do|does|did|would)(?:n't| not) (?:\w+ly )?(?:know|say|state|tell|specify|mention|provide|"
     r"think|believe|call|appear|have (?:enough|evidence)))\b"
 )
-# What is said before these words does not hold back the answer: "not stated, but Cy is her aunt".
+# Doubts before these words do not count: "not stated, but Cy is her aunt".
 CONCEDES = re.compile(
     r"\b(?:but|however|(?:we|i) can (?:infer|conclude|deduce)|can be (?:inferred|deduced))\b|"
     r"(?:\A|[.;] )(?:although|though|while)\b[^,.;]*,"
@@ -55,15 +57,14 @@ IN_PASSING = re.compile(
     r"for|asked|after|visited|has|have|and(?= h))(?: only)? (?:an?|the|his|her|their|[^\W_]+'s)) "
     rf"[\"*_`]*{R}"
 )
-# Of other people: "Relationship between Ann and Bob: ...", "Answer (Ann to Cy): ...".
-# The question of the prompt.
-QUESTION = re.compile(rf"what is {Y} to {X} ?\?")
+QUESTION = re.compile(rf"what is {Y} to {X} ?\?")  # of the prompt
+# Markers of other people: "Relationship between Ann and Bob: ...", "Answer (Ann to Cy): ...".
 OF_OTHERS = re.compile(rf"\b{Z}|\b{X}\]? to \[?{Y}")
 # Before "the answer is ..." that is no answer.
 HYPOTHETICAL = re.compile(r"\b(?:if|might|may|could|wrong|incorrect)\b[^.!?\n]*\Z")
 
-# Who a relation belongs to, in the text before it: "Bob is the", "making Bob his", "Ann's older",
-# "Ann has an"; and after it: "of Ann", "is Bob", "Bob".
+# Patterns of the people of a relation, in the text before it: "Bob is the", "making Bob his",
+# "Ann's older", "Ann has an"; and after it: "of Ann", "is Bob", "Bob".
 _SIGNS = r"""["'*_`()\[\]]*"""
 _NAME = rf"{X}|{Y}|{Z}"
 _SUBJECT = re.compile(
@@ -117,10 +118,11 @@ def mark_statements(text: str) -> str:
         said = _TO_WHOM.sub(" ", before)
         subject, is_who, of_whom = _SUBJECT.match(said), _IS_WHO.match(after), _OF_WHOM.match(after)
         plain = headed or is_who or (subject and _BETWEEN.fullmatch(said[subject.end() :]))
-        who = _first(_RELATED.match(before)) or _first(is_who) or _first(subject)
-        whose = _first(_HOLDER.search(before)) or _first(of_whom)
         if headed:
             who, whose = headed.groups()
+        else:
+            who = _first(_RELATED.match(before)) or _first(is_who) or _first(subject)
+            whose = _first(_HOLDER.search(before)) or _first(of_whom)
         if (who == X and whose in (None, Y)) or (who is None and whose == Y):
             return ""  # the converse
         if who not in (None, Y) or whose not in (None, X):

@@ -48,7 +48,7 @@ OF_QUERY = [
     ("Cy is Ann's uncle. Bob is Ann's father.\n\nWait, Cy is a woman: she is Ann's aunt.", None),
 ]  # fmt: skip
 
-# What holds an answer back, corrects it, or does not.
+# Corrections, doubts, cut-off texts and the like, with or without names.
 HELD_BACK = [
     # Corrections.
     ("Answer: uncle\n\nCorrection: aunt", None), ("Answer: uncle\nRevised answer: aunt", "aunt"),
