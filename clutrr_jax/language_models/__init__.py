@@ -4,8 +4,8 @@ prompts       test stories as prompts, with solved examples
 export        folders of prompts (`python -m clutrr_jax.language_models export`)
 harnesses     files of the exports to lm-evaluation-harness and inspect_ai
 answers       free text -> relation
-marked_text   free text -> its normal form, which answers reads
-statements    whose relations a text in the normal form states, and what holds them back
+marked_text   free text -> its normal form, its examples, and markers of an answer
+statements    whose relations a text in the normal form states
 harness_logs  logs of both harnesses -> answers
 submissions   files of predictions and logs -> relations
 """

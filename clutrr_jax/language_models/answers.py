@@ -7,138 +7,130 @@ Exports to evaluation harnesses include copies of this file, `marked_text.py` an
 
 import re
 from collections.abc import Iterator, Sequence, Set
-from itertools import accumulate, chain
+from itertools import chain
 
 from clutrr_jax.language_models.marked_text import (
-    ANSWER,
-    ANSWER_TAG,
-    BOX,
     CLOSE,
     FIRST,
     HAS_WORD,
+    MARKERS,
+    NAME,
+    NO_MARKER,
     RELATIVES,
-    RESULT,
-    RESULT_TAG,
     TAG,
     R,
+    examples,
     marked_text,
 )
-from clutrr_jax.language_models.statements import (
-    ASKED,
-    BUT,
-    CONCEDES,
-    CORRECTED,
-    CUT_OFF,
-    GUESS,
-    HYPOTHETICAL,
-    IF,
-    IN_PASSING,
-    NO_ANSWER,
-    OF_OTHERS,
-    OTHERS,
-    QUESTION,
-    mark_statements,
-)
+from clutrr_jax.language_models.statements import ASKED, OTHERS, mark_statements
 
 RULES = """\
-1. Case, punctuation, spaces, Markdown, LaTeX, HTML and the kind of hyphen are ignored: "Mother in
-   law." and "\\text{mother}\\_in\\_law" are mother-in-law.
-2. A relation is recognized by its name as a word, also in the plural or possessive (sons, wife's,
-   sons-in-law), as "in-law NAME", and as grandma, granny, gran, nana, grandpa, granddad, gramps,
-   mom, mum, mommy, mama, dad, daddy, papa, hubby, sis, bro, auntie. Negated ones (not his son),
-   questions, words without a gender (parent, sibling, ...) and French "son" are ignored.
+1. Case, accents, punctuation, spaces, Markdown, LaTeX, HTML and the kind of hyphen are ignored:
+   "Mother in law." and "\\text{mother}\\_in\\_law" are mother-in-law.
+2. A relation is recognized by its name as a word, also in the plural or possessive (sons, wife's),
+   as "in-law NAME" or "adopted NAME", and as grandma, granny, gran, nana, grandpa, granddad,
+   gramps, mom, mum, mommy, mama, dad, daddy, papa, hubby, sis, bro, auntie. Negated ones (not his
+   son), questions, words without a gender (parent, sibling, ...) and French "son" are ignored.
 3. Relatives outside the benchmark count as one more relation, which is never the answer: cousin,
-   other NAME-in-law, and a name after step, half, great, grand, god, foster, ex, former, adoptive
-   or "like a". So does a name that a full stop, comma or the like separates from such a word or
-   from "in law".
+   other NAME-in-law, a name after step, half, great, grand, god, foster, ex, former, adoptive or
+   "like a", or before "by marriage". So does a name that a full stop, comma or the like separates
+   from such a word or from "in law".
 4. Thoughts are dropped (<think>, [THINK], the channel "analysis", ...), and what stands before the
    last one. The text is not mapped if a thought does not end.
 5. The text ends at a further example, a line that begins with "Story:", "Question 2:", "User:" or
-   the like, if an answer stands before it; otherwise that prompt is skipped. A text that begins
-   with such a line repeats its prompt: the last example in it counts. So does one with the
-   question of the row after such a line: what follows the question counts.
+   the like, if an answer stands before it; otherwise that prompt is skipped. If a text begins with
+   such a line, or has the question of the row after one, its last example or question counts.
 6. If there are markers, the last one of the strongest kind that states a relation by rule 7 counts,
    whatever stands before it; if none does, only "therefore" and the like after them. Strongest are
-   a line "Answer: ...", a heading "Answer", \\boxed{...}, <answer>, the key "answer" of JSON and
-   "#### NAME"; then the same with relation, conclusion, result, solution, output, ...; a sentence
-   "Answer: ..."; "the answer is NAME" in a sentence. If only a question or an opening ("The
-   relationship is:") stands in the line, the lines after it are read. "Unknown", "not enough
-   information", "sibling" and the like are an answer without a relation. Different lines
-   "Relation: ..." are steps, if a conclusion follows them.
+   a line "Answer: ..." or "Correction: ...", a heading "Answer", \\boxed{...}, <answer>, the key
+   "answer" of JSON and "#### NAME"; then the same with relation, conclusion, result, solution, ...;
+   a sentence "Answer: ..."; "the answer is NAME" in a sentence. If only a question or an opening
+   ("The relationship is:") stands in the line, the lines after it are read. "Unknown", "sibling"
+   and the like are an answer without a relation, and so is one about other people ("Answer: Cy is
+   Bob's uncle"), unless what follows states one. Lines "Relation: ..." are steps if a conclusion
+   follows them.
 7. A relation is stated by the first of these that applies: a last line with nothing else; a name at
-   the beginning, followed by the end of a sentence, a bracket, a dash or "because" and not by an
-   alternative; what follows "therefore", "so", "this makes" or the like in the last sentence that
-   names a relative; the only relation before "because", before a line "Explanation:", outside
-   brackets or in all. The latter two must not be uncertain (could be, unclear) or contradict.
-   Everything else is not mapped, for example "her mother's mother", "the child of her sister",
-   "Bob is Ann's son. Cy is Bob's son.", a sentence cut off, or an answer corrected after "wait".
+   the beginning, followed by the end of a sentence, a bracket, a dash or "because"; what follows
+   "therefore", "so", "this makes" or the like in the last sentence that names a relative; the only
+   relation before "because", before a line "Explanation:", outside brackets or in all. It must not
+   be uncertain (could be), contradicted, one of several (mother or aunt, uncle or a friend) or
+   conditional (if, unless, depending on). Everything else is not mapped, for example "her mother's
+   mother", "the child of her sister", "her friend's uncle", "Bob is Ann's son. Cy is Bob's son.", a
+   sentence cut off, or an answer corrected after "wait".
 8. The relation is what the second person of the row's query, Cy, is to the first, Ann. What a text
-   states of them by name, "Cy is Ann's aunt", counts if rule 7 finds nothing else. "Ann is his
-   niece" is ignored, and what it states of other people of the story, "Bob is Ann's son", is never
-   the answer. Without names ("her aunt") the relation counts, and with names of nobody in the
-   story."""
+   states of them by name ("Cy is Ann's aunt", "Cy -> Ann = aunt", a table row "Cy | aunt") counts
+   if rule 7 finds nothing else. "Ann is his niece" is ignored, and what it states of other people
+   of the story, "Bob is Ann's son", is never the answer. Without names ("her aunt") the relation
+   counts, and with names of nobody in the story. A name counts in another case than that of the
+   story if the text does not have it in that of the story."""
 __doc__ = __doc__.replace("{rules}", RULES)
 
-_LEAD = rf"^(?:[^\w\n{RELATIVES}]|[\d_])*"  # start of a line: Markdown, numbers of items
-_HEAD = re.compile(
-    rf"(?m){_LEAD}(?:(?:the|next|new|another|given|original|here|here's|is|now) ){{0,3}}"
-    r"(?:family |short )?(?:(story|passage|context|example|puzzle|input|prompt|scenario|task|test|"
-    r"text|exercise|instruction|paragraph|narrative)|question|problem|q|user|human)"
-    r"s?(?: ?[#(]?(?:\d+|two)\)?)?[*_`\])]*(?:(?: ?:|(?<=\]) )([^\n]*)|$)"
+# What holds an answer back.
+_NO_ANSWER = re.compile(
+    r"\A\W*\?|\b(?:un(?:known|determin\w+|clear|specified|defined|certain|sure|related|able|likely|"
+    r"answerable)|in(?:determin\w+|conclusive|sufficient)|impossible|ambiguous|no idea|none|null|"
+    r"n/a|nothing|sorry|i doubt|(?:is|be|'s) (?:wrong|incorrect|false)|(?:need|without) more|"
+    r"hard to|can(?:'t| ?not)|could(?:n't| not)|no (?:\w+ )?(?:answer|relation(?:ship)?|way|link|"
+    r"mention|information|evidence|indication|proof|sign)|by no means|nobody|no one|it open|"
+    r"(?<!of )(?<!matter )whether(?! or not\b[^,.;\n]*,)|never (?:say|state|mention)s?|"
+    r"(?:not|isn't|wasn't) (?:\w+ly )?(?:enough|sufficient|possible|known|clear|sure|certain|given|"
+    r"stated|said|specified|mentioned|provided|related|defined|able|listed|true|the case|"
+    r"necessarily)|(?:do|does|did|would)(?:n't| not) (?:\w+ly )?(?:know|say|state|tell|specify|"
+    r"mention|provide|think|believe|call|appear|have (?:enough|evidence)))\b"
 )
-_FURTHER = rf"(?m){_LEAD}(?:(?:next|new|another) (?:story|question)|(?:story|question) ?#?[2-9])\b"
-
-
-def _blocks(text: str) -> Iterator[str]:
-    """Parts between the heads of examples, such as "Story:", without the story or question."""
-    first, *parts = _HEAD.split(re.split(_FURTHER, text)[0])
-    yield first
-    for long, rest, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
-        if OF_OTHERS.search(re.split(r"\bis\b", rest or "", maxsplit=1)[-1]) and "?" in rest:
-            continue  # Question 1: What is Bob to Ann?
-        begun, lines = bool(HAS_WORD.search(rest or "")), body.split("\n")[1:]
-        for i, line in enumerate(lines):
-            at_end = begun and not (long and line.strip())
-            if at_end or _MARKERS[0].match(line) or _MARKERS[1].match(line):
-                yield "\n".join(lines[i:])
-                break
-            begun |= bool(HAS_WORD.search(line))
-
-
-_OPENING = r"(?:(?:so|therefore|thus|hence|ok|okay|finally|now|and|here is|here's)\W{1,3})?"
-_TO_WHOM = r"(?: ?#?\d+)?(?: ?\([^()\n]{,40}\))?(?: (?:to|for|of|between)\b[^\n:.?]{,80}?)?(?: is)?"
-_COLON = rf"""{_TO_WHOM}["'*_`)\] ]*(?:[:=|→>]|[-=]+>|\*\*|__| -+ )"""
-_ALONE = rf"""["'*_`)\] .:#]*(?:$|(?={R}[^\w\n]*$))"""  # a heading, or "Answer aunt"
-_OF_KIND = r"""(?P<tag>{})|(?:{})?(?P<key>["']{}["'] ?: ?)|{}{}{}(?P<line>{}|{})"""
-_MARKERS = [
-    re.compile(pattern, re.MULTILINE)
-    for pattern in (
-        rf"(?P<box>{BOX})|#### ?(?P<hashes>)(?=[^\w\n{RELATIVES}]*{R}[^\w\n{RELATIVES}]*$)|"
-        + _OF_KIND.format(ANSWER_TAG, _LEAD, ANSWER, _LEAD, _OPENING, ANSWER, _COLON, _ALONE),
-        _OF_KIND.format(RESULT_TAG, _LEAD, RESULT, _LEAD, _OPENING, RESULT, _COLON, _ALONE),
-        rf"(?<=[.!?;)] )[*_`\"]{{0,4}}{_OPENING}{ANSWER}(?P<line>{_COLON})",
-        rf"\banswer(?P<within>{_COLON}|(?: (?:to|for)\b[^\n:.?]{{0,60}}?)?\W{{0,4}}"
-        r"\b(?:is|was|(?:would|must|should|has to|can only) be|becomes)\b)",
-    )
-]
-# The value of a key: a list, a text in quotes, or anything to the next comma.
-_VALUE = r"""(?s)\[[^\]]{0,300}\]|(["']).{0,300}?\1(?= ?(?:[,}\]\n]|$))|[^,}\n]{0,300}"""
+# Doubts before these words do not count: "not stated, but Cy is her aunt".
+_CONCEDES = re.compile(
+    r"\b(?:but|however|(?:we|i) can (?:infer|conclude|deduce)|can be (?:inferred|deduced))\b|"
+    r"(?:\A|[.;] )(?:although|though|while)\b[^,.;]*,"
+)
+_GUESS = re.compile(
+    r"\b(?:(?:could|might|may|can(?! only))\b[^.;\n]{0,30}? be(?:en)?|possible that|a chance|maybe|"
+    r"perhaps|possibly|either|assum(?:e|ing|ption)|suppos(?:e|ing)|if\b[^.;\n]{0,60}\bwere)\b"
+)
+_WAIT = (
+    r"\b(?:(?:but )?wait|actually|oops|sorry|hm+|no(?=,)|on (?:second|reflection)|(?:my )?mistake|"
+    r"hold on|correct(?:ion|ed)|edit(?=:)|(?:i |my )?apolog\w+|i (?:made|meant?|was wrong)|"
+    r"scratch that|or rather|let me (?:reconsider|correct)|the (?:correct )?answer should be|"
+    r"(?:this|that)(?:'s| is) (?:not right|wrong|incorrect)|"
+    r"(?:however|but)\b(?=[^.\n]* (?:woman|man|female|male|should be)))\b"
+)
+_BUT = re.compile(rf"{_WAIT}|\b(?:however|instead)\b")
+_CORRECTED = re.compile(
+    rf"(?m)(?:^|[.!?])\W*(?:{_WAIT}(?s:.*)|(?:or|alternatively|ah|(?:it )?(?:could|may|might)"
+    rf"(?: also)? be)\b\W*(?:an? |his |her )?)({R})"
+)
+# An alternative or a condition: "uncle/father", "aunt or a friend", "aunt, if Bob is her son".
+_CONDITION = (
+    r"(?:(?<!even )(?<!matter )\bif(?! (?:we|you|one|i)\b)|\b(?:unless|depend(?:s|ing) on|assuming|"
+    r"as long as|provided that|in(?: which)? case)\b)"
+)
+_OPEN = re.compile(
+    rf"({R})[^\w\n.;:!?/]{{,5}}(?:(?:and ?)?/|or\b(?!,? (?:in other|rather|put|to put|to be)\b))"
+    rf"(?!(?:\W|\b(?:maybe|possibly|perhaps|also|an?|the|his|her|their)\b)*\1)|"
+    rf"\A[^{RELATIVES}]*\bor (?:an?|the|his|her|their|[^\W_]+'s) {R}|"
+    rf"({R})[^.:\n]{{0,150}}\bor (?:an?|the|his|her|their|[^\W_]+'s) (?!\2|{OTHERS}){R}|"
+    rf"{R}[^.:\n]{{0,150}}{_CONDITION}|{_CONDITION}[^.:\n]{{0,150}}{R}"
+)
+_CUT_OFF = re.compile(
+    r"(?:\b(?:of|the|an?|and|or|is|to|be|as|with|in|by|from|his|her|their)|[^\W_]'s|"
+    rf"\b(?:is|was)\b[^.;\n]{{0,60}}{R}'s)[ *\"']*$"
+)
+# What a marker refers to. The value of a key is a list, a text in quotes, or all to the next comma.
+_VALUES = {
+    "box": r"\{(?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]*\})*\})*",
+    "tag": rf"[^{CLOSE}]*(?={CLOSE})",
+    "key": r"""(?s)\[[^\]]{0,300}\]|(["']).{0,300}?\1(?= ?(?:[,}\]\n]|$))|[^,}\n]{0,300}""",
+}
 
 
 def _after(block: str, marker: re.Match[str], end: int) -> str:
     """Text that a marker refers to, at most up to `end`, where the next marker begins."""
-    kind, text = marker.lastgroup, block[marker.end() : end]
-    line = text.partition("\n")[0]
-    if kind == "box" and text[:1] == "{":
-        depths = accumulate((char == "{") - (char == "}") for char in text)
-        close = next((i for i, depth in enumerate(depths) if not depth), len(line))
-        return text[:close]
-    if kind == "tag" and CLOSE in text:
-        return text[: text.index(CLOSE)]
-    if kind == "key" and (value := re.match(_VALUE, text)):
+    kind, text = str(marker.lastgroup), block[marker.end() : end]
+    if kind in _VALUES and (value := re.match(_VALUES[kind], text)):
         return value[0]
-    said = _without_questions(line).rstrip(" *_`")
-    goes_on = said.endswith(":") or CUT_OFF.search(said)  # The relation is\n\naunt
+    line = text.partition("\n")[0]
+    said = _without_questions(line).rstrip(" *")
+    goes_on = said.endswith(":") or _CUT_OFF.search(said)  # The relation is\n\naunt
     if kind == "within" or (re.search(rf"[\w?.\"-]|{R}", said) and not goes_on):
         return line
     return text
@@ -148,60 +140,62 @@ def _after(block: str, marker: re.Match[str], end: int) -> str:
 _FILLER = re.compile(
     r"(?:the|an?|his|her|their|its|my|your|it|it's|is|she|he|she's|he's|that|this|be|would|will|"
     r"must|most|likely|probably|clearly|simply|just|called|relation(?:ship)?|answer|final|also|"
-    r"biological|maternal|paternal|older|elder|younger|twin|so|then|was|s|one|word|json|text)"
+    r"biological|adopted|maternal|paternal|older|elder|younger|twin|so|then|was|s|one|word|json|text)"
 )
-_OR = {
-    "or", "and", "maybe", "possibly", "perhaps", "either", "alternatively", "also", "even",
-    "though", "could", "may", "might", "as", "well",
-}  # fmt: skip
+_OR = {"or", "and", "maybe", "possibly", "perhaps", "either", "alternatively", "actually", "also",
+       "even", "though", "could", "may", "might", "as", "well"}  # fmt: skip
 _NEUTRAL = (
     r"\b(?:\w*(?:parent|child(?:ren)?)|sibling|spouse|partner|kid|friend|twin|relative|widow|"
     r"neighbou?r|colleague|side)s?\b"
 )
 # A sentence up to its question mark, or the end of a line that has none.
 _QUESTION = re.compile(r"(?:^|(?<=[.!?:\n]))[^.!?:\n]*(?:\?|$)", re.MULTILINE)
-_ASKS = re.compile(
-    r"\A\W*(?:(?:so|and|then|but)\W{1,3})?(?:(?:what|how|who|which|why)\b|(?:is|are|was|does|do|"
-    r"can|could|would|should)\b.*\?)|\b(?:what|how|who|which)\b.*\?"
-)
+_ASKS = re.compile(r"\A\W*(?:(?:so|and|then|but)\W{1,3})?(?:what|how|who|which|why)\b|\?\Z")
 _BECAUSE = (
-    r"(?:[,:;]? ?\b(?:because|since|given|due to|based on|by virtue|as (?=[^\W_]+ (?:is|was)\b))|"
-    r", as\b(?! well)|, ?(?:why|because|explanation|reason(?:ing)?|proof) ?:)"
+    r"(?:[,:;]? ?\b(?:because|since|given|due to|based on|by virtue|(?<!long )as (?=[^\W_]+ (?:is|"
+    r"was)\b))|, as\b(?! well)|, ?(?:why|because|explanation|reason(?:ing)?|proof) ?:)"
 )
 _EXPLANATION = r"\n(?:[^\w\n]|[\d_])*(?:explanation|reason|proof|why|justification|because|steps\b)"
 # After an answer: "of Ann", and the end of a line or sentence or an explanation.
 _STOP = re.compile(
-    r"""(?:'s)?["'*_`)}\]$~ ]*(?:(?:of|to|for) \[?[^\W_]+\]?(?!['\w])["'*_`)}\]$ ]*)?"""
+    r"""(?:'s)?["'*)}\]$~ ]*(?:(?:of|to|for) [^\W_]+(?!['\w])["'*)}\]$ ]*)?"""
     rf"(?:$|\((?! ?of )|[.!;#\[\n|<{{{CLOSE}{TAG}→]|-+>| -+ |{_BECAUSE})"
 )
 _CONCLUDES = re.compile(
     r"\b(?:therefore|thus|hence|consequently|ultimately|in conclusion|in summary|conclude that|"
     r"follows that|overall|(?:this|that|which) (?:means|implies)|meaning|implies|"
     r"relation(?:ship)?\b[^.;\n\"]{0,60} (?=is\b)|accordingly|in (?:other words|short)|"
-    r"(?:(?:this|that|which) (?:makes|(?:would|must) make)|making) \[?\w+)\b|[∴⇒]|=>|"
+    r"(?:(?:this|that|which) (?:makes|(?:would|must) make)|making) \w+)\b|[∴⇒]|=>|"
     r"(?:^|[\n.] ?)(?:since|because|given that)\b[^.;\n]*,(?= [^,\n]*$)"
     r"|(?P<so>(?:^|[,;:.\n] ?|\band )[-*_•> ]*so\b(?! (?:far|that|much|many|called)\b))"
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?])[*_`\")]* +|\n+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])[*\")]* +|\n+")
 _ASIDE = re.compile(r"\((?! ?of )[^()\n]{0,300}\)")
-_ALTERNATIVE = re.compile(
-    r"\A\( ?(?:or|actually|alternatively|possibly|maybe|could)\b|\b(?:if|also)\b"
-)
-# Another relative: "R's own R", "R of Bob, who is Ann's R", "child of her R", "married to her R".
+# Another relative: "R's own R", "R of Bob, who is Ann's R", "child of her R", "married to her R",
+# "her friend's R", "a friend of her R". Another subject than the answer: "asked her R".
 _ANY = rf"(?:{R}|{_NEUTRAL})"
 _COMPOSED = re.compile(
-    rf"""{_ANY}["*_`]* of \[?[^\W_]+\]?'s [^\W_]|"""
-    rf"""{_ANY}["*_`]*'s?[ "*_`\[]+(?:[^\W_]+ )?["*_`\[]*{_ANY}|{_ANY}["*_`]* of (?:(?!,(?! who)|"""
-    rf"""(?<!who )\b(?:is|was|and|or|so|as|because)\b)[^.;:!?\n{RELATIVES}]){{0,60}}?{_ANY}|"""
-    rf"""\bmarrie[ds](?: [\w'\[\]]+){{0,3}} ["*_`]*{R}|{R}(?: is)? marrie[ds]"""
+    rf"{_ANY} of [^\W_]+'s [^\W_]|{_ANY}'s? +(?:[^\W_]+ )?{_ANY}|{R}'s? (?!of\b|is\b)[^\W_]|"
+    rf"{_ANY} of (?:(?!,(?! who)|(?<!who )\b(?:is|was|and|or|so|as|because)\b)[^.;:!?\n"
+    rf"{RELATIVES}]){{,60}}?{_ANY}|\bmarrie[ds](?: [\w']+){{0,3}} {R}|{R}(?: is)? marrie[ds]|"
+    rf"(?:'s|\b(?:his|her|their|an?)) (?:[^\W_]+ )?[^\W_]+'s {R}|\b(?:is|was) (?:an?|the) "
+    rf"(?:[^\W_]+ )?(?!relation|role|name)[^\W_]+ of (?:[^\W_]+'s|his|her) {R}|"
+    r"\b(?:(?:says|mention(?:s|ed)?|no)(?: only)?|(?:about|with|through|way of|from|via|kn[eo]ws?|"
+    r"for|asked|after|met|visited|has|have|and(?= h))(?: only)? (?:an?|the|his|her|their|[^\W_]+'s)"
+    rf") \"?{R}"
 )
 # Whose R, and who is an R: with "Bob is Ann's R. Cy is Bob's R." Cy is another relative of Ann.
-_HOLDER = rf"\b(\w+)\]?(?:'s| has an?) {R}|{R} of \[?(\w+)"
-_HELD = rf"(?<!of )\b(\w+)\]? is [^.;,\n{RELATIVES}]{{0,40}}{R}|{R},? (?:is |named )?\[?(\w+)"
+_HOLDER = rf"\b(\w+)(?:'s| has an?) {R}|{R} of (\w+)"
+_HELD = rf"(?<!of )\b(\w+) is [^.;,\n{RELATIVES}]{{0,40}}{R}|{R},? (?:is |named )?(\w+)"
 
 
 def _without_questions(text: str) -> str:
     return _QUESTION.sub(lambda sentence: " " if _ASKS.search(sentence[0]) else sentence[0], text)
+
+
+def _is_open(text: str) -> bool:
+    """Returns whether the first sentence is an alternative or has a condition."""
+    return bool(_OPEN.search(re.split(_BECAUSE, _SENTENCE_END.split(text.strip())[0])[0]))
 
 
 def _is_filler(text: str, also: Set[str] = frozenset()) -> bool:
@@ -210,29 +204,27 @@ def _is_filler(text: str, also: Set[str] = frozenset()) -> bool:
 
 def _is_opening(text: str) -> bool:
     """Returns whether an answer may follow: after "She is [Ann]'s", but not after "Bob is the"."""
-    return _is_filler(re.sub(rf"(?<![^\W_])(?!{_NEUTRAL}')\[?[^\W_]+\]?'(?:s\b)?", "", text))
+    return _is_filler(re.sub(rf"(?<![^\W_])(?!{_NEUTRAL}')[^\W_]+'(?:s\b)?", "", text))
 
 
 def _only(line: str) -> str | None:
     """The relation in a line that states nothing else."""
     head, *rest = re.split(f"({R})", line)
-    alone = len(rest) == 2 and re.fullmatch(r"(?:'s)?[^\w:]*", rest[1].rstrip(" *_`"))
+    alone = len(rest) == 2 and re.fullmatch(r"(?:'s)?[^\w:]*", rest[1])
     return rest[0] if alone and _is_opening(head) else None
 
 
 def _short_answer(text: str) -> str | None:
     """The relation that a text begins with, if it goes on with an explanation or ends."""
     head, *rest = re.split(f"({R})", text, maxsplit=1)
-    if not rest or not _is_opening(head) or not _STOP.match(rest[1]) or BUT.search(rest[1]):
+    if not rest or not _is_opening(head) or not _STOP.match(rest[1]) or _BUT.search(rest[1]):
         return None
-    if re.fullmatch(r"\W*(?:or|and)\W*", rest[1]):
-        return None  # cut off
     for tail in (rest[1], _ASIDE.sub(" ", rest[1])):  # son (or nephew), father (Bob) → uncle
         between, *other = re.split(f"({R})", tail, maxsplit=1)
         listed = other and other[0] != rest[0] and _is_filler(between, _OR)
         if listed and (set(between.split()) & _OR or not re.match(r"'| (?:of|to)\b", other[1])):
             return None
-    return rest[0]
+    return None if _is_open("".join(rest)) else rest[0]
 
 
 def _brief(text: str) -> str | None:
@@ -268,18 +260,14 @@ def _is_composed(text: str) -> bool:
     return bool(whose & who) or any(re.search(R, part[0]) for part in _COMPOSED.finditer(text))
 
 
-def _is_alternative(aside: str) -> bool:
-    return _is_filler(aside, _OR) or bool(_ALTERNATIVE.search(aside))
-
-
 def _certain(text: str) -> str | None:
     """The only relation of a text, in all, outside of brackets or before "because"."""
-    guess = GUESS.search(text) and not _is_opening(re.split(R, text, maxsplit=1)[0])
-    if guess or CUT_OFF.search(text) or IN_PASSING.search(text):
+    if any(map(_is_open, _SENTENCE_END.split(text))):
         return None
-    if NO_ANSWER.search(CONCEDES.split(text)[-1]):
+    guess = _GUESS.search(text) and not _is_opening(re.split(R, text, maxsplit=1)[0])
+    if guess or _CUT_OFF.search(text) or _NO_ANSWER.search(_CONCEDES.split(text)[-1]):
         return None
-    without = _ASIDE.sub(lambda aside: aside[0] if _is_alternative(aside[0]) else " ", text)
+    without = _ASIDE.sub(lambda aside: aside[0] if _is_filler(aside[0], _OR) else " ", text)
     statement, *reasons = re.split(_BECAUSE, _SENTENCE_END.split(without.strip())[0], maxsplit=1)
     for part in (text, without, statement if reasons and _is_predicate(statement) else ""):
         if len(names := set(re.findall(R, part))) == 1 and not _is_composed(part):
@@ -290,31 +278,35 @@ def _certain(text: str) -> str | None:
 def _asked(text: str) -> str | None:
     """The relation that a text states of the people of the query by name, if it states one and does
     not correct itself."""
-    sentences = [part for part in _SENTENCE_END.split(_without_questions(text)) if ASKED in part]
+    sentences = _SENTENCE_END.split(_without_questions(text))
     found = {name for part in sentences for name in re.findall(f"{ASKED}({R})", part)}
-    doubts = (GUESS, NO_ANSWER, CUT_OFF, IF)
-    doubt = any(pattern.search(part) for part in sentences for pattern in doubts)
-    return found.pop() if len(found) == 1 and not doubt and not CORRECTED.search(text) else None
+    ours = [part for part in sentences if re.search(f"(?!{OTHERS}){R}", part)]
+    doubt = any(_GUESS.search(part) or _NO_ANSWER.search(part) for part in ours)
+    doubt |= any(_CUT_OFF.search(part) or _is_open(part) for part in ours if ASKED in part)
+    return found.pop() if len(found) == 1 and not doubt and not _CORRECTED.search(text) else None
 
 
 def _stated(text: str) -> str | None:
-    """The relation that a text states, "" for an answer without one, None if it is unreadable."""
-    text = _without_questions(text).lstrip(" *_`'\"")
-    if not re.search(R, text) or NO_ANSWER.match(CONCEDES.split(text)[-1]):
-        return "" if NO_ANSWER.search(text) or re.search(_NEUTRAL, text) else None
-    if (brief := _brief(text)) is not None:
-        return brief if _conclusion(text) in (None, brief) else ""
-    before = re.split(_EXPLANATION, text)[0]
-    only = _certain(before if re.search(R, before) else text)
-    found = {_conclusion(text), only} - {None}
-    if len(found) == 1:
-        return found.pop()
-    return "" if found or GUESS.search(text) or NO_ANSWER.search(text) else None
+    """The relation that a text states, in all or of the query by name, "" for an answer without
+    one, None if it is unreadable."""
+    plain = _without_questions(text.replace(ASKED, "")).lstrip(" *'\"")
+    doubt = bool(_NO_ANSWER.search(plain))
+    if not re.search(R, plain) or _NO_ANSWER.match(_CONCEDES.split(plain)[-1]):
+        found = "" if doubt or re.search(_NEUTRAL, plain) else None
+    else:
+        before = re.split(_EXPLANATION, plain)[0]
+        if (said := _brief(plain)) is None:
+            said = _certain(before if re.search(R, before) else plain)
+        both = {said, _conclusion(plain)} - {None}
+        doubt |= bool(both or _GUESS.search(plain))
+        found = both.pop() if len(both) == 1 else "" if doubt else None
+    return found or _asked(text) or found
 
 
 def to_relation(
-    text: str, relations: tuple[str, ...], query: Sequence[str] = (), names: Sequence[str] = ()
-) -> str | None:
+    text: str, relations: tuple[str, ...], query: Sequence[str] = (), names: Sequence[str] = (),
+    strict: bool = False,
+) -> str | None:  # fmt: skip
     """Name of the relation that a text states by the rules above; None if it is not mapped.
 
     Args:
@@ -323,20 +315,16 @@ def to_relation(
       query: names of the two people of the question; the relation is that of the second one to the
         first.
       names: all people of the story. Without `query` and `names` a relation counts whoever has it.
+      strict: whether it must follow a marker, or stand alone in the last line or at the beginning.
     """
-    marked = mark_statements(marked_text(text, relations, [*query, *names]))
-    before, *after = QUESTION.split(marked)
-    if after and _HEAD.search(before):  # the prompt is repeated
-        marked = after[-1]
-    first, *others = _blocks(marked)
-    possible: set[str] = set()
-    # A text that begins with a head repeats the prompt, also its solved examples.
-    for block in [first, *others] if HAS_WORD.search(first) else reversed(others):
+    possible, sure = set[str](), False
+    for block in examples(mark_statements(marked_text(text, relations, [*query, *names]))):
         found, sure = _answer(block)
         possible |= set() if found is None else {found}
         if sure:
             break
-    index = ord(possible.pop() or "?") - FIRST if len(possible) == 1 else -1
+    known = len(possible) == 1 and (sure or not strict)
+    index = ord(possible.pop() or "?") - FIRST if known else -1
     return relations[index] if 0 <= index < len(relations) else None
 
 
@@ -346,30 +334,33 @@ def _marked(block: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str
     for marker in reversed(list(pattern.finditer(block))):
         within, text = marker.lastgroup == "within", _after(block, marker, end)
         end = marker.start()
-        hypothetical = within and HYPOTHETICAL.search(block[max(end - 80, 0) : end])
-        if not hypothetical and not OF_OTHERS.search(marker[0]):
-            yield marker, _short_answer(text) if within else _stated(text)
+        if not NO_MARKER.search(marker[0]):
+            found = _short_answer(text.replace(ASKED, "")) if within else _stated(text)
+            said = _SENTENCE_END.split(text.strip())[0] if found is None else ""
+            others = OTHERS in said and (not within or re.match(rf"\W*(?:that )?\W*{NAME}", said))
+            yield marker, OTHERS if others else found
 
 
-def _answer(marked: str) -> tuple[str | None, bool]:
+def _answer(block: str) -> tuple[str | None, bool]:
     """The answer of a text, see `_stated`, and whether a further example may not change it."""
-    block, unreadable, step = marked.replace(ASKED, ""), None, None
-    for rank, pattern in enumerate(_MARKERS):
+    unreadable = step = None
+    for rank, pattern in enumerate(MARKERS):
         markers = _marked(block, pattern)
         for marker, found in markers:
             unreadable = unreadable or (None if marker.lastgroup == "within" else marker)
+            if found == OTHERS:
+                found, sure = _answer(block[marker.end() :])
+                return found or "", sure or not found
             if found is not None:
-                if rank == 1 and {one for _, one in markers} - {None, "", found}:
+                if rank == 1 and {one for _, one in markers} - {None, "", OTHERS, found}:
                     # Several results are those of steps, if something else follows.
                     step = "" if marker.lastgroup == "key" else found
                     break
-                corrected = CORRECTED.search(block, marker.end())
+                corrected = _CORRECTED.search(block, marker.end())
                 return ("" if corrected and corrected[1] != found else found), True
     if unreadable:
-        rest = _without_questions(block[unreadable.end() :])
+        rest = _without_questions(block[unreadable.end() :].replace(ASKED, ""))
         *_, last = ["", *filter(HAS_WORD.search, rest.splitlines()[1:])]
-        return _conclusion(rest) or _only(last) or _asked(marked) or step, False
+        return _conclusion(rest) or _only(last) or _asked(block) or step, False
     found = _stated(block)
-    if found is None:
-        return _asked(marked), False
-    return found, found == "" or bool(_brief(_without_questions(block)))
+    return found, found == "" or bool(_brief(_without_questions(block.replace(ASKED, ""))))

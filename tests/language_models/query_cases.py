@@ -51,7 +51,7 @@ OF_QUERY = [
 # Corrections, doubts, cut-off texts and the like, with or without names.
 HELD_BACK = [
     # Corrections.
-    ("Answer: uncle\n\nCorrection: aunt", None), ("Answer: uncle\nRevised answer: aunt", "aunt"),
+    ("Answer: uncle\n\nCorrection: aunt", "aunt"), ("Answer: uncle\nRevised answer: aunt", "aunt"),
     ("Answer: uncle\n\nBut wait, Cy is female. So she is Ann's aunt.", None),
     ("Answer: uncle\n\nHowever, Cy is female, so the answer should be aunt.", None),
     ("Answer: uncle\n\nI apologize for the mistake. Cy is Ann's aunt.", None),

@@ -2,6 +2,7 @@
 
 import json
 import string
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -11,6 +12,13 @@ from clutrr_jax.language_models.answers import to_relation
 from generator.kinship import NUM_RELATIONS, RELATIONS
 from tests.language_models.answer_cases import CASES, IN_LAW, NEVER_WITHOUT_LAW, PROOF
 from tests.language_models.query_cases import HELD_BACK, OF_QUERY
+
+# Answers with the topic, the text, the relation that it states (gold), and query and names if they
+# are not those of `of_query`; "wrong" marks a known limit.
+BORDER = [
+    json.loads(line)
+    for line in Path(__file__).with_name("border_answers.jsonl").read_text("utf-8").splitlines()
+]
 
 relations = st.integers(0, NUM_RELATIONS - 1)
 # Text around an answer, without relatives or markers of an answer.
@@ -154,6 +162,43 @@ def test_the_relation_of_the_query(text: str, expected: str | None) -> None:
 @pytest.mark.parametrize(("text", "expected"), HELD_BACK)
 def test_what_holds_an_answer_back_needs_no_names(text: str, expected: str | None) -> None:
     assert to_relation(text, RELATIONS) == expected
+
+
+def of_row(row: dict, text: str) -> str | None:
+    return (
+        to_relation(text, RELATIONS, row["query"], row["names"])
+        if "query" in row
+        else of_query(text)
+    )
+
+
+@pytest.mark.parametrize("topic", sorted({row["topic"] for row in BORDER}))
+def test_answers_at_the_borders(topic: str) -> None:
+    rows = [row for row in BORDER if row["topic"] == topic]
+    wrong = [row["text"] for row in rows if of_row(row, row["text"]) != row["gold"]]
+    assert wrong == [row["text"] for row in rows if "wrong" in row]
+
+
+@pytest.mark.parametrize("case", [str.lower, str.upper])
+def test_case_never_changes_the_answer(case) -> None:
+    """As of a file in which all is written in one case. Commands of LaTeX are lower case."""
+    rows = BORDER + [{"text": text} for text, _ in OF_QUERY + HELD_BACK]
+    for text, row in ((row["text"], row) for row in rows if "\\" not in row["text"]):
+        assert of_row(row, case(text)) == of_row(row, text), text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Answer: Cy is her aunt.", "aunt"), ("So \\boxed{aunt}", "aunt"), ("aunt", "aunt"),
+     ('{"answer": "aunt"}', "aunt"), ("Bob is her son.\n\n**Aunt**", "aunt"),
+     ("aunt, because Bob is her son", "aunt"), ("The answer is aunt.", "aunt"),
+     ("Cy is Ann's aunt.", None), ("Bob is her son, so Cy is her aunt.", None),
+     ("Answer: Bob is Dee's son.\nSo Cy is Ann's aunt.", None)],
+)  # fmt: skip
+def test_strictly_only_a_relation_that_stands_alone_counts(text, expected) -> None:
+    people = (("Ann", "Cy"), ("Ann", "Bob", "Cy", "Dee"))
+    assert to_relation(text, RELATIONS, *people) == "aunt"
+    assert to_relation(text, RELATIONS, *people, strict=True) == expected
 
 
 statements = st.sampled_from(
