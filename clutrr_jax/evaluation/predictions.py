@@ -120,6 +120,21 @@ def ensemble(name: str, predictions: Predictions) -> dict[str, Predictions]:
     return {f"{name} (ensemble of {len(predictions.relation)})": found}
 
 
-def is_ensemble(series: str) -> bool:
-    """Returns whether a series has the name of an ensemble."""
-    return "(ensemble of " in series
+STRICT = " (strict)"  # after the name of a model: only answers that stand alone
+
+
+def with_derived(
+    name: str, predictions: Predictions, strict: np.ndarray | None = None
+) -> dict[str, Predictions]:
+    """Returns predictions by the name of their series: those of a model, of its ensemble, and its
+    `strict` ones, see `language_models.submissions.Submission`, if it has these."""
+    found = {name: predictions} | ensemble(name, predictions)
+    if strict is not None:
+        found[name + STRICT] = Predictions(strict, strict, predictions.probability)
+    return found
+
+
+def is_derived(series: str) -> bool:
+    """Returns whether a series has the name of an ensemble, or of answers that are read strictly.
+    Both are in tables only."""
+    return "(ensemble of " in series or series.endswith(STRICT)

@@ -47,6 +47,9 @@ class Submission(NamedTuple):
     replicas: Sequence[int] = ()  # [R] numbers and [R, n] texts in the file; empty for arrays
     texts: Sequence[Sequence[str]] = ()
     given: str = ""  # see `clutrr_jax.models.given`; empty if it is not known
+    # [R, n] relations that stand alone or follow a marker, UNMAPPED if a sentence states them; None
+    # if there is no free text
+    strict: np.ndarray | None = None
 
 
 def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submission]:
@@ -210,13 +213,10 @@ def _collect(path: Path, answers: Iterable[Answer], test: Records) -> Submission
     check_no_ids(str(path), (answer.text for one in ordered for answer in one), test.algebra)
     every = np.array([[*map(partial(_numbers, test), stories, one)] for one in ordered])
     relation, last, probability = np.moveaxis(every, -1, 0)
-    return Submission(
-        "",
-        Predictions(relation.astype(int), last.astype(int), probability),
-        np.array(stories),
-        replicas,
-        [[answer.text for answer in one] for one in ordered],
-    )
+    predictions = Predictions(relation.astype(int), last.astype(int), probability)
+    texts = [[answer.text for answer in one] for one in ordered]
+    strict = _strict(predictions.relation, texts, test, stories)
+    return Submission("", predictions, np.array(stories), replicas, texts, strict=strict)
 
 
 def _numbers(test: Records, story: int, answer: Answer) -> tuple[int, int, float]:
@@ -248,14 +248,26 @@ def check_no_ids(place: str, predictions: Iterable[Any], algebra: Algebra) -> No
         raise InputError(f"{place}: all are numbers as text, expected names of relations or text")
 
 
-def relation_id(text: str, test: Records, story: int) -> int:
+def _strict(
+    relation: np.ndarray, texts: Sequence[Sequence[Any]], test: Records, stories: Sequence[int]
+) -> np.ndarray | None:
+    """See `Submission.strict`."""
+    free, strict = False, relation.copy()
+    for replica, i in np.argwhere(relation != UNMAPPED).tolist():
+        text = texts[replica][i]
+        if isinstance(text, str) and test.algebra.find(text) is None:
+            free, strict[replica, i] = True, relation_id(text, test, stories[i], strict=True)
+    return strict if free else None
+
+
+def relation_id(text: str, test: Records, story: int, strict: bool = False) -> int:
     """Relation id that a text states of the query of a story, or UNMAPPED. Free text is read for
     kinship alone."""
     algebra = test.algebra
     relation = algebra.index.get(text)
     if relation is None and algebra.is_kinship:
         told = test.story(story)
-        name = to_relation(text, algebra.relations, told.query, told.people)
+        name = to_relation(text, algebra.relations, told.query, told.people, strict)
         relation = algebra.index.get(name or "")
     elif relation is None:
         relation = algebra.find(text)
@@ -356,7 +368,8 @@ def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:
         ids[place] = relation
     if not known:
         values = Predictions(ids, ids, np.ones(ids.shape))
-    return [Submission(name, values, np.arange(len(test)))]
+    strict = _strict(ids, items.tolist(), test, range(len(test)))
+    return [Submission(name, values, np.arange(len(test)), strict=strict)]
 
 
 def _is_probabilities(value: Any) -> bool:

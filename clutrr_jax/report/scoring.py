@@ -14,7 +14,7 @@ from clutrr_jax.data.records import Records, story_ids, tasks
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import score
-from clutrr_jax.evaluation.predictions import ensemble, is_ensemble
+from clutrr_jax.evaluation.predictions import STRICT, is_derived, with_derived
 from clutrr_jax.evaluation.significance import holm, paired_p
 from clutrr_jax.experiment import SINGLE
 from clutrr_jax.language_models.submissions import UNMAPPED, Submission, check_names
@@ -45,9 +45,8 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
     shown = [
         submission._replace(name=name, predictions=predictions)
         for submission in submissions
-        for name, predictions in (
-            {submission.name: submission.predictions}
-            | ensemble(submission.name, submission.predictions)
+        for name, predictions in with_derived(
+            submission.name, submission.predictions, submission.strict
         ).items()
     ]
     check_names(shown, BASELINES)
@@ -153,9 +152,7 @@ def notes(results: dict[str, Any]) -> list[str]:
     total, covered = data["test_rows"], data["scored_rows"]
     if any(model["stories"] < total for model in models.values()):
         each = ", ".join(
-            f"{name} {model['stories']:,}"
-            for name, model in models.items()
-            if not is_ensemble(name)
+            f"{name} {model['stories']:,}" for name, model in models.items() if not is_derived(name)
         )
         notes.append(
             f"{covered:,} of {total:,} test stories have a prediction ({each}); the baselines and "
@@ -165,8 +162,15 @@ def notes(results: dict[str, Any]) -> list[str]:
         if not pair["tasks"]:
             notes.append(f"{' and '.join(pair['models'])} have no story in common to compare")
     for name, model in models.items():
-        if model["unmapped"]:
-            answers = model["replicas"] * model["stories"]
+        answers = model["replicas"] * model["stories"]
+        main = models.get(name.removesuffix(STRICT), model)
+        if main is not model:
+            read = model["unmapped"] - main["unmapped"]
+            notes.append(
+                f"{name}: without the {read:,} of {answers:,} answers whose relation is read from "
+                'sentences; in the others it stands alone or after a marker such as "Answer:"'
+            )
+        elif model["unmapped"]:
             notes.append(
                 f"{name}: {model['unmapped']:,} of {answers:,} answers were not mapped to a "
                 f"relation (score --out DIR writes all to {ANSWERS})"

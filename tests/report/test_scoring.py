@@ -34,6 +34,7 @@ from clutrr_jax.language_models.submissions import (
     to_submissions,
 )
 from clutrr_jax.report import scoring
+from clutrr_jax.report.results import score_added
 from clutrr_jax.report.scoring import collect, compare, comparison, tables
 from clutrr_jax.report.tables import format_fraction
 from clutrr_jax.score import main
@@ -243,6 +244,37 @@ def test_unmapped_predictions_are_counted_and_wrong(data, ids, tmp_path) -> None
         assert np.isclose(point["accuracy"], 1 - point["unmapped"] / 20)
         assert point["low"] <= point["accuracy"] <= point["high"] and point["ceiling"] == 1
     assert [one["name"] for one in found["series"]] == ["lm", *BASELINES]
+
+
+def test_free_text_has_a_second_accuracy_without_what_sentences_state(
+    data, ids, small_folder, tmp_path, capsys
+) -> None:
+    """Of a relation alone, after markers, and in sentences, that are all right or not mapped."""
+    forms = ["{}", "Answer: {}", '{{"answer": "{}"}}', "It is late, so she is her {}.", "Hm."]
+    texts = [forms[i % 5].format(RELATIONS[t]) for i, t in enumerate(data.test.target)]
+    (tmp_path / "lm.jsonl").write_text(lines_of(ids, texts))
+    (tmp_path / "plain.jsonl").write_text(lines_of(ids, [RELATIONS[0].title()] * len(ids)))
+    files = [str(tmp_path / "lm.jsonl"), str(tmp_path / "plain.jsonl")]
+    main(["--data", str(small_folder), "--predictions", *files, "--out", str(tmp_path / "out")])
+    results = json.loads((tmp_path / "out" / "scores.json").read_text())
+    names = [one["name"] for one in results["series"]]
+    assert names == ["lm", "lm (strict)", "plain", *BASELINES]
+    accuracy = {name: np.mean([row["accuracy"] for row in results["rows"] if row["model"] == name])
+                for name in names}  # fmt: skip
+    assert accuracy["lm"] == pytest.approx(0.8)
+    assert accuracy["lm (strict)"] == pytest.approx(0.6)
+    assert [pair["models"] for pair in results["compared"]] == [["lm", "plain"]]
+    printed = capsys.readouterr().out
+    assert printed == (tmp_path / "out" / "scores.txt").read_text()
+    assert re.search(r"\nclean +lm \(strict\) +\.60", printed)
+    assert "lm (strict): without the 16 of 80 answers whose relation is read from sent" in printed
+    found = collect(data, to_submissions("lm", texts, data.test))
+    rows = [row for row in results["rows"] if row["model"] == "lm (strict)"]
+    rows_in_memory = json.loads(json.dumps(found["rows"]))
+    assert [row for row in rows_in_memory if row["model"] == "lm (strict)"] == rows
+    truth = GroundTruth(data.test, data.train)
+    counts = score_added(read_submissions(files, data.test)[0], truth)
+    assert {one.model for one in counts} == {"lm", "lm (strict)"}
 
 
 def test_a_submission_cannot_have_the_name_of_a_baseline(data, ids, tmp_path) -> None:
