@@ -175,11 +175,11 @@ _ASIDE = re.compile(r"\((?! ?of )[^()\n]{0,300}\)")
 # "her friend's R", "a friend of her R". Another subject than the answer: "asked her R".
 _ANY = rf"(?:{R}|{_NEUTRAL})"
 _COMPOSED = re.compile(
-    rf"{_ANY} of [^\W_]+'s [^\W_]|{_ANY}'s? +(?:[^\W_]+ )?{_ANY}|{R}'s? (?!of\b|is\b)[^\W_]|"
+    rf"{_ANY} of [^\W_]+'s [^\W_]|{_ANY}'s? +(?:[^\W_]+ )?{_ANY}|{R}'s? (?!of\b|is\b|name\b)[^\W_]|"
     rf"{_ANY} of (?:(?!,(?! who)|(?<!who )\b(?:is|was|and|or|so|as|because)\b)[^.;:!?\n"
     rf"{RELATIVES}]){{,60}}?{_ANY}|\bmarrie[ds](?: [\w']+){{0,3}} {R}|{R}(?: is)? marrie[ds]|"
     rf"(?:'s|\b(?:his|her|their|an?)) (?:[^\W_]+ )?[^\W_]+'s {R}|\b(?:is|was) (?:an?|the) "
-    rf"(?:[^\W_]+ )?(?!relation|role|name)[^\W_]+ of (?:[^\W_]+'s|his|her) {R}|"
+    rf"(?:[^\W_]+ )?(?!relation|role|name|\w+est\b)[^\W_]+ of (?:[^\W_]+'s|his|her) {R}|"
     r"\b(?:(?:says|mention(?:s|ed)?|no)(?: only)?|(?:about|with|through|way of|from|via|kn[eo]ws?|"
     r"for|asked|after|met|visited|has|have|and(?= h))(?: only)? (?:an?|the|his|her|their|[^\W_]+'s)"
     rf") \"?{R}"

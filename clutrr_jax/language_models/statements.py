@@ -14,7 +14,7 @@ OTHERS = "\U000f0fff"  # in place of a relation of other people
 # "Ann's older", "Ann and Bob's", "Ann has an"; and after it: "of Ann", "is Bob", "Bob".
 # Words between a subject and its relation that make no other statement of them.
 _BETWEEN = (
-    rf"(?:,? +(?:(?:an?|the|also|in|fact|own|her|his|older|elder|younger|twin|maternal|paternal|"
+    rf"(?:,? *(?:\b(?:an?|the|also|in|fact|own|her|his|older|elder|younger|twin|maternal|paternal|"
     rf"biological|and|as|well|both|adopted|\w+ly|{NAME}(?:'s)?)\b|{R}))* *[\"'(]?"
 )
 _SUBJECT = re.compile(
