@@ -47,8 +47,7 @@ RULES = """\
    a sentence "Answer: ..."; "the answer is NAME" in a sentence. If only a question or an opening
    ("The relationship is:") stands in the line, the lines after it are read. "Unknown", "sibling"
    and the like are an answer without a relation, and so is one about other people ("Answer: Cy is
-   Bob's uncle"), unless what follows states one. Lines "Relation: ..." are steps if a conclusion
-   follows them.
+   Bob's uncle"), unless what follows states one. Lines "Relation: ..." of a proof are steps.
 7. A relation is stated by the first of these that applies: a last line with nothing else; a name at
    the beginning, followed by the end of a sentence, a bracket, a dash or "because"; what follows
    "therefore", "so", "this makes" or the like in the last sentence that names a relative; the only
@@ -61,8 +60,8 @@ RULES = """\
    states of them by name ("Cy is Ann's aunt", "Cy -> Ann = aunt", a table row "Cy | aunt") counts
    if rule 7 finds nothing else. "Ann is his niece" is ignored, and what it states of other people
    of the story, "Bob is Ann's son", is never the answer. Without names ("her aunt") the relation
-   counts, and with names of nobody in the story. A name counts in another case than that of the
-   story if the text does not have it in that of the story."""
+   counts, and with names of nobody in the story. Names count in any case if the text never has
+   them as the story does."""
 __doc__ = __doc__.replace("{rules}", RULES)
 
 # What holds an answer back.
@@ -195,7 +194,8 @@ def _without_questions(text: str) -> str:
 
 def _is_open(text: str) -> bool:
     """Returns whether the first sentence is an alternative or has a condition."""
-    return bool(_OPEN.search(re.split(_BECAUSE, _SENTENCE_END.split(text.strip())[0])[0]))
+    statement = re.split(_BECAUSE, sentence := _SENTENCE_END.split(text.strip())[0])[0]
+    return bool(_OPEN.search(statement if re.search(R, statement) else sentence))
 
 
 def _is_filler(text: str, also: Set[str] = frozenset()) -> bool:
@@ -203,8 +203,9 @@ def _is_filler(text: str, also: Set[str] = frozenset()) -> bool:
 
 
 def _is_opening(text: str) -> bool:
-    """Returns whether an answer may follow: after "She is [Ann]'s", but not after "Bob is the"."""
-    return _is_filler(re.sub(rf"(?<![^\W_])(?!{_NEUTRAL}')[^\W_]+'(?:s\b)?", "", text))
+    """Returns whether an answer may follow: after "She is Ann's", not "Bob is" or "her dog's"."""
+    whose = rf"(?<![^\W_])(?<!'s )(?<!her )(?<!his )(?!{_NEUTRAL}')[^\W_]+'(?:s\b)?"
+    return _is_filler(re.sub(whose, "", text))
 
 
 def _only(line: str) -> str | None:
@@ -337,7 +338,8 @@ def _marked(block: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str
         if not NO_MARKER.search(marker[0]):
             found = _short_answer(text.replace(ASKED, "")) if within else _stated(text)
             said = _SENTENCE_END.split(text.strip())[0] if found is None else ""
-            others = OTHERS in said and (not within or re.match(rf"\W*(?:that )?\W*{NAME}", said))
+            begins = rf"\W*(?:that|the relation|{NAME})" if within else ""
+            others = OTHERS in said and re.match(begins, said)
             yield marker, OTHERS if others else found
 
 

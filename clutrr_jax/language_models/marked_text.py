@@ -76,7 +76,7 @@ def _normal_form(text: str, people: Sequence[str]) -> str:
         person = rf"(?<![^\W_]){re.escape(name)}(?![^\W_]|'t\b)"
         text, exact = re.subn(person, word, text)
         verb = _VERB if name.casefold() in ("may", "will") else ""
-        text = re.sub(f"(?i){person}" + ("(?='s)" if exact else verb), word, text)
+        text = re.sub(f"(?i){person}" + (r"(?='s| is\b)" if exact else verb), word, text)
     return text.casefold()
 
 
