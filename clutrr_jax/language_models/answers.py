@@ -149,7 +149,7 @@ _NEUTRAL = (
 )
 # A sentence up to its question mark, or the end of a line that has none.
 _QUESTION = re.compile(r"(?:^|(?<=[.!?:\n]))[^.!?:\n]*(?:\?|$)", re.MULTILINE)
-_ASKS = re.compile(r"\A\W*(?:(?:so|and|then|but)\W{1,3})?(?:what|how|who|which|why)\b|\?\Z")
+_ASKS = re.compile(rf"\A[^\w{RELATIVES}]*(?:(?:so|and|but)\W+)?(?:what|how|wh[oy]|which)\b|\?\Z")
 _BECAUSE = (
     r"(?:[,:;]? ?\b(?:because|since|given|due to|based on|by virtue|(?<!long )as (?=[^\W_]+ (?:is|"
     r"was)\b))|, as\b(?! well)|, ?(?:why|because|explanation|reason(?:ing)?|proof) ?:)"

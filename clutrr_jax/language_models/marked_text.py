@@ -157,7 +157,7 @@ _BEGIN = (
     r"\Aanalysis(?=[^\W_]))"
 )
 _END = (
-    rf"(?:<\|? ?(?:/ ?|(?=(?:\w+_)?end)){_THOUGHT} ?\|?>|\[(?:/|end )think(?:ing)?\]|◁/think▷|"
+    rf"(?:<\|? ?(?:/[ |]?|(?=(?:\w+_)?end)){_THOUGHT} ?\|?>|\[(?:/|end )think(?:ing)?\]|◁/think▷|"
     r"<\|channel\|?> ?final|<channel\|>|<\|inner_suffix\|>|<\|content\|>|<unused95>|"
     r"\[begin final response\]|\.\.\.done thinking\.|assistantfinal)"
 )

@@ -201,6 +201,71 @@ def test_strictly_only_a_relation_that_stands_alone_counts(text, expected) -> No
     assert to_relation(text, RELATIONS, *people, strict=True) == expected
 
 
+# Of "Cy is Ann's {r}": frames, and changes after which it states no relation of Cy to Ann.
+frames_of_statements = st.sampled_from(
+    ["{}", "Answer: {}", "So {}.", "Based on the story, {}.", "<answer>{}</answer>",
+     "Dee is Bob's sister. {}.", "{}\n\nExplanation: Dee is Bob's sister.", '{{"answer": "{}"}}',
+     "The answer is: {}", "[BEGIN FINAL RESPONSE]\n{}", "**{}**"]
+)  # fmt: skip
+open_or_of_others = st.sampled_from(
+    ["{r} or {o}", "{r}/{o}", "{r} (or her {o})", "{r}, or maybe a friend", "{r} or a neighbor",
+     "{r} if Bob is her {o}", "{r}, unless Bob is not her {o}", "{r}, depending on the case",
+     "{r} by marriage", "{r} (by marriage)", "{r}'s {o}", "{r}'s friend", "friend's {r}",
+     "{r}'s boss's {o}", "{r} Bob's {o}", "friend Bob's {r}"]
+)  # fmt: skip
+also = st.sampled_from(
+    ["Cy is Ann's {r}, making him Bob's {o}", "Cy is Ann's {r} and Bob's {o}",
+     "Cy is Bob's {o} and Ann's {r}", "Cy is Ann and Bob's {r}", "Cy is the {r} of Bob and Ann",
+     "Cy is Ann's and Bob's {r}", "Cy, Ann's {r}, is Bob's {o}", "Cy \u2192 Ann = {r}",
+     "Cy is the {o} of Bob and the {r} of Ann", "Cy is Ann's {r}, so she is Bob's {o}"]
+)  # fmt: skip
+other_relations = st.tuples(relations, relations).filter(lambda two: two[0] != two[1])
+
+
+@given(frames_of_statements, open_or_of_others, other_relations)
+def test_an_alternative_or_a_relative_of_a_relative_is_never_mapped(frame, form, two) -> None:
+    r, o = (RELATIONS[one] for one in two)
+    text = frame.format("Cy is Ann's " + form.format(r=r, o=o))
+    assert of_query(text) is None, text
+
+
+@given(frames_of_statements, also, other_relations)
+def test_what_else_the_second_person_is_does_not_change_the_answer(frame, form, two) -> None:
+    r, o = (RELATIONS[one] for one in two)
+    text = frame.format(form.format(r=r, o=o))
+    assert of_query(text) == r, text
+
+
+@given(
+    st.sampled_from(["Cy is Ann's {}.", "So Cy is the {} of Ann.", "The answer is {}.", "{}"]),
+    st.sampled_from(
+        ["\n\nFinal Answer: {}", "\n**Answer:** {}", "\n<answer>{}</answer>", "\n### Answer\n{}",
+         '\n{{"answer": "{}"}}', "\n\\boxed{{\\text{{{}}}}}", " Final Answer: {}",
+         "\nThe final answer is that {}", "\nCorrection: {}"]
+    ),
+    st.sampled_from(
+        ["Cy is Bob's {}", "Bob is Ann's {}", "Dee's {} is Cy", "Cy's relation to Bob is {}"]
+    ), relations, relations,
+)  # fmt: skip
+def test_no_step_counts_before_a_marker_of_other_people(step, marker, other, one, two) -> None:
+    text = step.format(RELATIONS[one]) + marker.format(other.format(RELATIONS[two]))
+    assert of_query(text) is None, text
+
+
+@given(
+    st.sampled_from(
+        [("<|channel>thought\n", "<channel|>"), ("<|inner_prefix|>", "<|inner_suffix|>"),
+         ("<longcat_think>", "</longcat_think>"), ("<mm:think>", "</mm:think>"),
+         ("", "[BEGIN FINAL RESPONSE]"), ("<|think|>", "<|/think|>")]
+    ), thoughts, st.sampled_from(["aunt", "Answer: aunt", "Cy is Ann's **aunt**."]),
+)  # fmt: skip
+def test_thoughts_of_newer_models_are_dropped(tags, thought, answer) -> None:
+    begin, end = tags
+    assert of_query(begin + thought + end + answer) == "aunt"
+    if begin:
+        assert of_query("uncle\n" + begin + thought) is None
+
+
 statements = st.sampled_from(
     ["{y} is {x}'s {r}.", "{y} is the {r} of {x}.", "{x}'s {r} is {y}.", "{y} to {x}: {r}",
      "{y} must be **{x}'s {r}**.", "[{y}] is the *{r}* of [{x}].", "{y} = {x}'s {r}",
