@@ -7,7 +7,7 @@ from typing import Any
 
 import matplotlib.figure
 
-from clutrr_jax.evaluation.predictions import is_derived
+from clutrr_jax.evaluation.predictions import is_ensemble
 from clutrr_jax.evaluation.published import Accuracy, published_interval
 from clutrr_jax.report.tables import Results, Row, rows_by_key, title, with_most_stories
 
@@ -57,7 +57,7 @@ def plot_results(results: Results) -> Figure:
     """
     rows = rows_by_key(results)
     averaged = {tuple(row[name] for name in results["columns"][:2]) for row in results["averages"]}
-    keys = [key for key in rows if key[:2] not in averaged and not is_derived(str(key[2]))]
+    keys = [key for key in rows if key[:2] not in averaged and not is_ensemble(str(key[2]))]
     panels, xs, series = (list(dict.fromkeys(key[part] for key in keys)) for part in range(3))
     panels += dict.fromkeys(panel for panel, x in averaged if x in xs)
     is_curve = not any(isinstance(x, str) for x in xs)
