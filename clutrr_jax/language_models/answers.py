@@ -83,8 +83,8 @@ _CONCEDES = re.compile(
     r"(?:\A|[.;] )(?:although|though|while)\b[^,.;]*,"
 )
 _GUESS = re.compile(
-    r"\b(?:(?:could|might|may|can(?! only))\b[^.;\n]{0,30}? be(?:en)?|possible that|a chance|maybe|"
-    r"perhaps|possibly|either|assum(?:e|ing|ption)|suppos(?:e|ing)|if\b[^.;\n]{0,60}\bwere)\b"
+    r"\b(?:(?:could|might|may|can(?! only))\b[^.;\n]{,30}? be(?:en)?|possible that|a chance|maybe|"
+    r"perhaps|possibly|either(?! way| case)|assum(?:e|ing|ption)|suppos(?:e|ing))\b"
 )
 _WAIT = (
     r"\b(?:(?:but )?wait|actually|oops|sorry|hm+|no(?=,)|on (?:second|reflection)|(?:my )?mistake|"
@@ -145,7 +145,7 @@ _OR = {"or", "and", "maybe", "possibly", "perhaps", "either", "alternatively", "
        "even", "though", "could", "may", "might", "as", "well"}  # fmt: skip
 _NEUTRAL = (
     r"\b(?:\w*(?:parent|child(?:ren)?)|sibling|spouse|partner|kid|friend|twin|relative|widow|"
-    r"neighbou?r|colleague|side)s?\b"
+    r"married|neighbou?r|colleague|side)s?\b"
 )
 # A sentence up to its question mark, or the end of a line that has none.
 _QUESTION = re.compile(r"(?:^|(?<=[.!?:\n]))[^.!?:\n]*(?:\?|$)", re.MULTILINE)
@@ -174,14 +174,13 @@ _ASIDE = re.compile(r"\((?! ?of )[^()\n]{0,300}\)")
 # "her friend's R", "a friend of her R". Another subject than the answer: "asked her R".
 _ANY = rf"(?:{R}|{_NEUTRAL})"
 _COMPOSED = re.compile(
-    rf"{_ANY} of [^\W_]+'s [^\W_]|{_ANY}'s? +(?:[^\W_]+ )?{_ANY}|{R}'s? (?!of\b|is\b|name\b)[^\W_]|"
-    rf"{_ANY} of (?:(?!,(?! who)|(?<!who )\b(?:is|was|and|or|so|as|because)\b)[^.;:!?\n"
-    rf"{RELATIVES}]){{,60}}?{_ANY}|\bmarrie[ds](?: [\w']+){{0,3}} {R}|{R}(?: is)? marrie[ds]|"
-    rf"(?:'s|\b(?:his|her|their|an?)) (?:[^\W_]+ )?[^\W_]+'s {R}|\b(?:is|was) (?:an?|the) "
-    rf"(?:[^\W_]+ )?(?!relation|role|name|\w+est\b)[^\W_]+ of (?:[^\W_]+'s|his|her) {R}|"
-    r"\b(?:(?:says|mention(?:s|ed)?|no)(?: only)?|(?:about|with|through|way of|from|via|kn[eo]ws?|"
-    r"for|asked|after|met|visited|has|have|and(?= h))(?: only)? (?:an?|the|his|her|their|[^\W_]+'s)"
-    rf") \"?{R}"
+    rf"{_ANY} (?:of|to) (?:\w+'s \w|an? |some)|{_ANY}'s? +(?:\w+ )?{R}|{R}'s? (?!of\b|is\b|name\b)"
+    rf"\w|{_ANY} of (?:(?!,(?! who)|(?<!who )\b(?:is|was|and|or|so|as|because)\b)[^.;:!?\n"
+    rf"{RELATIVES}]){{,60}}?{_ANY}|\bmarrie[ds](?: [\w']+){{,3}} {R}|{R}(?: is)? marrie[ds]|"
+    rf"\b(?:is|was) (?:an?|the) (?:\w+ )?(?!relation|role|name|\w+est\b)\w+ of (?:\w+'s|his|her) "
+    rf"{R}|(?:'s|\b(?:his|her|their|an?)) (?:\w+'? )?\w+'s {R}|\b(?:(?:says|mention(?:s|ed)?|no)"
+    r"(?: only)?|(?:about|with|through|way of|from|via|kn[eo]ws?|for|asked|after|met|visited|has|"
+    rf"have|and(?= h))(?: only)? (?:an?|the|his|her|their|\w+'s)) \"?{R}"
 )
 # Whose R, and who is an R: with "Bob is Ann's R. Cy is Bob's R." Cy is another relative of Ann.
 _HOLDER = rf"\b(\w+)(?:'s| has an?) {R}|{R} of (\w+)"

@@ -25,11 +25,11 @@ _SUBJECT = re.compile(
 # "Cy to Ann: R", "Cy's relation to Ann is R", "the relation between Ann and Cy is R".
 _ENDS = rf"\)? ?(?:[:=|→]|[-=]+>|(?:is|as)\b)(?:(?!\b{NAME}\b)[^.;!?\n{RELATIVES}])*$"
 _OF_TWO = re.compile(
-    rf"\b({NAME})(?:'s relation\w*| is related)? ?(?:to|[|→]|[-=]+>) ?({NAME}){_ENDS}|"
+    rf"\b({NAME})(?:'s relation\w*| is related)? ?(?:to|[|→⇒]|[-=]+>) ?({NAME}){_ENDS}|"
     rf"\bbetween ({NAME}) and ({NAME}){_ENDS}|\b({NAME}) and ({NAME}) are(?: both)? $"
 )
 # "| Cy | R", "- Cy: R", and whose they are: "| Relation to Ann |".
-_ROW = re.compile(rf"(?:^|\n)[^\w\n]*({NAME}) ?[|:=][* ]*(?:{NAME}'s |the )?$")
+_ROW = re.compile(rf"(?:^|\n)[^\w\n]*(?:\d+\W+)?({NAME}) ?[|:=][* ]*(?:{NAME}'s |the )?$")
 _TITLE = re.compile(rf"(?s).*\b(?:to|of|with) ({NAME})[ |:]*\n")
 _TO_WHOM = re.compile(rf"\b(?:to|of|for|with|from|between) {NAME}\b(?: (?:and|to) {NAME}\b)?(?!'s)")
 _HOLDER = re.compile(
@@ -54,6 +54,7 @@ _IN_RETURN = re.compile(
     rf"(?m)((?:{ASKED}|: ?|^){R}[^.;:\n{RELATIVES}]{{0,30}}\b(?:so|and|making|makes)\b (?:she|he|"
     rf"her|him)(?: is)? (?:his|her) ){R}"
 )
+_INNER = re.compile(rf" of {NAME}'s(?: \w+)? $")  # the brother of Ann's R
 _OF_ANOTHER = re.compile(rf"'s? (?:[^\W_]|{R})|[\"')]* of\b")
 
 
@@ -81,7 +82,7 @@ def mark_statements(text: str) -> str:
         if (who == X and (Y in whose or not whose)) or (who is None and Y in whose):
             # The converse, unless of "Cy's mother is Ann's sister".
             return OTHERS if re.match(rf" (?:is|was) {NAME}'s", after) else ""
-        if who not in (None, Y) or (whose and X not in whose):
+        if who not in (None, Y) or (whose and X not in whose) or _INNER.match(before):
             return OTHERS
         between = subject and re.fullmatch(_BETWEEN, said[subject.end() :])
         plain = (two or row or is_who or between) and (of_whom or not _OF_ANOTHER.match(after))
