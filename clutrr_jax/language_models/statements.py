@@ -34,7 +34,7 @@ _TITLE = re.compile(rf"(?s).*\b(?:to|of|with) ({NAME})[ |:]*\n")
 _TO_WHOM = re.compile(rf"\b(?:to|of|for|with|from|between) {NAME}\b(?: (?:and|to) {NAME}\b)?(?!'s)")
 _HOLDER = re.compile(
     rf"\b((?:(?<!of ){NAME}(?:'s)?(?:,? (?:and|&)(?: both)? |, ))*{NAME})(?:'s?| has (?:an?|one)\b)"
-    rf"(?: (?!relation|role|answer|title|is\b|was\b)\(?[^\W_]+\)?){{0,2}}[ *\"'(]*$"
+    rf"(?: (?!relation|role|answer|title|is\b|was\b)\(?[^\W_]+\)?){{,3}}[ *\"'(]*$"
 )
 _OF_WHOM = re.compile(
     rf"(?:'s)?[\"')]* (?:of|to|for)(?: both)? ({NAME}(?:(?:,|,? and(?: of)?|,? &) {NAME})*)\b"
@@ -77,8 +77,8 @@ def mark_statements(text: str) -> str:
             who, *whose = two.groups()[:2] if two[1] else sorted(filter(None, two.groups()))[::-1]
         elif row and not whose:
             whose = [title[1] if (title := _TITLE.match(page)) else X]
-        elif not who and not of_whom:
-            whose = whose[-1:]
+        elif not of_whom and not (is_who[1] if is_who else subject):
+            whose = whose[-1:]  # in "Ann and Bob's sister Dee" those of Bob
         if (who == X and (Y in whose or not whose)) or (who is None and Y in whose):
             # The converse, unless of "Cy's mother is Ann's sister".
             return OTHERS if re.match(rf" (?:is|was) {NAME}'s", after) else ""
