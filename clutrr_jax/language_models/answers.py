@@ -104,7 +104,7 @@ _CONDITION = (
     r"as long as|provided that|in(?: which)? case)\b)"
 )
 _OPEN = re.compile(
-    rf"({R})[^\w\n.;:!?/]{{,5}}(?:(?:and ?)?/|or\b(?!,? (?:in other|rather|put|to put|to be)\b))"
+    rf"({R})[^\w\n.;:!?/]{{,5}}(?:(?:and ?)?/|or\b(?!,? (?:in other|rather|put|to put|to be|so)\b))"
     rf"(?!(?:\W|\b(?:maybe|possibly|perhaps|also|an?|the|his|her|their)\b)*\1)|"
     rf"\A[^{RELATIVES}]*\bor (?:an?|the|his|her|their|[^\W_]+'s) {R}|"
     rf"({R})[^.:\n]{{0,150}}\bor (?:an?|the|his|her|their|[^\W_]+'s) (?!\2|{OTHERS}){R}|"

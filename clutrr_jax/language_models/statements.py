@@ -23,7 +23,7 @@ _SUBJECT = re.compile(
     rf"\bmak(?:es?|ing) ({NAME})\b|\b({NAME})(?:,| ?\()(?={_BETWEEN}$))"
 )
 # "Cy to Ann: R", "Cy's relation to Ann is R", "the relation between Ann and Cy is R".
-_ENDS = rf"\)? ?(?:[:=|→]|[-=]+>|(?:is|as)\b)(?:(?!\b{NAME}\b)[^.;!?\n{RELATIVES}])*$"
+_ENDS = rf"\)? ?(?:[:=|→(]|[-=]+>|(?:is|as)\b)(?:(?!\b{NAME}\b)[^.;!?\n{RELATIVES}])*$"
 _OF_TWO = re.compile(
     rf"\b({NAME})(?:'s relation\w*| is related)? ?(?:to|[|→⇒]|[-=]+>) ?({NAME}){_ENDS}|"
     rf"\bbetween ({NAME}) and ({NAME}){_ENDS}|\b({NAME}) and ({NAME}) are(?: both)? $"
