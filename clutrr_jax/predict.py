@@ -26,8 +26,10 @@ def main(arguments: list[str]) -> None:
                         "or all if it has none")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="FILE", help="a .csv or .npz to write")
     parser.add_argument("--query", metavar="X,Y", help="two names: what is Y to X?")
-    parser.add_argument("--story", default="", help="text with names in [brackets]")
-    parser.add_argument("--facts", help="list of triples (X, relation of Y to X, Y)")
+    parser.add_argument("--story", default="", help="text with all names in [brackets]: without, "
+                        "its people are those of the query and the facts alone")  # fmt: skip
+    parser.add_argument("--facts", help="list of triples (X, relation of Y to X, Y), such as "
+                        "[('Ann', 'son', 'Bob')]: Bob is the son of Ann")  # fmt: skip
     options = parser.parse_args(arguments)
     asked = options.query is not None
     if asked == (options.data is not None) or (options.out is None) != asked:

@@ -44,6 +44,7 @@ from generator.errors import InputError
 from generator.files import atomic_write, read_json
 
 SHOWN = 5  # relations of a printed answer
+EQUAL = 0.01  # relative difference of probabilities that count as equal
 
 
 class Answer(NamedTuple):
@@ -61,14 +62,21 @@ class Answer(NamedTuple):
     algebra: Algebra = DEFAULT  # of the relations
 
     @property
-    def relation(self) -> str:
-        """The most probable relation."""
+    def relation(self) -> str | None:
+        """The most probable relation. None if the model derives nothing about the people of the
+        query, so that all relations are equally probable, whatever the gender."""
+        probabilities = [self.relations[name] for name in self.algebra.relations]
+        predicates = np.bincount(self.algebra.coarse.predicate, probabilities)
+        if predicates.max() < (1 + EQUAL) * predicates.mean():
+            return None
         return next(iter(self.relations))
 
     def _parts(self) -> list[tuple[str, list[str]]]:
         question = self.algebra.question(*self.story.query)
-        best = list(self.relations.items())[:SHOWN]
-        parts = [(question, [f"{name} {p:.3f}" for name, p in best])]
+        best = [f"{name} {p:.3f}" for name, p in list(self.relations.items())[:SHOWN]]
+        if self.relation is None:
+            best = ["nothing is derived: all relations are equally probable"]
+        parts = [(question, best)]
         if self.facts is not None:
             read = [f"{self.algebra.sentence(*words)} ({p:.2f})" for *words, p in self.facts]
             parts.append(("Facts that it reads:", read or ["none"]))
@@ -254,11 +262,12 @@ class Model:
         """Answers what the second person of the query is to the first.
 
         Args:
-          story: text with names in [brackets], for models that read text.
+          story: text with names in [brackets], for models that read text. Without brackets and
+            `names`, its people are those of the query and the facts alone.
           query: two names, or "Ann, Cy".
-          facts: triples such as ("Ann", "son", "Bob"), for models that read graphs: rows, an array,
-            a data frame, or their text.
-          names: the people, if the names of the story are not in brackets.
+          facts: triples such as ("Ann", "son", "Bob"), Bob is the son of Ann, for models that read
+            graphs: rows, an array, a data frame, or their text.
+          names: all people of the story, if their names are not in brackets.
         Raises:
           InputError: the story, the facts or the query cannot be read, or not by this model.
         """

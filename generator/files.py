@@ -13,14 +13,14 @@ import secrets
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from generator.cells import text_rows
+from generator.cells import text_rows, with_label_names
 from generator.errors import InputError, at, check_utf8
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".jsonl")
@@ -92,7 +92,8 @@ def _folder_tables(path: Path) -> list[Path]:
     """The tables in a folder, or in the only data set in it."""
     if files := tables_in(path):
         return files
-    inner = {folder.name: files for folder in path.iterdir() if (files := tables_in(folder))}
+    inner = {folder.name: files for folder in path.iterdir()
+             if not is_foreign(folder.name) and (files := tables_in(folder))}  # fmt: skip
     if len(inner) > 1:
         names = ", ".join(sorted(inner))
         raise InputError(f"{path}: several data sets, expected one of {names}")
@@ -116,8 +117,14 @@ def tables_in(folder: Path) -> list[Path]:
 
 
 def _is_table(name: str) -> bool:
-    base = name.rpartition("/")[2]
-    return base.endswith(SUFFIXES) and not base.startswith(".")
+    """Whether a path within an archive or folder is that of a table, not of a hidden file or of
+    one that macOS adds."""
+    return name.endswith(SUFFIXES) and not any(map(is_foreign, name.split("/")))
+
+
+def is_foreign(part: str) -> bool:
+    """Whether a part of a path is hidden, or of the files that macOS adds to archives."""
+    return part.startswith(".") or part == "__MACOSX"
 
 
 def _zip_sources(path: Path) -> list[Source]:
@@ -248,7 +255,7 @@ def _json_lines(name: str, file: BinaryIO) -> Iterator[Any]:
             raise InputError(f"{at(name, index)}: not a line of JSON ({error})") from None
 
 
-def _parquet(name: str, file: BinaryIO, limit: int) -> Iterator[dict[str, Any]]:
+def _parquet(name: str, file: BinaryIO, limit: int) -> Iterator[Mapping[str, Any]]:
     """Yields the rows of a Parquet file that unpacks to at most `limit` bytes."""
     import pyarrow as pa  # only this format needs it
     import pyarrow.parquet as pq
@@ -260,10 +267,21 @@ def _parquet(name: str, file: BinaryIO, limit: int) -> Iterator[dict[str, Any]]:
             columns = parquet.schema_arrow.names
             if len(set(columns)) < len(columns):
                 raise ValueError("two columns of the same name")
-            for batch in parquet.iter_batches(_BATCH):
-                yield from batch.to_pylist()
+            features = _features(parquet.schema_arrow.metadata)
+            rows = (row for batch in parquet.iter_batches(_BATCH) for row in batch.to_pylist())
+            yield from with_label_names(name, rows, features)
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         raise InputError(f"{name}: damaged, not a readable Parquet file ({error})") from None
+
+
+def _features(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
+    """The types of columns that the package `datasets` has written to a Parquet file, if any."""
+    try:
+        found = json.loads((metadata or {}).get(b"huggingface", b"{}"))
+        check_shape(found, {"info": {"features": dict}})
+    except (ValueError, RecursionError):
+        return {}
+    return found["info"]["features"]
 
 
 @contextmanager

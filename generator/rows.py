@@ -48,7 +48,6 @@ _SPLIT = re.compile(
 _WITH_RELATIONS = ("target", "edge_types", "facts")
 # Columns of STaR (Khalid and Schockaert 2025) and of CLUTRR with the same content.
 _STAR = {"edges": "story_edges", "edge_labels": "edge_types", "query_label": "target"}
-_NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?")
 _BRACKETED = re.compile(r"\[([^\[\]]+)\]")
 
 
@@ -71,6 +70,9 @@ class Row(NamedTuple):
     clause: str  # f_comb
     noise: int  # T of task T.K, or the number of paths; 0 if it is not known
     k: int  # 0 if it is not known
+    states_split: bool  # in the name of the table or of its folder, or in a cell
+    by_number: bool  # whether the target is a number and no column says what it stands for
+    has_names: bool  # whether a column or brackets in the story name all people
 
 
 def parse_rows(
@@ -78,6 +80,7 @@ def parse_rows(
     table: Iterable[Sequence[str]],
     required: Sequence[str] = (),
     algebra: Algebra | None = None,
+    in_memory: bool = False,
 ) -> Iterator[Row]:
     """Parses the rows of one table.
 
@@ -86,6 +89,7 @@ def parse_rows(
       table: the header, then the rows; all cells as text.
       required: columns that a table of CLUTRR must have.
       algebra: of the relations; by default that of the package which has the first one.
+      in_memory: whether the table is a split that a program has named, whatever its rows say.
     """
     rows = iter(table)
     header = list(next(rows))
@@ -105,7 +109,8 @@ def parse_rows(
     if "story_edges" in header:
         may_be_empty = ("story_edges", "edge_types", "task_name")
     stated, folder = splits_in(Path(file).name), Path(file).parent.name
-    default = splits_in(folder).pop() if folder in SPLIT_FOLDERS else "train"
+    is_named = in_memory and len(stated) == 1
+    default = splits_in(folder).pop() if folder.lower() in SPLIT_FOLDERS else ""
     index, misspelled = 0, False
     for index, cells in enumerate(rows, start=1):
         if len(cells) != len(header):
@@ -114,7 +119,8 @@ def parse_rows(
             # Composed and decomposed accents are the same name. An id is not part of the text.
             column: text if column == "id" else unicodedata.normalize("NFC", text)
             for column, text in zip(header, cells, strict=True)
-            if column not in may_be_empty or text.strip()
+            if (column not in may_be_empty or text.strip())
+            and not (is_named and column == "task_split")
         }
         try:
             algebra = algebra or _algebra_of(cell)
@@ -216,11 +222,13 @@ def _parse_row(
             raise CellError(column, f"{who}: expected two different people")
     noise, k = _parse_task(cell, relations)
     target = _parse_target(cell, algebra) if cell.get("target", "").strip() else NO_TARGET
+    named = (_relation(cell.get(column, ""), algebra) for column in ("target", "target_text"))
+    split = _parse_split(stated, cell.get("task_split", ""), default)
     clause = cell.get("f_comb", "").replace(_MISSPELLED, "niece")
     return Row(
         algebra=algebra,
         row_index=index,
-        split=_parse_split(stated, cell.get("task_split", ""), default),
+        split=split or "train",
         id=cell.get("id", ""),
         story=with_brackets(story, names),
         clean_story=with_brackets(clean_story, names),
@@ -234,6 +242,9 @@ def _parse_row(
         clause=clause or "-".join(algebra.relations[r] for r in relations[:k]),
         noise=noise,
         k=k,
+        states_split=bool(split),
+        by_number=target != NO_TARGET and target not in named,
+        has_names=bool(genders or "names" in cell or not story or _BRACKETED.search(story)),
     )
 
 
@@ -257,16 +268,30 @@ def _edges(
     index = {name: i for i, name in enumerate(names)}
     edges, relations = [], []
     for x, word, y in facts:
+        if (relation := _relation(word, algebra)) is None:
+            problem = _other_order(x, word, y, algebra) or _unknown(word, algebra)
+            raise CellError("facts", problem)
         for name in (x, y):
             if name not in index:
                 raise CellError("facts", f'no person "{name}", expected {", ".join(names)}')
         if x == y:
             raise CellError("facts", f'"{x}" twice in a fact: expected two different people')
-        if (relation := _relation(word, algebra)) is None:
-            raise CellError("facts", _unknown(word, algebra))
         edges.append((index[x], index[y]))
         relations.append(relation)
     return tuple(edges), tuple(relations)
+
+
+def _other_order(x: str, word: str, y: str, algebra: Algebra) -> str:
+    """What to say of the order of a fact whose relation stands at one of its ends."""
+    for relation, one, other in ((y, x, word), (x, word, y)):
+        if any(a.find(relation) is not None for a in (algebra, algebra_with(relation))):
+            is_kin = KINSHIP.find(relation) is not None
+            meaning = f": {other} is the {relation} of {one}" if is_kin else ""
+            return (
+                f'unknown relation "{word}": the order is (X, relation, Y), as in '
+                f"{(one, relation, other)}{meaning}"
+            )
+    return ""
 
 
 def _parse_edges(
@@ -347,17 +372,16 @@ def _unknown(word: str, algebra: Algebra) -> str:
 
 
 def _parse_target(cell: Mapping[str, str], algebra: Algebra) -> int:
-    """A relation by name, or by its index, as in the data set `CLUTRR/v1` on Hugging Face.
-
-    If any relation is named by a number, all numbers are names."""
+    """A relation by name or, in kinship, by its index in the data set `CLUTRR/v1` on Hugging
+    Face."""
     text = cell["target"]
     if (target := _relation(text, algebra)) is None:
-        named = any(map(_NUMBER.fullmatch, algebra.relations))
-        count = 0 if named else len(algebra.relations)
-        number = text.removesuffix(".0")  # of pandas
+        count = len(algebra.relations) if algebra is KINSHIP else 0
+        number = text.strip().removesuffix(".0")  # of pandas
         if not (number.isascii() and number.isdigit() and len(number) < 3 and int(number) < count):
-            known = ("" if named else f"a number below {count} or ") + ", ".join(algebra.relations)
-            raise CellError("target", f'unknown label "{text}", expected {known}')
+            known = f"a number below {count} or " if count else ""
+            raise CellError("target", f'unknown label "{text}", expected {known}'
+                            + ", ".join(algebra.relations))  # fmt: skip
         target = int(number)
     name = cell.get("target_text", "")  # of the same data set
     if _relation(name, algebra) not in (None, target):
@@ -367,13 +391,16 @@ def _parse_target(cell: Mapping[str, str], algebra: Algebra) -> int:
 
 
 def _parse_split(stated: set[str], cell: str, default: str) -> str:
-    """The split that the file's name states, else the cell, else the folder (`default`).
+    """The split that the file's name or the cell states, else the folder (`default`).
 
-    A name with several splits, such as `gen_train23_test2to10`, states none: the cell must.
+    A name with several splits, such as `gen_train23_test2to10`, states none: the cell must. Dev
+    rows are train rows.
     """
-    splits = stated if len(stated) == 1 else splits_in(cell)
-    if len(splits) == 1:
-        return next(iter(splits))
-    if stated or cell:
+    found = splits_in(cell)
+    if len(found) != 1 and (cell.strip() or len(stated) > 1):
         raise CellError("task_split", f'"{cell}": expected train, validation or test')
-    return default
+    if len(stated) == 1 and found and ("test" in found) != ("test" in stated):
+        raise CellError(
+            "task_split", f'"{cell}", but the name says {min(stated)}; expected the same in both'
+        )
+    return next(iter(stated if len(stated) == 1 else found), default)

@@ -51,7 +51,8 @@ def start(*arguments: str, config: str = "single", **settings: Any) -> subproces
 
 
 def error_of(done: Done) -> str:
-    """Returns the error of a command, which is one line with exit code 2."""
-    assert done.code == 2 and done.err.startswith("error: "), done
-    assert done.err.count("\n") == 1, done.err
-    return done.err.strip()
+    """Returns the error of a command with exit code 2: one line, after lines about its data."""
+    *notes, error = done.err.splitlines()
+    assert done.code == 2 and error.startswith("error: "), done
+    assert all(" stories " in note for note in notes), done.err
+    return error

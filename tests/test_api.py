@@ -18,6 +18,7 @@ from ml_collections import ConfigDict
 import clutrr_jax
 from clutrr_jax import api
 from clutrr_jax.data.dataset import load
+from clutrr_jax.data.records import positional_ids, story_ids
 from clutrr_jax.data.vocabulary import build_vocabulary
 from clutrr_jax.evaluation.predictions import Predictions
 from clutrr_jax.language_models.export import export
@@ -128,6 +129,25 @@ def test_evaluate_reads_names_ids_and_text(trained, dataset) -> None:
     assert [row["accuracy"] for row in of_file if row["model"] == "edge_rnn"] == expected
 
 
+def test_predictions_with_the_ids_of_the_stories_are_aligned(dataset) -> None:
+    """In any order, also replicas. Sorted answers without ids would be those of other stories."""
+    ids, names = story_ids(dataset.test), [RELATIONS[t] for t in dataset.test.target]
+    answers = pd.Series(names, ids).sort_values()
+    given = {
+        "series": answers,
+        "named": answers.rename_axis("id"),
+        "positions": pd.Series(names, positional_ids(dataset.test)).sample(frac=1, random_state=0),
+        "list": [answers, answers[::-1]],
+        "replicas": pd.DataFrame([answers, answers]),
+    }
+    for predictions in (given, pd.DataFrame({"series": answers})):
+        rows = clutrr_jax.evaluate(predictions, dataset).accuracy
+        assert {row["accuracy"] for row in rows if row["model"] in predictions} == {1.0}
+    for wrong in (answers[1:], pd.concat([answers, answers[:1]]), answers.rename({ids[0]: "x"})):
+        with pytest.raises(clutrr_jax.InputError, match=r"expected 0, 1, \.\.\. in this order, or"):
+            clutrr_jax.evaluate({"a": wrong}, dataset)
+
+
 def test_missing_answers_in_memory_count_as_wrong(dataset) -> None:
     """None, NaN, NA and "", also in a column of ids, which pandas makes numbers with a point."""
     target = dataset.test.target
@@ -181,7 +201,12 @@ def test_tables_as_text_and_as_html(trained) -> None:
         (pd.DataFrame({0: [0.5] * 80}), 'of "0", story 0: 0.5, expected a relation name'),
         (pd.Series(["aunt"] * 80), "predictions: an array, expected a name for it"),
         (pd.DataFrame({"id": range(80), "a": "aunt"}), 'of "id": ids of stories, expected pred'),
-        ({"a": pd.Series(["aunt"] * 80).rename_axis("id")}, 'of "a": ids of stories, expected'),
+        ({"a": pd.Series(["aunt"] * 80).rename_axis("id")}, "index with labels such as '0', exp"),
+        ({"a": pd.Series(["aunt"] * 80)[::-1]}, "index with labels such as '79', expected 0, 1, "),
+        ({"a": [pd.Series(["aunt"] * 80, range(1, 81))]}, 'of "a": index with labels such as'),
+        (pd.DataFrame({"a": ["aunt"] * 80}).sample(frac=1), "expected 0, 1, ... in this order, or"),
+        ({"a": pd.DataFrame([["aunt"] * 80])[range(79, -1, -1)]}, 'of "a": columns with labels'),
+        ({"a": pd.Series(["aunt"] * 80, [("x", i) for i in range(80)])}, 'of "a": index with'),
         ("na\udcefve.csv", r"na\\udcefve\.csv: not a name in UTF-8"),
         ({"a": ["aunt"]}, r'of "a": shape \(1, 1\), expected one for each of the 80 test stories'),
         ({"a": [0] * 79 + [len(RELATIONS)]}, 'of "a", story 79: 22, expected a relation name'),

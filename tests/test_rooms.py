@@ -13,6 +13,8 @@ generator.kinship
 generator.files generator.deduction generator.path_consistency generator.row_cells
 generator.algebras
 generator.columns generator.rows
+generator.implied
+generator.checks
 generator.data_sets
 generator.config
 generator.stories generator.networks

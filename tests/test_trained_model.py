@@ -19,8 +19,9 @@ from clutrr_jax.evaluation.predictions import Predictions, ensemble, read_probab
 from clutrr_jax.predict import main
 from clutrr_jax.run import check_run_folder
 from clutrr_jax.score import main as score
+from clutrr_jax.trained_model import Answer
 from generator.errors import InputError, run_command
-from generator.kinship import RELATIONS
+from generator.kinship import GENDER_OF, RELATIONS
 
 FACTS = [("Ann", "son", "Bob"), ("Bob", "sister", "Cy")]
 NAMES = ["gat", "prover", "word_sum"]
@@ -152,6 +153,20 @@ def test_an_answer_has_all_relations_and_a_proof_by_learned_rules(run) -> None:
             run.model("prover").answer(query=query, facts=facts)
     stated = run.model("prover").answer(query="Ann,Bob", facts=str(FACTS[:1]))
     assert stated.relation == "son" and stated.proof == []
+
+
+def test_an_answer_that_nothing_derives_has_no_relation(run) -> None:
+    """No path of facts leads from Ann to Cy."""
+    answer = run.model("prover").answer(query="Ann,Cy", facts=[*FACTS[:1], ("Dee", "sister", "Cy")])
+    assert answer.relation is None and answer.proof is None
+    text = "nothing is derived: all relations are equally probable"
+    assert repr(answer) == f"What is Cy to Ann?\n  {text}" and text in answer._repr_html_()
+    story, equal = answer.story, 1 / len(RELATIONS)
+    female = {name: 2 * equal * GENDER_OF[i] for i, name in enumerate(RELATIONS)}
+    assert Answer(story, female).relation is None  # all that is known is a gender
+    assert (
+        Answer(story, {"aunt": 2 * equal} | dict.fromkeys(RELATIONS[1:], equal)).relation == "aunt"
+    )
 
 
 def test_a_text_model_answers_from_text(run) -> None:

@@ -89,7 +89,7 @@ def prepare(
     """
     data = source if isinstance(source, Dataset) else load(source)
     test, parts = data.records("test"), [data.records("train")]
-    known = {*_contents(test), *_contents(parts[0])} if more else set()
+    known = {*test.contents, *parts[0].contents} if more else set()
     for path in more:
         parts.append(_without(load(path).records("train"), known, path))
     train = concatenate(parts)
@@ -129,17 +129,10 @@ def sizes_of(vocabulary: Vocabulary, algebra: Algebra) -> Sizes:
     return Sizes(vocabulary.entities, vocabulary.num_tokens, algebra, **tokens)
 
 
-def _contents(records: Records) -> list[Any]:
-    """Returns the text of each story, or else its facts, query and label."""
-    told = map(records.story, range(len(records)))
-    return [one.text or (one.facts, one.query, one.target) for one in told]
-
-
 def _without(train: Records, known: set[Any], path: str | Path) -> Records:
     """Returns the stories that are none of the known ones, and adds them to these."""
-    contents = _contents(train)
-    new = np.array([content not in known for content in contents])
-    known.update(contents)
+    new = np.array([content not in known for content in train.contents])
+    known.update(train.contents)
     if not new.any():
         raise InputError(
             f"{path}: all {len(train):,} train stories are in the other data, expected new ones; "

@@ -27,7 +27,7 @@ from clutrr_jax.language_models.prompts import question
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.given import given
 from generator.algebra import Algebra
-from generator.cells import plain
+from generator.cells import is_frame, plain
 from generator.errors import InputError, at, check_utf8
 from generator.files import read_json, table_rows
 
@@ -165,12 +165,17 @@ def _read(path: Path, test: Records) -> list[tuple[str, str, Submission]]:
     return [(name, "", _collect(path, answers, test))]
 
 
-def _collect(path: Path, answers: Iterable[Answer], test: Records) -> Submission:
-    """Submission without a name, from answers in any order."""
+def stories_by_id(test: Records) -> dict[str, int]:
+    """Returns the index of each test story by its id, and by T.K/ROW."""
     ids = story_ids(test)
     # Ids of this form may be positions in a larger data set, whose other stories are not these.
     positions = [] if any(map(_POSITION.fullmatch, ids)) else positional_ids(test)
-    story_of = {name: s for names in (positions, ids) for s, name in enumerate(names)}
+    return {name: s for names in (positions, ids) for s, name in enumerate(names)}
+
+
+def _collect(path: Path, answers: Iterable[Answer], test: Records) -> Submission:
+    """Submission without a name, from answers in any order."""
+    ids, story_of = story_ids(test), stories_by_id(test)
     found: dict[int, dict[int, Answer]] = defaultdict(dict)  # replica -> story -> answer
     for answer in answers:
         if answer.id not in story_of:
@@ -332,12 +337,12 @@ def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:
             submission._replace(name=name + kind, given=_given(path))
             for _, kind, submission in _read(path, test)
         ]
-    if "id" in (name, getattr(getattr(values, "index", None), "name", None)):
+    if name == "id":
         raise InputError(
             f'predictions of "{name}": ids of stories, expected predictions in the order of the '
-            "test stories, without ids, or the path of a file"
+            "test stories, without ids, with the ids as index, or the path of a file"
         )
-    given = values.relation if isinstance(values, Predictions) else values
+    given = values.relation if isinstance(values, Predictions) else _in_order(name, values, test)
     items = np.atleast_2d(np.array(plain(given), dtype=object))
     if items.ndim != 2 or items.shape[1] != len(test) or not len(items):
         raise InputError(
@@ -357,6 +362,33 @@ def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:
     if not known:
         values = Predictions(ids, ids, np.ones(ids.shape))
     return [Submission(name, values, np.arange(len(test)))]
+
+
+def _in_order(name: str, values: Any, test: Records) -> Any:
+    """Returns predictions in the order of the test stories, where pandas has the ids of these as
+    labels of the last axis.
+
+    Raises:
+      InputError: the labels are others than these, and not 0, 1, ... in this order.
+    """
+    if isinstance(values, list | tuple):
+        return [_in_order(name, one, test) for one in values]
+    axis = "columns" if is_frame(values) else "index"
+    index: Any = getattr(values, axis, None)
+    if not hasattr(index, "get_indexer"):
+        return values
+    array, labels = values.to_numpy(), list(index)
+    if labels == list(range(len(labels))) and index.name != "id":
+        return array
+    story_of = stories_by_id(test)
+    place = {story_of.get(str(label), -1): i for i, label in enumerate(labels)}
+    if place.keys() != set(range(len(test))) or len(labels) > len(test):
+        wrong = next((label for label in labels if str(label) not in story_of), labels[:1])
+        raise InputError(
+            f'predictions of "{name}": {axis} with labels such as {str(wrong)[:60]!r}, expected 0, '
+            "1, ... in this order, or each id of the test stories once"
+        )
+    return array[..., [place[story] for story in range(len(test))]]
 
 
 def _is_probabilities(value: Any) -> bool:

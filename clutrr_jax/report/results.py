@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from clutrr_jax.data.copies import count_copies
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
@@ -49,6 +50,7 @@ def describe(data: Prepared, truth: GroundTruth) -> dict[str, Any]:
         "train_rows": len(data.train),
         "test_rows": len(data.test),
         "fingerprint": data.fingerprint,
+        "copies": count_copies(data.train, data.test),
         "tests": [asdict(c) for c in score(truth.baselines, truth)],
     }
 

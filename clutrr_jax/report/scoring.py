@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from clutrr_jax.data.copies import count_copies
 from clutrr_jax.data.dataset import Dataset
 from clutrr_jax.data.records import Records, story_ids, tasks
 from clutrr_jax.evaluation.baselines import BASELINES
@@ -21,7 +22,7 @@ from clutrr_jax.language_models.submissions import UNMAPPED, Submission, check_n
 from clutrr_jax.models.given import given
 from clutrr_jax.report.plots import plot_results
 from clutrr_jax.report.results import table_rows
-from clutrr_jax.report.tables import accuracy_table, format_fraction
+from clutrr_jax.report.tables import accuracy_table, data_notes, format_fraction
 from generator.cells import plain_text
 from generator.files import atomic_write, write_text
 
@@ -66,7 +67,14 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
         "name": "scores",
         "scale": "",
         "columns": SINGLE.column_names,
-        "data": [{"name": data.name, "test_rows": len(test), "scored_rows": len(covered.test)}],
+        "data": [
+            {
+                "name": data.name,
+                "test_rows": len(test),
+                "scored_rows": len(covered.test),
+                "copies": count_copies(data.train, test),
+            }
+        ],
         "models": {
             name: {
                 "stories": len(s.stories),
@@ -171,7 +179,7 @@ def notes(results: dict[str, Any]) -> list[str]:
                 f"{name}: {model['unmapped']:,} of {answers:,} answers were not mapped to a "
                 f"relation (score --out DIR writes all to {ANSWERS})"
             )
-    return notes
+    return notes + data_notes(results)
 
 
 def write(

@@ -9,6 +9,7 @@ from typing import Any
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
+from clutrr_jax.data.copies import copy_notes
 from clutrr_jax.evaluation.predictions import is_ensemble
 from clutrr_jax.experiment import NO_K
 from clutrr_jax.models import MODELS
@@ -288,7 +289,17 @@ def summary(results: Results) -> str:
             f"{states.count('finished')} of {len(states)} runs are finished, "
             f"{states.count('failed')} failed."
         )
-    return " ".join(parts + diverged(results))
+    return " ".join(parts + data_notes(results) + diverged(results))
+
+
+def data_notes(results: Results) -> list[str]:
+    """Returns sentences on copies of stories in each data set."""
+    several = len(results["data"]) > 1
+    return [
+        f"{data['name']}: {note}" if several else note
+        for data in results["data"]
+        for note in copy_notes(data.get("copies", {}))
+    ]
 
 
 def diverged(results: Results) -> list[str]:
