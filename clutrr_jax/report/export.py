@@ -24,7 +24,8 @@ COLUMNS = ("training", "seed", "model", "replica", "noise", "k", "task", "correc
            "accuracy")  # fmt: skip
 LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$", "→": r"$\rightarrow$",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\`{}",
+    "±": r"$\pm$", "→": r"$\rightarrow$",
     **{c: f"\\{c}" for c in "&%$#_{}"},
 }  # fmt: skip
 
@@ -130,4 +131,6 @@ def _latex_line(cells: Sequence[str]) -> str:
 def escape_latex(text: str) -> str:
     """Returns a text on one line whose special characters LaTeX prints; indented by a quad."""
     escaped = "".join(LATEX.get(c, c) for c in " ".join(text.split()))
+    escaped = re.sub(r"([-',])(?=\1)", r"\1{}", escaped)  # no dash or quote of two characters
+    escaped = re.sub(r"^(?=[*[])", "{}", escaped)  # no argument of the \\ before
     return rf"\quad {escaped}" if re.match(r"\s", text) else escaped

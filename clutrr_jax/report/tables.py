@@ -1,6 +1,7 @@
 """Tables of accuracies as rows of text cells, header first, and their plain-text and Markdown
 forms."""
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
@@ -246,9 +247,21 @@ def changed_settings(model: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+# Characters that Markdown of GitHub may read as markup; a "_" within a word and a "*" at the end of
+# the text are none.
+_MARKUP = re.compile(
+    r"[\\`|~$]|\*(?!$)|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[])|<(?=[\w/!?])|&(?=#?\w+;)"
+)
+
+
+def escape_markdown(text: str) -> str:
+    """Returns a text on one line that Markdown shows as it is."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(text.splitlines()))
+
+
 def markdown_table(table: list[list[str]]) -> list[str]:
     """Formats a table as lines of Markdown."""
-    rows = ["| " + " | ".join(line) + " |" for line in table]
+    rows = ["| " + " | ".join(map(escape_markdown, line)) + " |" for line in table]
     return [rows[0], "|---" * len(table[0]) + "|", *rows[1:]]
 
 
@@ -259,7 +272,9 @@ def html_table(table: list[list[str]]) -> str:
         first = escape(name).replace("  ", "&emsp;")  # indented
         others = "".join(f"<td>{escape(text)}</td>" for text in texts)
         lines.append(f"<tr><th style='text-align: left'>{first}</th>{others}</tr>")
-    return f"<table style='white-space: nowrap'>{''.join(lines)}</table>"
+    # No "$" of a name begins a formula.
+    ignored = "class='tex2jax_ignore mathjax_ignore' style='white-space: nowrap'"
+    return f"<table {ignored}>{''.join(lines)}</table>"
 
 
 def title(results: Results) -> str:
@@ -332,11 +347,15 @@ def claims_text(results: Results) -> str:
 
 def results_markdown(results: Results) -> str:
     """Returns the text of `results.md`."""
-    failed = [f"- {r['name']}: {r['error']}" for r in results["runs"] if r["state"] == "failed"]
+    failed = [
+        f"- {r['name']}: {escape_markdown(r['error'])}"
+        for r in results["runs"]
+        if r["state"] == "failed"
+    ]
     found = [f"- {source}" for source in sources(results)]
     paragraphs = [
-        f"# {title(results)}",
-        summary(results),
+        f"# {escape_markdown(title(results))}",
+        escape_markdown(summary(results)),
         *(["Failed:", "\n".join(failed)] if failed else []),
         legend(results),
         "\n".join(markdown_table(accuracy_table(results, cell=with_interval))),

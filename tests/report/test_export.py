@@ -15,7 +15,7 @@ from clutrr_jax.run import check_folder
 from generator.errors import InputError
 from tests.report.test_tables import results, row  # noqa: F401
 
-SPECIAL = r"a_b & 50% #1 $x$ {y} ~ ^ \ <z>"
+SPECIAL = r"*a_b & 50% #1 $x$ {y} ~ ^ \ <z> | ` --"
 
 
 def test_rows_of_the_csv_are_the_replicas_of_the_table(run_folder) -> None:
@@ -64,7 +64,7 @@ def test_the_table_is_balanced_latex(with_special_names) -> None:
     assert len(body) == 11
     for line in body:
         assert line.endswith(r" \\")
-        plain = re.sub(r"\\(?:[&%$#_{}]|[a-z]+)", "", line.removesuffix(r" \\"))  # commands
+        plain = re.sub(r"\\(?:[&%$#_{}`]|[a-z]+)", "", line.removesuffix(r" \\"))  # commands
         plain = plain.replace("$$", "")  # around a symbol
         assert plain.count("&") == len(columns) - 1 and not re.search(r"[%$#_~^<>\\]", plain)
         assert plain.count("{") == plain.count("}")
@@ -80,10 +80,11 @@ def test_the_table_compiles(with_special_names, tmp_path) -> None:
 
 def test_special_characters_are_escaped() -> None:
     assert escape_latex(SPECIAL) == (
-        r"a\_b \& 50\% \#1 \$x\$ \{y\} \textasciitilde{} \textasciicircum{} "
-        r"\textbackslash{} \textless{}z\textgreater{}"
+        r"{}*a\_b \& 50\% \#1 \$x\$ \{y\} \textasciitilde{} \textasciicircum{} "
+        r"\textbackslash{} \textless{}z\textgreater{} \textbar{} \`{} -{}-"
     )
     assert escape_latex("  last\nepoch") == r"\quad last epoch"
+    assert escape_latex("[a]*''") == "{}[a]*'{}'"  # after \\\\, "[" or "*" begins its argument
 
 
 def test_the_best_models_are_bold(results) -> None:  # noqa: F811

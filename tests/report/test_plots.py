@@ -141,8 +141,8 @@ def test_references_have_colors_of_their_own() -> None:
     }
 
 
-NAMES = ("_name", "$x$ and $\\foo{$", "$", "a|b", "50%", "a\\b", "#1", "x^2~y", "<b>&amp;", "*c*", "`d`",
-         "é \N{GREEK SMALL LETTER ALPHA}", "__")  # fmt: skip
+NAMES = ("_name", "$x$ and $\\foo{$", "$", "a|b", "50%", "a\\b", "#1", "x^2~y", "<b>&amp;", "*c*",
+         "`d`", "é \N{GREEK SMALL LETTER ALPHA}", "__")  # fmt: skip
 
 
 @pytest.mark.parametrize("title", NAMES[:2])
