@@ -56,6 +56,7 @@ def content(results: dict[str, Any], shown: Sequence[Shown]) -> dict[str, Any]:
         "series": [s | {"shown": s["name"] not in hidden} for s in results["series"]],
         "title": title(results),
         "task": _task([one.data.test.algebra for one in shown]),
+        "headline": results["headline"],
         "summary": summary(results),
         "legend": legend(results),
         "mark": MARK,

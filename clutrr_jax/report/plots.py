@@ -125,7 +125,7 @@ def _plot(results: Results) -> Figure:
     drawn = [line for axes in all_axes for line in axes.lines if line.get_label() in named]
     handles = {line.get_label(): line for line in drawn}
     # A legend leaves out what has a label that begins with "_".
-    legend = figure.legend(handles.values(), range(len(handles)), loc="outside right upper",
+    legend = figure.legend(handles.values(), ["-"] * len(handles), loc="outside right upper",
                            frameon=False, fontsize=8)  # fmt: skip
     for text, name in zip(legend.get_texts(), handles, strict=True):
         text.set_text(name)

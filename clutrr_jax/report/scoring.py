@@ -16,7 +16,7 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predictions import ensemble, is_ensemble
 from clutrr_jax.evaluation.significance import holm, paired_p
-from clutrr_jax.experiment import SINGLE
+from clutrr_jax.experiment import PATHS, SINGLE
 from clutrr_jax.language_models.submissions import UNMAPPED, Submission, check_names
 from clutrr_jax.models.given import given
 from clutrr_jax.report.plots import plot_results
@@ -41,7 +41,8 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
     test = data.records("test")
     truth = GroundTruth(test, data.train)
     covered = truth.select(reduce(np.union1d, (s.stories for s in submissions)))
-    (training,) = SINGLE.trainings
+    experiment = SINGLE if test.algebra.is_kinship else PATHS
+    (training,) = experiment.trainings
     shown = [
         submission._replace(name=name, predictions=predictions)
         for submission in submissions
@@ -56,7 +57,7 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
         tests.append((training, score({s.name: s.predictions}, truth.select(s.stories))))
     submitted, stories = {s.name: s for s in shown}, dict(tasks(test))
     series = [*submitted, *covered.baselines]
-    rows = table_rows(SINGLE, tests, series)
+    rows = table_rows(experiment, tests, series)
     for row in rows:
         if row["accuracy"] is not None and row["model"] in submitted:
             one = submitted[row["model"]]
@@ -65,7 +66,7 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
     return {
         "name": "scores",
         "scale": "",
-        "columns": SINGLE.column_names,
+        "columns": experiment.column_names,
         "data": [{"name": data.name, "test_rows": len(test), "scored_rows": len(covered.test)}],
         "models": {
             name: {

@@ -355,6 +355,7 @@ def results_markdown(results: Results) -> str:
     found = [f"- {source}" for source in sources(results)]
     paragraphs = [
         f"# {escape_markdown(title(results))}",
+        escape_markdown(results["headline"]),
         escape_markdown(summary(results)),
         *(["Failed:", "\n".join(failed)] if failed else []),
         legend(results),

@@ -13,6 +13,7 @@ from clutrr_jax.evaluation.wordings import by_wording
 from clutrr_jax.experiment import Run, run_name
 from clutrr_jax.language_models.submissions import Submission, read_submissions
 from clutrr_jax.report.export import latex_table, replica_rows
+from clutrr_jax.report.headline import headline
 from clutrr_jax.report.outputs import Prepare, Shown, added_outputs, shown_sets
 from clutrr_jax.report.page import render
 from clutrr_jax.report.page_content import content
@@ -47,6 +48,7 @@ def write_report(
         raise InputError(f"{workdir}: {len(shown)} data sets, expected one for predictions to add")
     added = read_submissions(add, shown[0].data.test) if add else []
     results = collect(config, all_runs, workdir, [(s, shown[0].truth) for s in added])
+    results["headline"] = headline(results)
     found = {
         run_name(one.dataset, model): (output.extraction, one.data)
         for one in shown

@@ -56,6 +56,7 @@ def results() -> dict[str, Any]:
     return {
         "name": "test",
         "scale": "",
+        "headline": "",
         "columns": ("noise", "k", "model"),
         "data": [{"name": "stories", "train_rows": 100, "test_rows": 50}],
         "devices": ["2 cores"],
