@@ -21,7 +21,7 @@ from clutrr_jax.language_models.submissions import UNMAPPED, Submission, check_n
 from clutrr_jax.models.given import given
 from clutrr_jax.report.plots import plot_results
 from clutrr_jax.report.results import table_rows
-from clutrr_jax.report.tables import accuracy_table, format_fraction
+from clutrr_jax.report.tables import accuracy_table, format_fraction, format_p, label_tests
 from generator.cells import plain_text
 from generator.files import atomic_write, write_text
 
@@ -116,21 +116,15 @@ def comparison(pair: dict[str, Any]) -> list[list[str]]:
     """The paired test of two submissions; header first."""
     a, b = pair["models"]
     points = pair["tasks"]
-    one_type = len({point["task"].partition(".")[0] for point in points}) == 1
-    names = [f"k={p['task'].partition('.')[2]}" if one_type else p["task"] for p in points]
     return [
-        [f"{a} against {b}", *names],
+        [f"{a} against {b}", *label_tests([p["task"] for p in points])],
         ["stories", *(str(p["count"]) for p in points)],
         ["difference in accuracy", *(format_fraction(p["difference"], "+") for p in points)],
         [f"stories where {a} is better", *(str(p["better"]) for p in points)],
         [f"stories where {b} is better", *(str(p["worse"]) for p in points)],
-        ["p", *(_p(point["p"]) for point in points)],
-        ["p, Holm over the tasks", *(_p(point["p_holm"]) for point in points)],
+        ["p", *(format_p(point["p"]) for point in points)],
+        ["p, Holm over the tasks", *(format_p(point["p_holm"]) for point in points)],
     ]
-
-
-def _p(value: float) -> str:
-    return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
 
 
 def tables(results: dict[str, Any]) -> list[list[list[str]]]:

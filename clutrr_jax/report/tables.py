@@ -38,6 +38,19 @@ def format_fraction(value: float, sign: str = "") -> str:
     return f"{value:{sign}z.2f}".replace("0.", ".", 1)
 
 
+def format_p(value: float) -> str:
+    """Formats a p-value, .031 or <.001."""
+    return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+
+
+def label_tests(tests: Sequence[str]) -> list[str]:
+    """Returns labels of tests T.K: k=K, or T.K if they differ in T as well."""
+    if len({test.partition(".")[0] for test in tests}) > 1:
+        return list(tests)
+    lengths = [test.partition(".")[2] for test in tests]
+    return [NO_K if k == "0" else f"k={k}" for k in lengths]
+
+
 def count_replicas(count: int) -> str:
     """Returns "1 replica", "2 replicas", ..."""
     return f"{count} replica{'s' if count > 1 else ''}"
