@@ -55,8 +55,11 @@ class _Tests:
         self.x = x
         panels, xs = (list(dict.fromkeys(test[part] for test in tests)) for part in range(2))
         self.panels = len(panels) > 1
-        self.is_curve = len(xs) > 1 and not self.panels and not any(isinstance(v, str) for v in xs)
-        self.all = sorted(tests, key=lambda test: test[1]) if self.is_curve else list(tests)
+        self.ordered = not any(isinstance(value, str) for value in xs)
+        self.is_curve = len(xs) > 1 and not self.panels and self.ordered
+        self.all = list(tests)
+        if self.ordered:
+            self.all.sort(key=lambda test: (panels.index(test[0]), test[1]))
         self.deciding = self.all[-1:] if self.is_curve else self.all
 
     def name(self, test: Test) -> str:
@@ -73,7 +76,8 @@ class _Tests:
             return ""
         if len(some) == len(all_tests):
             return f" at every {self.x}" if self.is_curve else " on all tests"
-        if self.is_curve and len(some) > 1 and list(some) == list(all_tests)[-len(some) :]:
+        of_panel = [test for test in all_tests if test[0] == some[0][0]]
+        if self.ordered and len(some) > 1 and list(some) == of_panel[-len(some) :]:
             return f" from {self.name(some[0])}"
         if len(some) > MOST:
             return f" on {len(some)} of {len(all_tests)} tests"

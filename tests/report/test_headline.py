@@ -87,6 +87,10 @@ def test_several_panels_have_a_mean() -> None:
         "gat and rn are equally good: .70 on average over 3 tests. gat falls below .50 on k = 3 "
         "(supporting)."
     )
+    keys = [("supporting", 3), ("clean", 4), ("clean", 3), ("clean", 2)]
+    assert headline(results({"gat": (0.9, 0.2, 0.3, 0.8)}, keys)) == (
+        "gat: .55 on average over 4 tests. It falls below .50 from k = 3 (clean)."
+    )
     many = [(f"task {i}", 3) for i in range(6)]
     assert headline(results({"gat": (0.4,) * 5 + (0.9,)}, many)) == (
         "gat: .48 on average over 6 tests. It falls below .50 on 5 of 6 tests."
