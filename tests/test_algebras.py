@@ -126,6 +126,7 @@ def test_predictions_of_a_file_are_scored(work: Path, tmp_path, command) -> None
     assert command(predict.main, model_folder(work), "--data", data, "--out", out).code == 0
     done = command(score.main, "--data", data, "--predictions", f"mine={out}")
     rows = [line.split() for line in done.out.splitlines() if " mine (2 replicas)" in line]
+    assert done.out.startswith("paths ")
     assert [row[:3] for row in rows] == [["b", "=", "1"], ["b", "=", "2"]]
     assert all(row.count("1.00") == 1 for row in rows)
 

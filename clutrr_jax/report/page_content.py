@@ -18,6 +18,7 @@ from clutrr_jax.experiment import noise_name, run_name
 from clutrr_jax.language_models.submissions import UNMAPPED
 from clutrr_jax.report.export import PAIRED_LEGEND, latex_paired, latex_table, paired_table
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs, label_proof, word_facts
+from clutrr_jax.report.markdown import markdown_table
 from clutrr_jax.report.outputs import NOT_ASKED, Outputs, Shown
 from clutrr_jax.report.tables import (
     EXTRACTION_LEGEND,
@@ -26,7 +27,6 @@ from clutrr_jax.report.tables import (
     extraction_table,
     label_tests,
     legend,
-    markdown_table,
     settings_table,
     sources,
     summary,

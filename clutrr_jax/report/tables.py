@@ -1,7 +1,5 @@
-"""Tables of accuracies as rows of text cells, header first, and their plain-text and Markdown
-forms."""
+"""Tables of accuracies as rows of text cells, header first, and the texts about them."""
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
@@ -260,24 +258,6 @@ def changed_settings(model: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-# Characters that Markdown of GitHub may read as markup; a "_" within a word and a "*" at the end of
-# the text are none.
-_MARKUP = re.compile(
-    r"[\\`|~$]|\*(?!$)|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[])|<(?=[\w/!?])|&(?=#?\w+;)"
-)
-
-
-def escape_markdown(text: str) -> str:
-    """Returns a text on one line that Markdown shows as it is."""
-    return _MARKUP.sub(r"\\\g<0>", " ".join(text.splitlines()))
-
-
-def markdown_table(table: list[list[str]]) -> list[str]:
-    """Formats a table as lines of Markdown."""
-    rows = ["| " + " | ".join(map(escape_markdown, line)) + " |" for line in table]
-    return [rows[0], "|---" * len(table[0]) + "|", *rows[1:]]
-
-
 def html_table(table: list[list[str]]) -> str:
     """Formats a table as HTML, for notebooks."""
     lines = []
@@ -356,35 +336,3 @@ def claims_text(results: Results) -> str:
         parts = [f"*{word}*: {'; '.join(claims)}" for word, claims in verdict.items() if claims]
         paragraphs.append(f"**{question}.** Claims of the paper: " + ". ".join(parts) + ".")
     return "\n\n".join(paragraphs)
-
-
-def results_markdown(results: Results) -> str:
-    """Returns the text of `results.md`."""
-    failed = [
-        f"- {r['name']}: {escape_markdown(r['error'])}"
-        for r in results["runs"]
-        if r["state"] == "failed"
-    ]
-    found = [f"- {source}" for source in sources(results)]
-    paragraphs = [
-        f"# {escape_markdown(title(results))}",
-        escape_markdown(results["headline"]),
-        escape_markdown(summary(results)),
-        *(["Failed:", "\n".join(failed)] if failed else []),
-        legend(results),
-        "\n".join(markdown_table(accuracy_table(results, cell=with_interval))),
-        *(["Sources:", "\n".join(found)] if found else []),
-        claims_text(results),
-    ]
-    for model, rows in results["extraction"].items():
-        about = f"Facts that {model} extracts from the text of the test stories (first replica)."
-        paragraphs += [
-            f"{about} {EXTRACTION_LEGEND}",
-            "\n".join(markdown_table(extraction_table(rows))),
-        ]
-    paragraphs += [
-        "![accuracies](curve.png)",
-        "\n".join(markdown_table(training_table(results))),
-        "\n".join(markdown_table(settings_table(results))),
-    ]
-    return "\n\n".join(filter(None, paragraphs)) + "\n"

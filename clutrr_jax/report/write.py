@@ -14,13 +14,13 @@ from clutrr_jax.experiment import Run, run_name
 from clutrr_jax.language_models.submissions import Submission, read_submissions
 from clutrr_jax.report.export import csv_rows, latex_paired, latex_table, paired_table
 from clutrr_jax.report.headline import headline
+from clutrr_jax.report.markdown import results_markdown
 from clutrr_jax.report.outputs import Prepare, Shown, added_outputs, shown_sets
 from clutrr_jax.report.page import render
 from clutrr_jax.report.page_content import content
 from clutrr_jax.report.plots import plot_results, save_figure
 from clutrr_jax.report.results import REPORT_FILES, collect, score_added
 from clutrr_jax.report.scoring import compare
-from clutrr_jax.report.tables import results_markdown
 from generator.errors import InputError
 from generator.files import atomic_write, csv_text, write_text
 

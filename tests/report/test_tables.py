@@ -6,12 +6,10 @@ import pytest
 
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.models.given import given
+from clutrr_jax.report.markdown import escape_markdown, markdown_table, results_markdown
 from clutrr_jax.report.tables import (
     accuracy_table,
-    escape_markdown,
     html_table,
-    markdown_table,
-    results_markdown,
     settings_table,
     with_interval,
 )
