@@ -152,12 +152,14 @@ def latex_paired(table: Sequence[Sequence[str]]) -> str:
 
 def _tabular(about: Iterable[str], header: Sequence[str], words: int, body: Iterable[str]) -> str:
     """A `tabular` whose first columns are words, with comments before it."""
-    return "\n".join([
-        *(f"% {line}" for line in about),
-        r"% Needs \usepackage{booktabs}.",
+    text = "\n".join([
         rf"\begin{{tabular}}{{{'l' * words}{'r' * (len(header) - words)}}}",
         r"\toprule", _latex_line(header), r"\midrule", *body, r"\bottomrule", r"\end{tabular}", "",
     ])  # fmt: skip
+    needed = [r"Needs \usepackage{booktabs}."]
+    if re.search(r"[^\0-\u024f]", text):
+        needed.append("Letters that are not Latin need LuaLaTeX or XeLaTeX, and a font with them.")
+    return "\n".join([*(f"% {line}" for line in (*about, *needed)), text])
 
 
 def best_rows(results: Results) -> list[Row]:

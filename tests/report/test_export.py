@@ -139,6 +139,14 @@ def test_special_characters_are_escaped() -> None:
     assert escape_latex("[a]*''") == "{}[a]*'{}'"  # after \\\\, "[" or "*" begins its argument
 
 
+def test_letters_that_pdflatex_lacks_are_named() -> None:
+    def needs(name: str) -> str:
+        return latex_paired([["model", "against", "k=2"], [name, "b", "+.00 (1.000)"]])
+
+    assert "LuaLaTeX" in needs("\u901a") and "\u901a & b" in needs("\u901a")
+    assert "LuaLaTeX" not in needs("modèle ±")
+
+
 def test_the_best_models_are_bold(results) -> None:  # noqa: F811
     """Baselines do not count; equal printed accuracies are equally good."""
     results["rows"] += [row("rn", 2, (0.901, 0.01), (0.9, 0.01))]
