@@ -16,7 +16,7 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.run import configure_jax, print_report, run_experiment
 from clutrr_jax.settings import default_settings, describe, with_models
 from clutrr_jax.training import distributed
-from generator.errors import InputError, check_utf8, first_line, quiet_broken_pipe
+from generator.errors import InputError, first_line, terminal, utf8
 
 
 def run_command_line(command: Callable[[list[str]], int], argv: list[str]) -> int:
@@ -30,9 +30,8 @@ def run_command_line(command: Callable[[list[str]], int], argv: list[str]) -> in
     """
     logging.set_verbosity(logging.WARNING)
     try:
-        with quiet_broken_pipe():
-            check_utf8(*argv[1:])
-            return command(argv)
+        with terminal():
+            return command([argv[0], *utf8(argv[1:])])
     except InputError as error:
         distributed.exit_with_error(str(error))
     except OSError as error:

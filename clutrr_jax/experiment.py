@@ -171,6 +171,7 @@ class Experiment:
 
 
 SINGLE = Experiment()
+PATHS = Experiment(column_names=("paths", "k", "model"))  # `SINGLE` for tests bB.K of B paths
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Number
 from typing import Any
 
-from generator.errors import InputError, at
+from generator.errors import InputError, at, printable
 
 # Columns of a published data set that are read.
 REQUIRED = (
@@ -171,6 +171,7 @@ def quoted(name: str) -> str:
 
 def plain_text(rows: Sequence[Sequence[str]]) -> str:
     """Formats a table, header first: columns of words are left-aligned, others right-aligned."""
+    rows = [[printable(cell) for cell in row] for row in rows]
     columns = list(zip(*rows, strict=True))
     width = [max(map(len, column)) for column in columns]
     words = [i == 0 or any(cell[:1].isalpha() for cell in c[1:]) for i, c in enumerate(columns)]

@@ -127,9 +127,14 @@ def _files(path: Path) -> list[Path]:
 
 
 def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> None:
-    """Raises InputError if two submissions, or a submission and another row, have one name."""
-    names = [*others, *(s.name for s in submissions)]
+    """Raises InputError if two submissions, or a submission and another row, have one name, or a
+    name would not fit on one line."""
+    names = [*others, "ceiling", "stories", *(s.name for s in submissions)]
     for name in names:
+        if not name.isprintable() or name != name.strip():
+            raise InputError(
+                f"predictions: name {name!r}, expected text on one line without blanks around it"
+            )
         if names.count(name) > 1:
             raise InputError(
                 f"predictions: two rows named {name!r}, expected each once; NAME=FILE renames one"

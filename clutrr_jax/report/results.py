@@ -19,6 +19,7 @@ from clutrr_jax.experiment import (
     DATA,
     ERROR,
     MODEL,
+    PATHS,
     SINGLE,
     SUMMARY,
     Claims,
@@ -79,6 +80,10 @@ def collect(
     training_of = {run.dataset: run.training for run in all_runs}
     data = {name: read_json(workdir / name / DATA) for name in training_of
             if (workdir / name / DATA).exists()}  # fmt: skip
+    if experiment is SINGLE and any(
+        test["task"].startswith("b") for content in data.values() for test in content["tests"]
+    ):
+        experiment = PATHS
     tests = [(run.training, read_counts(finished[run.name])) for run in all_runs
              if run.name in finished]  # fmt: skip
     compares = not experiment.published and experiment.column_names[2] == "model"
