@@ -124,7 +124,7 @@ def _is_table(name: str) -> bool:
 
 def is_foreign(part: str) -> bool:
     """Whether a part of a path is hidden, or of the files that macOS adds to archives."""
-    return part.startswith(".") or part == "__MACOSX"
+    return (part.startswith(".") and part not in (".", "..")) or part == "__MACOSX"
 
 
 def _zip_sources(path: Path) -> list[Source]:

@@ -70,9 +70,9 @@ class Row(NamedTuple):
     clause: str  # f_comb
     noise: int  # T of task T.K, or the number of paths; 0 if it is not known
     k: int  # 0 if it is not known
-    states_split: bool  # in the name of the table or of its folder, or in a cell
-    by_number: bool  # whether the target is a number and no column says what it stands for
-    has_names: bool  # whether a column or brackets in the story name all people
+    states_split: bool = True  # in the name of the table or of its folder, or in a cell
+    by_number: bool = False  # whether the target is a number and no column says what it stands for
+    has_names: bool = True  # whether a column or brackets in the story name all people
 
 
 def parse_rows(
