@@ -31,7 +31,7 @@ from generator.checks import content, has_gender_of_target
 from generator.data_sets import Table, data_sets
 from generator.errors import Parser
 from generator.files import SUFFIXES
-from generator.implied import implied
+from generator.implied import implied, otherwise
 from generator.kinship import (
     GENDER_NAMES,
     GENDER_OF,
@@ -90,15 +90,14 @@ def audit(table: Table, seen: Seen) -> Findings:
     starts = range(0, len(table.rows), _CHUNK)
     for start in tqdm(starts, table.name, leave=False, disable=None, unit=" chunks"):
         rows = table.rows[start : start + _CHUNK]
-        both = zip(rows, implied(rows), implied(rows, backwards=True), strict=True)
-        for row, relations, backwards in both:
-            _judge(row, relations, backwards, result)
+        for row, relations, misread in zip(rows, implied(rows), otherwise(rows), strict=True):
+            _judge(row, relations, misread, result)
             _doubt(row, result)
     _compare(table, seen, result)
     return result
 
 
-def _judge(row: Row, relations: list[int], backwards: list[int], result: Findings) -> None:
+def _judge(row: Row, relations: list[int], misread: str, result: Findings) -> None:
     names = row.algebra.relations
     label = names[row.target] if row.target >= 0 else "no label"
     result.rows += 1
@@ -128,8 +127,8 @@ def _judge(row: Row, relations: list[int], backwards: list[int], result: Finding
         else:
             said = f"({x}, {y}) is said to be {label}; "
             said += f"{found} is possible" if found else "the facts contradict each other"
-        if row.relations and row.target in backwards:
-            said += "; the label follows if facts are read as (Y, relation, X)"
+        if misread:
+            said += f"; the label follows if {misread}"
         result.mistakes.append(f"row {row.row_index}: {said}")
 
 
@@ -219,7 +218,8 @@ def _compare(table: Table, seen: Seen, result: Findings) -> None:
 def _content(row: Row) -> int:
     words = (*(row.algebra.relations[r] for r in row.relations), *[""] * len(row.edges))
     facts = [(row.names[x], word, row.names[y]) for (x, y), word in zip(row.edges, words)]  # noqa: B905
-    return content(row.story, facts, row.query_names)
+    said, stated = content(row.story, facts, row.query_names)
+    return stated if said is None else said
 
 
 def _forms(story: str) -> Iterator[str]:

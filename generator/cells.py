@@ -93,6 +93,8 @@ def _named(name: str, index: int, column: str, cell: Any, feature: Any) -> Any:
     if isinstance(value, list):
         return [_named(name, index, column, part, feature.get("feature")) for part in value]
     names = feature.get("names")
+    if isinstance(names, Mapping):  # as in a data card: {"0": "aunt", ...}
+        names = list(names.values())
     if feature.get("_type") != "ClassLabel" or not names or not isinstance(value, int | float):
         return value
     if value == -1:  # of a missing label

@@ -1,20 +1,18 @@
 """Checks of a whole data set: splits that rows state, and what its reader should know of it."""
 
+import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from generator.errors import InputError
-from generator.implied import implied
+from generator.implied import implied, otherwise
 from generator.kinship import GENDER_OF, KINSHIP, UNKNOWN_GENDER
 from generator.rows import NO_TARGET, Row
+from generator.splits import COLUMN, NAMES
 
-SPLIT_NAMES = (
-    "train, training, validation, valid, val, dev, development, test, tests or testing, also with "
-    "set or data behind them"
-)
-# Stories whose targets are compared with their facts, and people that these have at most.
+# Stories whose targets are compared with their facts, if they have at most so many people.
 _CHECKED, _PEOPLE = 1000, 30
 _SENTENCE_END = re.compile(r"[.!?]+")
 
@@ -31,8 +29,8 @@ def check_splits(tables: Sequence[tuple[str, Sequence[Row]]]) -> None:
         (file, row), *others = silent.items()
         where = f"{', '.join(silent)}" if others else f"{file}, row {row}"
         raise InputError(
-            f"{where}: states no split, in its name or the column task_split, as other rows do; "
-            f"expected {SPLIT_NAMES}"
+            f"{where}: neither the name nor the column {COLUMN} states a split, as for other rows; "
+            f"expected {NAMES}"
         )
 
 
@@ -49,6 +47,11 @@ def report_reading(name: str, rows: Sequence[Row]) -> None:
             "stories without names in [brackets], and without the column names or genders: their "
             "people are those of facts and query alone"
         )
+    if partly := sum(map(_has_names_without_brackets, rows)):
+        notes.append(
+            f"{partly:,} stories have some of their names in [brackets] and others not: for models "
+            "that read text the latter are no people"
+        )
     for split in ("train", "dev", "test"):
         count = Counter(row.id for row in rows if row.split == split and row.id)
         if twice := [id for id, n in count.items() if n > 1]:
@@ -56,32 +59,40 @@ def report_reading(name: str, rows: Sequence[Row]) -> None:
                 f'several {split} stories have the same id, such as "{twice[0]}": all are kept, '
                 "and predictions name test stories by T.K/ROW"
             )
-    checked, contradicting = _contradictions(rows)
-    if contradicting * 2 > checked:
-        notes.append(
-            f"{contradicting / checked:.0%} of {checked:,} targets contradict the facts or genders "
-            "of their stories: a fact (X, relation, Y) says what Y is to X, and a target what the "
-            "second person of the query is to the first"
-        )
+    for split in ("train", "dev", "test"):
+        wrong = _contradictions([row for row in rows if row.split == split])
+        if sum(wrong) * 2 > len(wrong):
+            notes.append(
+                f"{sum(wrong) / len(wrong):.0%} of {len(wrong):,} {split} targets contradict the "
+                "facts or genders of their stories: a fact (X, relation, Y) says what Y is to X, "
+                "and a target what the second person of the query is to the first"
+            )
     for note in notes:
         print(f"{name}: {note}", file=sys.stderr)
 
 
-def _contradictions(rows: Sequence[Row]) -> tuple[int, int]:
-    """Returns how many targets are compared with what their stories state, at most about
-    `_CHECKED`, and how many of these contradict it."""
-    rows = [row for row in rows if row.target != NO_TARGET and len(row.names) <= _PEOPLE]
+def _contradictions(rows: Sequence[Row]) -> list[bool]:
+    """Returns whether the target of a story contradicts its facts or genders, for about `_CHECKED`
+    stories, and fewer if they are large."""
+    rows = [row for row in rows if row.target != NO_TARGET]
     rows = [row for row in rows if row.relations or row.genders[row.query[1]] != UNKNOWN_GENDER]
-    rows = rows[:: -(-len(rows) // _CHECKED) or 1]
+    people = max((len(row.names) for row in rows), default=0)
+    most = _CHECKED * min(1.0, (_PEOPLE / max(1, people)) ** 2)
+    rows = rows[:: max(1, math.ceil(len(rows) / most))]
     if not rows:
-        return 0, 0
-    both = zip(rows, implied(rows), implied(rows, backwards=True), strict=True)
-    wrong = [
-        not has_gender_of_target(row)
-        or (row.target not in follows if follows else row.target in backwards)
-        for row, follows, backwards in both
+        return []
+    return [
+        not has_gender_of_target(row) or (row.target not in follows if follows else bool(misread))
+        for row, follows, misread in zip(rows, implied(rows), otherwise(rows), strict=True)
     ]
-    return len(rows), sum(wrong)
+
+
+def _has_names_without_brackets(row: Row) -> bool:
+    """Returns whether a story has a name in brackets, and another one only without."""
+    others = [name for name in row.names if f"[{name}]" not in row.story]
+    if len(others) == len(row.names):
+        return False
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?![\w'])", row.story) for name in others)
 
 
 def has_gender_of_target(row: Row) -> bool:
@@ -91,12 +102,14 @@ def has_gender_of_target(row: Row) -> bool:
     return row.genders[row.query[1]] in (GENDER_OF[row.target], UNKNOWN_GENDER)
 
 
-def content(text: str, facts: Iterable[tuple[str, str, str]], query: tuple[str, str]) -> int:
-    """Returns a hash of what a story says, without its question.
+def content(
+    text: str, facts: Iterable[tuple[str, str, str]], query: tuple[str, str]
+) -> tuple[int | None, int]:
+    """Returns a hash of the text of a story, None without one, and a hash of its facts and query.
 
-    Brackets, case, spaces and the order of sentences are ignored. A story without text is its facts
-    in any order, and its query.
+    Brackets, case, spaces, and the order of sentences and of facts are ignored.
     """
     sentences = (re.sub(r"[\[\]\s]", "", part).casefold() for part in _SENTENCE_END.split(text))
-    said: Hashable = tuple(sorted(filter(None, sentences)))
-    return hash(said or (frozenset(facts), query))
+    said = tuple(sorted(filter(None, sentences)))
+    stated = (*sorted(" ".join(fact) for fact in facts), " to ".join(query))
+    return hash(said) if said else None, hash(" and ".join(stated).casefold())

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from generator.algebras import algebra_of
 from generator.checks import check_splits
-from generator.files import SPLIT_FOLDERS, Source, sources
+from generator.files import Source, sources
 from generator.rows import Row, parse_rows
+from generator.splits import split_of_folder
 
 _ORDER = {"train": 0, "dev": 1, "test": 2}
 
@@ -29,10 +30,12 @@ def data_sets(paths: list[Path]) -> Iterator[tuple[str, list[Table]]]:
     found: dict[str, list[Source]] = {}
     for path in paths:
         whole = path.is_dir() or path.suffix == ".zip"
-        found.setdefault(str(path if whole else path.parent), []).extend(sources(path))
+        folder = path.parent.parent if split_of_folder(path.parent.name) else path.parent
+        found.setdefault(str(path if whole else folder), []).extend(sources(path))
     for name, parts in found.items():
         algebra = algebra_of(Path(name))
-        read = [(file, list(parse_rows(file, cells, algebra=algebra))) for file, cells in parts]
+        read = [(file, list(parse_rows(file, cells, algebra=algebra, place=Path(name))))
+                for file, cells in parts]  # fmt: skip
         check_splits(read)
         yield name, sorted((table for file in read for table in _tables(*file)), key=_order)
 
@@ -43,7 +46,7 @@ def _tables(file: str, every: list[Row]) -> list[Table]:
     for row in every:
         rows.setdefault(row.split, []).append(row)
     path = Path(file)
-    name = f"{path.parent.name}/{path.name}" if path.parent.name in SPLIT_FOLDERS else path.name
+    name = f"{path.parent.name}/{path.name}" if split_of_folder(path.parent.name) else path.name
     return [
         Table(name if len(rows) == 1 else f"{name} ({split})", split, part)
         for split, part in rows.items()

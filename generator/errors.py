@@ -30,6 +30,10 @@ class InputError(Exception):
         super().__init__("".join(c if c.isprintable() else ascii(c)[1:-1] for c in message))
 
 
+class CellError(Exception):
+    """A cell that cannot be parsed: its column, and the problem."""
+
+
 def at(file: object, row: int | None = None, column: str | None = None) -> str:
     """A position in the input: `FILE, row 3, column "story"`. Row 1 follows the header."""
     of_row = "" if row is None else f", row {row}"

@@ -18,7 +18,7 @@ from generator.errors import InputError, Parser, check_range
 from generator.files import csv_text
 from generator.networks import Sampler, cyclic, max_elements
 from generator.row_cells import MAX_PEOPLE
-from generator.rows import splits_in
+from generator.splits import splits_in
 from generator.stories.render import Piece
 from generator.write import write_description, write_files
 

@@ -12,14 +12,12 @@ from typing import NamedTuple
 
 from generator.algebra import Algebra
 from generator.algebras import DEFAULT, algebra_with
-from generator.errors import InputError, at
-from generator.files import SPLIT_FOLDERS
+from generator.errors import CellError, InputError, at
 from generator.kinship import KINSHIP, UNKNOWN_GENDER
 from generator.row_cells import (
     MAX_EDGES,
     MAX_PEOPLE,
     MAX_STORY,
-    CellError,
     different,
     match_cell,
     parse_facts,
@@ -28,6 +26,7 @@ from generator.row_cells import (
     parse_query,
     with_brackets,
 )
+from generator.splits import split_of_folder, split_of_row, splits_in
 
 MAX_K = 999
 NO_TARGET = -1
@@ -41,10 +40,6 @@ _WORD = re.compile(r"'([^'\"]+)'|\"([^'\"]+)\"")
 _WORDS = re.compile(r"\[(?:[\s,]*(?:'[^'\"]+'|\"[^'\"]+\"))*[\s,]*\]")
 _TASK = re.compile(r"(?:task_)?(\d{1,3})\.(?!0+$)(\d{1,3})")
 _LENGTH_AND_PATHS = re.compile(r"_k_(\d{1,3})_b_(\d{1,3})(?!\d)")  # in the name of a file of STaR
-# Whole words: "latest", "devices" and "values" state no split.
-_SPLIT = re.compile(
-    r"(?<![a-z])(test|train|val|dev)(?:s|ing|id|idation|elopment)?(?:set|data)?(?![a-z])"
-)
 _WITH_RELATIONS = ("target", "edge_types", "facts")
 # Columns of STaR (Khalid and Schockaert 2025) and of CLUTRR with the same content.
 _STAR = {"edges": "story_edges", "edge_labels": "edge_types", "query_label": "target"}
@@ -80,15 +75,17 @@ def parse_rows(
     table: Iterable[Sequence[str]],
     required: Sequence[str] = (),
     algebra: Algebra | None = None,
+    place: Path | None = None,
     in_memory: bool = False,
 ) -> Iterator[Row]:
     """Parses the rows of one table.
 
     Args:
-      file: its path, which decides the split (see `_parse_split`) and appears in messages.
+      file: its path, which may state the split (see `split_of_row`) and appears in messages.
       table: the header, then the rows; all cells as text.
       required: columns that a table of CLUTRR must have.
       algebra: of the relations; by default that of the package which has the first one.
+      place: path of the data set, if it has several tables.
       in_memory: whether the table is a split that a program has named, whatever its rows say.
     """
     rows = iter(table)
@@ -108,9 +105,9 @@ def parse_rows(
     may_be_empty: tuple[str, ...] = ("facts", "names", "genders", "task_name")
     if "story_edges" in header:
         may_be_empty = ("story_edges", "edge_types", "task_name")
-    stated, folder = splits_in(Path(file).name), Path(file).parent.name
+    stated, folder = splits_in(Path(file).name), Path(file).parent
     is_named = in_memory and len(stated) == 1
-    default = splits_in(folder).pop() if folder.lower() in SPLIT_FOLDERS else ""
+    in_folder = split_of_folder(folder.name), place in folder.parents
     index, misspelled = 0, False
     for index, cells in enumerate(rows, start=1):
         if len(cells) != len(header):
@@ -120,11 +117,12 @@ def parse_rows(
             column: text if column == "id" else unicodedata.normalize("NFC", text)
             for column, text in zip(header, cells, strict=True)
             if (column not in may_be_empty or text.strip())
+            and (column, text.strip()) != ("names", "[]")
             and not (is_named and column == "task_split")
         }
         try:
             algebra = algebra or _algebra_of(cell)
-            row = _parse_row(index, cell, stated, default, algebra)
+            row = _parse_row(index, cell, split_of_row(cell, stated, *in_folder), algebra)
         except CellError as error:
             column, problem = error.args
             column = own_names.get(column, column)
@@ -161,12 +159,6 @@ def _check_columns(file: str, header: Sequence[str]) -> None:
             )
 
 
-def splits_in(text: str) -> set[str]:
-    """Returns the splits that the name of a file or a cell states."""
-    words = _SPLIT.findall(text.lower())
-    return {"dev" if word == "val" else word for word in words}
-
-
 def _algebra_of(cell: Mapping[str, str]) -> Algebra:
     """The algebra of the package that the relations of a row belong to."""
     words = [relation for _, relation, _ in parse_facts(cell.get("facts", "[]"))]
@@ -174,9 +166,7 @@ def _algebra_of(cell: Mapping[str, str]) -> Algebra:
     return algebra_with((words or [cell.get("target", "")])[0])
 
 
-def _parse_row(
-    index: int, cell: Mapping[str, str], stated: set[str], default: str, algebra: Algebra
-) -> Row:
+def _parse_row(index: int, cell: Mapping[str, str], split: str, algebra: Algebra) -> Row:
     story, clean_story = cell.get("story", ""), cell.get("clean_story", "")
     for column, text in (("story", story), ("clean_story", clean_story)):
         if len(text) > MAX_STORY:
@@ -223,7 +213,6 @@ def _parse_row(
     noise, k = _parse_task(cell, relations)
     target = _parse_target(cell, algebra) if cell.get("target", "").strip() else NO_TARGET
     named = (_relation(cell.get(column, ""), algebra) for column in ("target", "target_text"))
-    split = _parse_split(stated, cell.get("task_split", ""), default)
     clause = cell.get("f_comb", "").replace(_MISSPELLED, "niece")
     return Row(
         algebra=algebra,
@@ -284,8 +273,9 @@ def _edges(
 def _other_order(x: str, word: str, y: str, algebra: Algebra) -> str:
     """What to say of the order of a fact whose relation stands at one of its ends."""
     for relation, one, other in ((y, x, word), (x, word, y)):
-        if any(a.find(relation) is not None for a in (algebra, algebra_with(relation))):
-            is_kin = KINSHIP.find(relation) is not None
+        known = algebra.relations + algebra_with(relation).relations
+        if relation in known and len(relation) > 1:  # "d" is an interval relation, and a name
+            is_kin = relation in KINSHIP.index
             meaning = f": {other} is the {relation} of {one}" if is_kin else ""
             return (
                 f'unknown relation "{word}": the order is (X, relation, Y), as in '
@@ -388,19 +378,3 @@ def _parse_target(cell: Mapping[str, str], algebra: Algebra) -> int:
         problem = f'"{text}" is {algebra.relations[target]}, but target_text is "{name}"'
         raise CellError("target", problem)
     return target
-
-
-def _parse_split(stated: set[str], cell: str, default: str) -> str:
-    """The split that the file's name or the cell states, else the folder (`default`).
-
-    A name with several splits, such as `gen_train23_test2to10`, states none: the cell must. Dev
-    rows are train rows.
-    """
-    found = splits_in(cell)
-    if len(found) != 1 and (cell.strip() or len(stated) > 1):
-        raise CellError("task_split", f'"{cell}": expected train, validation or test')
-    if len(stated) == 1 and found and ("test" in found) != ("test" in stated):
-        raise CellError(
-            "task_split", f'"{cell}", but the name says {min(stated)}; expected the same in both'
-        )
-    return next(iter(stated if len(stated) == 1 else found), default)

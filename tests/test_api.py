@@ -148,6 +148,23 @@ def test_predictions_with_the_ids_of_the_stories_are_aligned(dataset) -> None:
             clutrr_jax.evaluate({"a": wrong}, dataset)
 
 
+def test_ids_that_may_be_positions_and_columns_of_ids_are_refused(dataset) -> None:
+    """Data whose ids are the numbers of their rows before they were shuffled."""
+    names = [RELATIONS[t] for t in dataset.test.target]
+    ids = [str(i) for i in np.random.default_rng(0).permutation(len(names))]
+    shuffled = replace(dataset, test=replace(dataset.test, ids=ids))
+    answers = pd.Series(names, [*map(int, ids)]).sort_index()
+    for index in (answers.index, None):
+        with pytest.raises(clutrr_jax.InputError, match="may be positions or the ids of the test"):
+            clutrr_jax.evaluate({"a": pd.Series(answers.tolist(), index)}, shuffled)
+    for right in (answers.rename_axis("id"), answers.sample(frac=1, random_state=0), names):
+        rows = clutrr_jax.evaluate({"a": right}, shuffled).accuracy
+        assert {row["accuracy"] for row in rows if row["model"] == "a"} == {1.0}
+    frame = pd.DataFrame({"story_id": story_ids(dataset.test), "a": names}).sample(frac=1)
+    with pytest.raises(clutrr_jax.InputError, match='of "story_id": ids of stories, expected'):
+        clutrr_jax.evaluate(frame.reset_index(drop=True), dataset)
+
+
 def test_missing_answers_in_memory_count_as_wrong(dataset) -> None:
     """None, NaN, NA and "", also in a column of ids, which pandas makes numbers with a point."""
     target = dataset.test.target

@@ -10,6 +10,7 @@ ROOMS = """
 generator.errors
 generator.algebra generator.cells generator.names
 generator.kinship
+generator.splits
 generator.files generator.deduction generator.path_consistency generator.row_cells
 generator.algebras
 generator.columns generator.rows

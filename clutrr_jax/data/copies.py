@@ -43,9 +43,9 @@ def count_copies(train: Records | None, test: Records | None) -> dict[str, int]:
         split: len(records) - len(set(records.questions)) if records is not None else 0
         for split, records in (("train", train), ("test", test))
     }
-    known = set(train.contents) if train is not None else set()
-    shared = 0 if test is None else sum(content in known for content in test.contents)
-    return counts | {"shared": shared}
+    if train is None or test is None:
+        return counts | {"shared": 0}
+    return counts | {"shared": int(test.are_among(train).sum())}
 
 
 def copy_notes(counts: Mapping[str, int]) -> list[str]:

@@ -110,17 +110,18 @@ def load(
     """
     if algebra is not None and not isinstance(algebra, Algebra):
         algebra = find_algebra(str(algebra))
-    in_memory = not isinstance(source, str | os.PathLike)
+    place = None
     if isinstance(source, str | os.PathLike):
-        name, tables = Path(source).name.removesuffix(".zip"), sources(Path(source))
-        algebra = algebra or algebra_of(Path(source))
+        place = Path(source)
+        name, tables = place.name.removesuffix(".zip"), sources(place)
+        algebra = algebra or algebra_of(place)
     else:
         name, tables = "data set", list(_tables(source))
     parts: dict[bool, dict[str, Records]] = {False: {}, True: {}}  # by whether they are test rows
     read: list[tuple[str, list[Row]]] = []
     for file, cells in tables:
-        rows = list(parse_rows(file, cells, algebra=algebra, in_memory=in_memory))
-        read.append((file, rows))
+        parsed = parse_rows(file, cells, algebra=algebra, place=place, in_memory=not place)
+        read.append((file, list(parsed)))
         algebra = read[-1][1][0].algebra
     if not read:
         raise InputError(f"{name}: no data, expected a train and a test split")

@@ -86,8 +86,8 @@ class Records:
         )
 
     @cached_property
-    def contents(self) -> list[int]:
-        """A hash of what each story says, see `generator.checks.content`, [S]."""
+    def contents(self) -> list[tuple[int | None, int]]:
+        """Hashes of what each story says, see `generator.checks.content`, [S]."""
         told = map(self.story, range(len(self)))
         return [content(one.text, one.facts, one.query) for one in told]
 
@@ -99,6 +99,17 @@ class Records:
             hash((said, str((one.query, sorted(one.facts))).casefold()))
             for said, one in zip(self.contents, told, strict=True)
         ]
+
+    def are_among(self, others: "Records") -> np.ndarray:
+        """Returns whether each story has the text of another or, if one of both has no text, its
+        facts and query, [S]."""
+        texts = {text for text, _ in others.contents} - {None}
+        facts = {facts for _, facts in others.contents}
+        without_text = {facts for text, facts in others.contents if text is None}
+        return np.array([
+            text in texts or stated in (facts if text is None else without_text)
+            for text, stated in self.contents
+        ])  # fmt: skip
 
     def select(self, rows: np.ndarray) -> "Records":
         """Returns the given stories (integers or a mask), in that order."""

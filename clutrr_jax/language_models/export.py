@@ -108,7 +108,7 @@ def _texts(data: Dataset, split: str) -> Records:
 
 def _without(train: Records, test: Records) -> Records:
     """The train stories that are no test stories."""
-    return train.select(~np.isin(train.contents, test.contents))
+    return train.select(~train.are_among(test))
 
 
 def chosen(test: Records, per_task: int | None = None, limit: int | None = None) -> np.ndarray:

@@ -342,13 +342,13 @@ def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:
             submission._replace(name=name + kind, given=_given(path))
             for _, kind, submission in _read(path, test)
         ]
-    if name == "id":
-        raise InputError(
-            f'predictions of "{name}": ids of stories, expected predictions in the order of the '
-            "test stories, without ids, with the ids as index, or the path of a file"
-        )
     given = values.relation if isinstance(values, Predictions) else _in_order(name, values, test)
     items = np.atleast_2d(np.array(plain(given), dtype=object))
+    if name == "id" or {*map(str, items.flat)} == {*story_ids(test)}:
+        raise InputError(
+            f'predictions of "{name}": ids of stories, expected predictions in the order of the '
+            "test stories, with their ids as index at most, or the path of a file"
+        )
     if items.ndim != 2 or items.shape[1] != len(test) or not len(items):
         raise InputError(
             f'predictions of "{name}": shape {items.shape}, expected one for each of the '
@@ -382,16 +382,27 @@ def _in_order(name: str, values: Any, test: Records) -> Any:
     index: Any = getattr(values, axis, None)
     if not hasattr(index, "get_indexer"):
         return values
-    array, labels = values.to_numpy(), list(index)
-    if labels == list(range(len(labels))) and index.name != "id":
+    array, labels, story_of = values.to_numpy(), list(index), stories_by_id(test)
+    is_default = labels == list(range(len(labels)))
+    others = [id for id in story_ids(test) if not id.isdecimal()]
+    numbers = [] if others else [int(id) for id in story_ids(test)]
+    if is_default and index.name != "id":
+        if numbers != labels and sorted(numbers) == labels:
+            raise InputError(
+                f'predictions of "{name}": {axis} 0, 1, ..., which may be positions or the ids of '
+                'the test stories; expected an array, or an index named "id"'
+            )
         return array
-    story_of = stories_by_id(test)
     place = {story_of.get(str(label), -1): i for i, label in enumerate(labels)}
-    if place.keys() != set(range(len(test))) or len(labels) > len(test):
-        wrong = next((label for label in labels if str(label) not in story_of), labels[:1])
+    missing = set(range(len(test))) - place.keys()
+    if missing or len(labels) > len(test):
+        unknown = [label for label in labels if str(label) not in story_of]
+        wrong = f"such as {str(unknown[0])[:60]!r}" if unknown else "that occur twice"
+        if missing and not unknown:
+            wrong = f"that lack {len(missing):,} stories"
         raise InputError(
-            f'predictions of "{name}": {axis} with labels such as {str(wrong)[:60]!r}, expected 0, '
-            "1, ... in this order, or each id of the test stories once"
+            f'predictions of "{name}": {axis} with labels {wrong}, expected 0, 1, ... in this '
+            "order, or each id of the test stories once"
         )
     return array[..., [place[story] for story in range(len(test))]]
 

@@ -302,7 +302,9 @@ def test_class_labels_are_read_by_name(number, small_folder: Path, tmp_path: Pat
     labels = Rows(numbered(row, number) for row in rows)
     assert same(load(labels), load(small_folder)) and not capsys.readouterr().err
     table = pa.Table.from_pylist([numbered(row) for row in rows])
-    for features in (FEATURES, FEATURES | {"edge_types": [LABEL]}):  # as older versions write it
+    numbers = {"names": {str(i): name for i, name in enumerate(ALPHABETICAL)}}  # of a data card
+    older = FEATURES | {"edge_types": [LABEL], "target": LABEL | numbers}
+    for features in (FEATURES, older):
         metadata = {"huggingface": json.dumps({"info": {"features": features}})}
         pq.write_table(table.replace_schema_metadata(metadata), tmp_path / "all.parquet")
         assert same(load(tmp_path / "all.parquet"), load(small_folder))
@@ -322,8 +324,19 @@ def test_class_labels_that_are_missing_or_have_no_name(tmp_path: Path) -> None:
     assert len(load(tmp_path / "all.parquet").train) == 1
 
 
+@pytest.mark.parametrize("name", ["1.9_test.tsv", "x/1.9_test.CSV", "1.9_test.csv.bz2"])
+def test_a_member_that_is_not_read_is_reported(name: str, small_folder: Path, tmp_path) -> None:
+    with zipfile.ZipFile(tmp_path / "d.zip", "w") as target:
+        for file in small_folder.glob("*.csv"):
+            target.write(file, file.name)
+        target.writestr(name, b"no table")
+    with pytest.raises(InputError, match=rf"d\.zip/{name}: expected a table that ends in \.csv, "):
+        load(tmp_path / "d.zip")
+
+
 FOREIGN = ["__MACOSX/d/._1.2_test.csv", "__MACOSX/d/x_test.csv", "d/.ipynb_checkpoints/a_test.csv",
-           ".git/a_train.csv", "d/.hidden.csv", ".Trash/d/algebra.json"]  # fmt: skip
+           ".git/a_train.csv", "__MACOSX\\d\\a_test.csv", "d/~$1.2_test.csv", "d/.hidden.csv",
+           ".Trash/d/algebra.json"]  # fmt: skip
 
 
 @pytest.mark.parametrize("member", FOREIGN)

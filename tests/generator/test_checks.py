@@ -40,7 +40,7 @@ UNKNOWN = ["ood", "eval", "holdout", "held_out", "testHard", "tset", "evaluation
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_a_table_without_a_split_beside_others_is_refused(name: str, tmp_path: Path) -> None:
     folder = write(tmp_path / "data", train=[BRACKETS], test=[BRACKETS], **{name: [BRACKETS]})
-    message = f"{name}.*: states no split, .*; expected train, training, validation, .* test, tests"
+    message = f"{name}.*: neither the name nor the column task_split .*; expected train, .* testing"
     with pytest.raises(InputError, match=message):
         load(folder)
     with pytest.raises(InputError, match=f"^data set/{message}"):
@@ -57,7 +57,7 @@ def test_a_table_without_a_split_beside_others_is_refused(name: str, tmp_path: P
 
 def test_a_row_without_a_split_among_others_is_refused(tmp_path: Path) -> None:
     rows = [BRACKETS | {"task_split": split} for split in ("train", "", "test")]
-    with pytest.raises(InputError, match=r"all\.jsonl, row 2: states no split, "):
+    with pytest.raises(InputError, match=r"all\.jsonl, row 2: neither the name"):
         load(write(tmp_path, all=rows))
 
 
@@ -87,19 +87,21 @@ def test_numbers_as_targets_are_reported(order: str, capsys) -> None:
         assert not others
     else:
         (share,) = others
-        assert re.match(r"data set: \d+% of 4 targets contradict the facts or genders of", share)
+        assert re.match(
+            r"data set: \d+% of 4 train targets contradict the facts or genders of", share
+        )
 
 
 def test_numbers_as_targets_that_contradict_genders_are_reported(capsys) -> None:
     row = {"story": "[Ann] met [Bob].", "query": "Ann, Bob", "genders": "Ann:female,Bob:male"}
     assert len(said(capsys, [row | {"target": RELATION_ID["son"]}])) == 1
-    assert "100% of 1 targets contradict" in said(capsys, [row | {"target": 4}])[1]
+    assert "100% of 1 train targets contradict" in said(capsys, [row | {"target": 4}])[1]
 
 
 def test_facts_in_the_other_order_are_reported(capsys) -> None:
     """Of most rows: (Bob, son, Ann) for "Bob is the son of Ann"."""
     backwards = ROW | {"facts": [(y, r, x) for x, r, y in FACTS]}
-    assert "67% of 3 targets contradict" in said(capsys, [backwards, backwards, ROW])[0]
+    assert "67% of 3 train targets contradict" in said(capsys, [backwards, backwards, ROW])[0]
     assert not any("contradict" in line for line in said(capsys, [backwards, ROW, ROW]))
 
 
@@ -157,11 +159,56 @@ def test_the_order_of_a_fact_of_other_relations_is_explained() -> None:
     ],
 )
 def test_the_content_of_a_story_has_no_brackets_case_spaces_and_order(same: str) -> None:
-    story = content(BRACKETS["story"], FACTS, ("Ann", "Cy"))
-    assert content(same, [], ("Cy", "Ann")) == story
-    assert content(same.replace("sister", "brother"), FACTS, ("Ann", "Cy")) != story
-    assert content("", FACTS, ("Ann", "Cy")) == content("", FACTS[::-1], ("Ann", "Cy"))
-    assert content("", FACTS, ("Ann", "Cy")) != content("", FACTS, ("Ann", "Bob"))
+    said, stated = content(BRACKETS["story"], FACTS, ("Ann", "Cy"))
+    assert content(same, [], ("Cy", "Ann"))[0] == said
+    assert content(same.replace("sister", "brother"), FACTS, ("Ann", "Cy"))[0] != said
+    assert content("", FACTS[::-1], ("ANN", "Cy")) == (None, stated)
+    assert content("", FACTS, ("Ann", "Bob"))[1] != stated
+
+
+def test_a_split_is_stated_alike_everywhere(tmp_path: Path) -> None:
+    """By the folder, the name of the table and the column; a folder outside does not count."""
+    for name, rows in {
+        "a/train/x": [BRACKETS | {"task_split": "test"}],
+        "b/train/test_x": [BRACKETS],
+        "c/train/x": [BRACKETS], "c/test/x": [BRACKETS], "c/ood/x": [BRACKETS],
+        "test/e": [BRACKETS | {"task_split": "train"}],
+        "f/Train/x": [BRACKETS], "f/Testing/x": [BRACKETS],
+        "g/train_val": [BRACKETS], "h/train_test": [BRACKETS],
+        "i/all": [BRACKETS | {"split": "test"}],
+    }.items():  # fmt: skip
+        write(tmp_path, **{name: rows})
+    for folder, message in {
+        "a": r'x\.jsonl, row 1, column "task_split": the column says test, but the folder train',
+        "b": r'test_x\.jsonl, row 1, column "task_split": the name says test, but the folder train',
+        "c": "c/ood: the name states no split, as others do; expected train, ",
+        "i": 'column "split": "test": expected the name task_split for this column',
+        "h": '"task_split": the name says test and train; expected one of them',
+    }.items():
+        with pytest.raises(InputError, match=message):
+            load(tmp_path / folder)
+    assert len(load(tmp_path / "test" / "e.jsonl").train) == 1
+    assert len(load(tmp_path / "f").test) == len(load(tmp_path / "f").train) == 1
+    assert len(load(tmp_path / "g").train) == 1
+
+
+def test_stories_with_some_names_in_brackets_are_reported(capsys) -> None:
+    row = BRACKETS | {"story": "[Ann] and her son Bob met Bob's sister [Cy]."}
+    assert (
+        "1 stories have some of their names in [brackets] and others not" in said(capsys, [row])[0]
+    )
+    assert not said(capsys, [BRACKETS | {"story": "[Ann] met [Cy]."}])  # the story lacks Bob
+
+
+def test_the_targets_of_each_split_are_compared(capsys) -> None:
+    """Also few tests beside many train stories, people of the query who change places, and large
+    stories."""
+    swapped = [ROW | {"query": ("Cy", "Ann")}]
+    many = [(f"P{i}", "sister", f"P{i + 1}") for i in range(40)]
+    large = [{"facts": [(y, r, x) for x, r, y in many], "query": "P0, P40", "target": "sister"}]
+    for tests in (swapped, large):
+        lines = said(capsys, {"train": [ROW] * 9, "test": tests})
+        assert any("100% of 1 test targets contradict" in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +225,7 @@ def test_the_content_of_a_story_has_no_brackets_case_spaces_and_order(same: str)
         ({"facts": [*FACTS, ("Eve", "brother", "Cy")]}, "row 1: genders contradicts the facts"),
         ({"facts": [(y, r, x) for x, r, y in FACTS]},
          "the label follows if facts are read as (Y, relation, X)"),
+        ({"query": "Cy, Ann"}, "the label follows if the people of the query change places"),
         ({"facts": None, "story": "[Ann] met [Cy]."}, "labels are not checked: 1"),
         ({"facts": None, "story": "[Ann] met [Cy].", "genders": "Ann:male,Cy:male"},
          "Cy is male by facts or genders"),

@@ -236,11 +236,11 @@ def test_a_file_of_several_splits_is_several_tables(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "cell", "said"),
     [("my_test.csv", "train", "test"), ("1.2_TRAIN.csv", "test", "train"),
-     ("val.csv", "test", "val"), ("a/b_testset.csv", "validation", "test")]
+     ("val.csv", "test", "dev"), ("a/b_testset.csv", "dev", "test")]
 )  # fmt: skip
 def test_a_file_name_that_contradicts_the_column_is_refused(file, cell, said) -> None:
-    said = "dev" if said == "val" else said
-    message = f'{file}, row 1, column "task_split": "{cell}", but the name says {said}; expected'
+    place = f'{file}, row 1, column "task_split": '
+    message = f"{place}the name says {said}, but the column {cell}; expected the same"
     with pytest.raises(InputError, match=re.escape(message)):
         parse({"task_split": cell}, file=file)
 
@@ -283,11 +283,9 @@ def test_a_bad_cell_is_reported(column: str, cell: str, message: str) -> None:
         parse({"target_text": "daughter"}, {column: cell, "target_text": "daughter"})
 
 
-@pytest.mark.parametrize(("file", "cell"), [("all.csv", "eval"), ("train_test.csv", "")])
-def test_a_row_of_an_unknown_split_is_reported(file: str, cell: str) -> None:
-    message = f'^{file}, row 1, column "task_split": "{cell}": expected train, validation or test'
-    with pytest.raises(InputError, match=message):
-        parse({"task_split": cell}, file=file)
+def test_a_row_of_an_unknown_split_is_reported() -> None:
+    with pytest.raises(InputError, match='"task_split": "eval": expected train, validation or'):
+        parse({"task_split": "eval"})
 
 
 def test_a_repeated_column_is_reported() -> None:
