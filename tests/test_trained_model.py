@@ -30,11 +30,14 @@ STORY = "[Ann] and her son [Bob] went out. [Bob]'s sister is [Cy]."
 class WordSum(nnx.Module):
     """Sum of word vectors: a small model that reads text."""
 
+    traces = 0
+
     def __init__(self, config, sizes, *, rngs):
         self.words = nnx.Embed(sizes.tokens, config.dim, rngs=rngs)
         self.out = nnx.Linear(config.dim, sizes.relations, rngs=rngs)
 
     def __call__(self, batch):
+        WordSum.traces += 1
         return self.out((self.words(batch.tokens) * batch.mask[..., None]).sum(axis=1))
 
 
@@ -160,6 +163,30 @@ def test_a_text_model_answers_from_text(run) -> None:
     plain = STORY.replace("[", "").replace("]", "")
     names = ["Ann", "Bob", "Cy"]
     assert run.model("word_sum").answer(plain, query=("Ann", "Cy"), names=names) == answer
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_is_the_prediction_among_other_stories(name: str, run, test) -> None:
+    """Questions are padded, which changes no probability."""
+    model = run.model(name)
+    mean = model.predict(test).probabilities.mean(axis=0)
+    for row in range(0, len(test), 9):  # of all clause lengths
+        story = test.story(row)
+        found = model.answer(story.text, query=story.query, facts=story.facts).relations
+        np.testing.assert_allclose([found[r] for r in RELATIONS], mean[row], atol=1e-6)
+
+
+def test_questions_of_similar_length_share_a_program(run) -> None:
+    model = run.model("word_sum")
+    pairs = list(pairwise(["Ann", "Bob", "Cy", "Dee", "Eli", "Flo", "Gus", "Hal"]))
+    traces = []
+    for k in range(1, 8):
+        text = " ".join(f"[{x}] has a sister, whose name is [{y}]." for x, y in pairs[:k])
+        before = WordSum.traces
+        model.answer(text, query=("Ann", pairs[k - 1][1]))
+        traces.append(WordSum.traces - before)
+    # 2 to 8 people, 10 to 70 tokens: up to 32, up to 64, up to 128.
+    assert traces == [1, 0, 0, 1, 0, 0, 1]
 
 
 @pytest.mark.slow
