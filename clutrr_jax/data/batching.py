@@ -108,9 +108,9 @@ def question_shape(kind: InputKind, stories: StoryArrays) -> Shape:
 
 
 def _question_sizes(stories: StoryArrays) -> np.ndarray:
-    counts = (stories.n_node, stories.n_edge, stories.n_token, count_names(stories))
-    needed = max(int(count[0]) / size for count, size in zip(counts, QUESTION, strict=True))
-    return QUESTION * 2 ** math.ceil(math.log2(max(needed, 1)))
+    counts = stories.n_node, stories.n_edge, stories.n_token, count_names(stories)
+    most = max((np.concatenate(counts) / QUESTION).max(), 1)
+    return QUESTION * 2 ** math.ceil(math.log2(most))
 
 
 def pad_question(stories: StoryArrays) -> StoryArrays:
@@ -121,7 +121,7 @@ def pad_question(stories: StoryArrays) -> StoryArrays:
     people, facts, tokens, _ = _question_sizes(stories)
     sizes = {"entity": people, "senders": facts, "receivers": facts, "relation": facts,
              "tokens": tokens, "states": tokens, "pieces": tokens}  # fmt: skip
-    padded = {}
+    padded: dict[str, Any] = {}
     for name, size in sizes.items():
         array = getattr(stories, name)
         if array is not None:

@@ -286,15 +286,15 @@ class Trainer:
         self.model = ModelDef(spec, config, data.sizes, train.entities == "learned")
         self.optimizer = create_optimizer(train, config, data.sizes.encoder)
         static = self.model, self.optimizer, batches.shapes, train, self.patience
-        self._train_epoch = replicas.map(
+        self._train_epoch: Any = replicas.map(
             partial(train_epoch, *static),
             (REPLICATED, REPLICATED, REPLICATED, REPLICA, _MICROBATCHES, REPLICA),
             donate=(5,),
         )
-        self._dev_metrics = replicas.map(
+        self._dev_metrics: Any = replicas.map(
             partial(dev_metrics, self.model, batches.shapes), (REPLICATED, REPLICA_BATCHES, REPLICA)
         )
-        self._select_epoch = replicas.map(
+        self._select_epoch: Any = replicas.map(
             partial(select_epoch, self.patience), (REPLICATED, REPLICA, REPLICA), donate=(2,)
         )
         self.predict = Predictor(self.model, replicas)
@@ -349,7 +349,7 @@ class Trainer:
         return stories, index, buckets, self._seeds, replicas.place(rows, _MICROBATCHES)
 
     def compile(self, state: TrainState, epoch: int) -> None:
-        """Compiles the programs of the epochs from this one on, which `epoch` otherwise does when it
+        """Compiles the programs of the epochs from this one on, as `epoch` otherwise does when it
         is called first."""
         inputs, score = self._inputs(epoch), state.best_score
         select = self._select_epoch.lower(inputs[1], score, state)
