@@ -295,7 +295,9 @@ class Trainer:
             partial(dev_metrics, self.model, batches.shapes), (REPLICATED, REPLICA_BATCHES, REPLICA)
         )
         self._select_epoch: Any = replicas.map(
-            partial(select_epoch, self.patience), (REPLICATED, REPLICA, REPLICA), donate=(2,)
+            partial(select_epoch, self.patience, train.selection),
+            (REPLICATED, REPLICA, REPLICA, REPLICA),
+            donate=(3,),
         )
         self.predict = Predictor(self.model, replicas)
 
@@ -352,7 +354,7 @@ class Trainer:
         """Compiles the programs of the epochs from this one on, as `epoch` otherwise does when it
         is called first."""
         inputs, score = self._inputs(epoch), state.best_score
-        select = self._select_epoch.lower(inputs[1], score, state)
+        select = self._select_epoch.lower(inputs[1], score, score, state)
         dev = self._dev_metrics.lower(self._stories, self._dev_rows, state)
         self._train_epoch = self._train_epoch.lower(*inputs, state).compile()
         self._dev_metrics, self._select_epoch = dev.compile(), select.compile()
@@ -367,8 +369,7 @@ class Trainer:
         replicas, inputs = self.replicas, self._inputs(epoch)
         state, loss = self._train_epoch(*inputs, state)
         accuracy, dev_loss = self._dev_metrics(self._stories, self._dev_rows, state)
-        score = accuracy if self.train.selection == "dev_accuracy" else -dev_loss
-        state = self._select_epoch(inputs[1], score, state)
+        state = self._select_epoch(inputs[1], accuracy, dev_loss, state)
         metrics = {"loss": loss, "dev_accuracy": accuracy, "dev_loss": dev_loss}
         return state, {name: replicas.gather(values) for name, values in metrics.items()}
 
