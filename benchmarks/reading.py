@@ -1,4 +1,4 @@
-"""Time from a data file to padded batches: `python -m benchmarks reading FILE...`.
+"""Time from a data file to padded batches.
 
 Seconds for each step: file to records, records to flat arrays on the device, and arrays to padded
 batches of all stories, as graphs and as tokens. Packing is compiled beforehand, because training

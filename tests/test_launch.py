@@ -22,6 +22,7 @@ from clutrr_jax.launch import parse
 from clutrr_jax.report.__main__ import main as rebuild_report
 from clutrr_jax.rules import main as learned_rules
 from clutrr_jax.settings import default_settings, train_settings
+from clutrr_jax.slurm import launcher
 from tests.command_line import ROOT, error_of, launch, start
 
 PROVER = (
@@ -407,6 +408,25 @@ def test_help_lists_models_and_flags(command: list[str]) -> None:
     assert f"\n  python {' '.join(command)} --workdir=" in done.stdout
     assert "COMMAND" not in done.stdout and "bilstm_attention" in done.stdout
     assert "--config.train.replicas" in done.stdout and "cpus_per_task" in done.stdout
+
+
+def test_a_job_repeats_the_command_in_any_folder(tmp_path, monkeypatch) -> None:
+    """Without launch.py, which an installed package does not have."""
+    commands = []
+
+    def run(config, workdir, settings, command):
+        commands.append(command)
+        return {}, {}
+
+    monkeypatch.setattr(launcher, "run_on_cluster", run)
+    monkeypatch.setattr("clutrr_jax.launch.print_results", lambda *_: 0)
+    options = [f"--workdir={tmp_path}", "--launcher=slurm", "--config.models=prover"]
+    assert launch(*options, config=None).code == 0
+    done = subprocess.run(
+        [*commands[0], "--help"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0 and "\nModel prover:\n" in done.stdout
 
 
 def test_without_an_experiment_one_data_set_is_trained_on() -> None:

@@ -77,6 +77,10 @@ def test_every_command_has_help(name: str, capsys) -> None:
         (["generator", "stats"], "[FILE ...]"),
         (["generator", "import-paraphrases"], "--out BANK.json FILE"),
         (["generator", "workshop"], "--out DIR"),
+        (["benchmarks", "models"], "--models A,B,..."),
+        (["benchmarks", "generator"], "--seconds"),
+        (["benchmarks", "lstm"], "--data"),
+        (["benchmarks", "reading"], "FILE"),
     ],
 )
 def test_usage_is_the_command_that_was_typed(command: list[str], needed: str) -> None:
