@@ -122,7 +122,7 @@ def run_model(
             "epochs": len(history),
             "replicas": train.replicas,
             "seconds": round(sum(seconds), 2),
-            # Of the median epoch, since the speed of a machine varies.
+            # The median epoch, since timings are noisy.
             "stories_per_second": round(trainer.stories_per_epoch / float(np.median(seconds))),
             "device": device_name(),
             "versions": {package: version(package) for package in PACKAGES},
