@@ -151,8 +151,7 @@ def _check_columns(file: str, header: Sequence[str]) -> None:
         if not {column, *others} & set(header):
             raise InputError(
                 f'{file}: no column "{column}"; expected query, story or facts, and target (such '
-                f"as Ann,Cy, [('Ann', 'son', 'Bob'), ('Bob', 'sister', 'Cy')], and daughter); "
-                f"found {', '.join(header)}"
+                f"as Ann,Bob, [('Ann', 'son', 'Bob')], and son); found {', '.join(header)}"
             )
 
 
