@@ -390,5 +390,5 @@ def _released(folder: Path, training: Training) -> str:
             return str(path)
     raise InputError(
         f"{folder}: no {training.release}.zip in it, expected the folder of the released data "
-        "sets (for one data set: --config=experiments/single.py)"
+        "sets (for one data set, leave out --config)"
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from clutrr_jax.counts import counts_table
 from clutrr_jax.data.batching import GRAPHS
 from clutrr_jax.evaluation.predictions import is_ensemble
 from clutrr_jax.models import MODELS
@@ -16,7 +17,6 @@ from clutrr_jax.report.tables import (
     with_most_stories,
 )
 from experiments.claims import CAUTIONS, REASONS
-from experiments.counts import counts_table
 from experiments.published.differences import OF_MODEL
 from generator.cells import plain_text
 

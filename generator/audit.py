@@ -1,4 +1,4 @@
-"""Audit of CLUTRR data, released or new: `python -m generator audit FILE...`.
+"""Audit of CLUTRR data, released or new.
 
 An independent prover derives the relations that the stated facts of a row imply for its query pair.
 The exit code is 1 if a label is wrong. Columns of the report:
@@ -279,9 +279,9 @@ def _labels(split: str, found: list[Findings]) -> str:
     return plain_text([(f"label, {split}", *columns), *rows])
 
 
-def main(argv: list[str]) -> int:
+def main(argv: list[str], prog: str = "python -m generator audit") -> int:
     """Audits files and prints the findings. Returns 1 if a label is wrong, else 0."""
-    parser = Parser(prog="python -m generator audit", description=__doc__)
+    parser = Parser(prog=prog, description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE",
                         help=f"a .zip, a folder, or a {', '.join(SUFFIXES)} file")  # fmt: skip
     wrong = rows = 0

@@ -1,6 +1,6 @@
 """Rows of a table -> `Row`: the published columns, or the fewest that a data set needs.
 
-Each part of a story has one or two columns; docs/data.md describes them.
+Each part of a story has one or two columns.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from generator.algebra import Algebra
+from generator.algebra import EXAMPLE, Algebra
 from generator.algebras import DEFAULT, algebra_with
 from generator.errors import CellError, InputError, at
 from generator.kinship import KINSHIP, UNKNOWN_GENDER
@@ -154,8 +154,8 @@ def _check_columns(file: str, header: Sequence[str]) -> None:
     for column, *others in needed:
         if not {column, *others} & set(header):
             raise InputError(
-                f'{file}: no column "{column}"; expected query, story or facts, and target '
-                f"(docs/data.md); found {', '.join(header)}"
+                f'{file}: no column "{column}"; expected query, story or facts, and target (such '
+                f"as Ann,Bob, [('Ann', 'son', 'Bob')], and son); found {', '.join(header)}"
             )
 
 
@@ -357,7 +357,7 @@ def _relation(word: str, algebra: Algebra) -> int | None:
 
 def _unknown(word: str, algebra: Algebra) -> str:
     known = ", ".join(algebra.relations)
-    others = ", or algebra.json beside the data (docs/algebras.md)" if algebra is DEFAULT else ""
+    others = f", or beside the data algebra.json such as {EXAMPLE}" if algebra is DEFAULT else ""
     return f'unknown relation "{word}", expected one of {known}{others}'
 
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from launch import main
+from clutrr_jax.command_line import run_command_line
+from clutrr_jax.launch import launch as command
 
 ROOT = Path(__file__).parent.parent
 
@@ -30,13 +31,15 @@ class Done(NamedTuple):
     err: str
 
 
-def launch(*arguments: str, config: str = "single") -> Done:
+def launch(*arguments: str, config: str | None = "single") -> Done:
     """Runs launch.py with these arguments and an experiment, by name or path."""
-    file = config if "/" in config else str(ROOT / "experiments" / f"{config}.py")
+    if config and "/" not in config:
+        config = str(ROOT / "experiments" / f"{config}.py")
+    file = [f"--config={config}"] if config else []
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         try:
-            code = main(["launch.py", f"--config={file}", *arguments])
+            code = run_command_line(command, ["launch.py", *file, *arguments])
         except SystemExit as end:
             code = int(end.code or 0)
     return Done(code, out.getvalue(), err.getvalue())

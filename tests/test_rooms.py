@@ -33,8 +33,11 @@ clutrr_jax.experiment
 clutrr_jax.language_models
 clutrr_jax.training
 clutrr_jax.report
-clutrr_jax.rules clutrr_jax.run clutrr_jax.score clutrr_jax.trained_model
-clutrr_jax.predict clutrr_jax.command_line
+clutrr_jax.run clutrr_jax.score clutrr_jax.trained_model
+clutrr_jax.command_line clutrr_jax.counts clutrr_jax.slurm
+clutrr_jax.user_files
+clutrr_jax.predict clutrr_jax.launch
+clutrr_jax.rules
 clutrr_jax.__main__
 clutrr_jax.api
 experiments

@@ -192,11 +192,11 @@ def test_penalty_gives_up_rules_that_no_answer_needs() -> None:
 
 
 def test_rules_of_invalid_folders_are_refused(tmp_path) -> None:
-    with pytest.raises(InputError, match="no finished prover"):
+    with pytest.raises(InputError, match="expected the folder of a finished run"):
         main([str(tmp_path)])
     (tmp_path / "prover").mkdir()
     (tmp_path / "prover" / "model.json").write_text(json.dumps({"replicas": 1}))
-    (tmp_path / "prover" / "config.json").write_text("{}")
+    (tmp_path / "prover" / "config.json").write_text('{"model": "prover"}')
     with pytest.raises(InputError, match="checkpoint of a finished prover"):
         main([str(tmp_path)])
     with pytest.raises(InputError, match="required: RUN"):
