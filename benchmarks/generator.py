@@ -1,4 +1,4 @@
-"""Speed of the generator: `python -m benchmarks generator`.
+"""Speed of the generator.
 
 Stories per second of processor time on one core, for each task and output format: from nothing to
 the bytes of a file with all published columns and the audit of each row, and from nothing to arrays

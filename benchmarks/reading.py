@@ -1,4 +1,4 @@
-"""Time from a data file to padded batches: `python -m benchmarks reading FILE...`.
+"""Time from a data file to padded batches.
 
 Seconds for each step: file to records, records to flat arrays on the device, and arrays to padded
 batches of all stories, as graphs and as tokens. Packing is compiled beforehand, because training
@@ -27,8 +27,9 @@ def main(argv: list[str]) -> int:
     """Prints one line per data set."""
     arguments = parser("reading", __doc__)
     arguments.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a CLUTRR data set")
+    files = arguments.parse_args(argv).files
     print(f"{'data set':20}{'stories':>9}{'records':>9}{'arrays':>9}{'batches':>9}{'total':>9}")
-    for file in arguments.parse_args(argv).files:
+    for file in files:
         stories, seconds = measure(file)
         columns = [*seconds, sum(seconds)]
         print(f"{file.stem:20}{stories:9,}" + "".join(f"{s:8.2f}s" for s in columns), flush=True)

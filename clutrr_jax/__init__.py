@@ -6,7 +6,7 @@
     run = clutrr_jax.train(["gat", "prover"], dataset, replicas=2)
     run.plot()
 
-docs/api.md describes all functions.
+`help(clutrr_jax.train)` describes a function.
 """
 
 from importlib import import_module

@@ -6,9 +6,9 @@ from importlib import import_module
 from clutrr_jax.cli import run
 from generator.errors import InputError
 
-# Command -> module with a function `main` of its arguments, and what it does.
+# Command -> module with a function `main` of its arguments and its name, and what it does.
 COMMANDS = {
-    "train": ("clutrr_jax.command_line", "trains and tests models on one data set"),
+    "train": ("clutrr_jax.launch", "trains and tests models"),
     "predict": ("clutrr_jax.predict", "predictions of a trained model"),
     "score": ("clutrr_jax.score", "scores predictions of any model"),
     "export": ("clutrr_jax.language_models.__main__", "test stories as prompts"),
@@ -32,8 +32,8 @@ def main(arguments: list[str]) -> int | None:
         return 0
     if name not in COMMANDS:
         raise InputError(f'no command "{name}", expected one of {", ".join(COMMANDS)}')
-    command: Callable[[list[str]], int | None] = import_module(COMMANDS[name][0]).main
-    return command(["export", *others] if name == "export" else others)
+    command: Callable[[list[str], str], int | None] = import_module(COMMANDS[name][0]).main
+    return command(others, f"python -m clutrr_jax {name}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The public functions of `clutrr_jax`, described in docs/api.md.
+"""The public functions of `clutrr_jax`.
 
 Wrong data and settings raise `InputError`, whose message is one line.
 """
@@ -7,7 +7,9 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from numbers import Integral
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +37,12 @@ from clutrr_jax.report import scoring
 from clutrr_jax.report.evaluation import Evaluation
 from clutrr_jax.report.tables import accuracy_table
 from clutrr_jax.run import configure_jax, has_begun, run_experiment
-from clutrr_jax.settings import default_settings, model_names, train_group
+from clutrr_jax.settings import TRAIN, default_settings, expected_instead, model_names, train_group
 from clutrr_jax.streams import Stream, numpy_rng
 from clutrr_jax.trained_model import Answer, Model, load_model
 from generator.cells import is_frame
 from generator.config import Config
-from generator.errors import InputError, check_range, one_of
+from generator.errors import InputError, check_range, one_line, one_of
 from generator.kinship import RELATIONS
 from generator.write import write_dataset
 
@@ -177,8 +179,8 @@ def register(
         train_group([spec], {}).lock().update(train)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f'model "{name}": settings {config!r} ({error}), expected names with numbers or '
-            "text, and in the group train those of clutrr_jax/settings.py"
+            f'model "{name}": settings {config!r} ({one_line(error)}), expected names with numbers '
+            f"or text, and in the group train some of {', '.join(TRAIN)}"
         ) from None
     MODELS[name] = spec
 
@@ -190,7 +192,7 @@ class Trained(Evaluation):
     """Models that `train` has trained and tested.
 
     Attributes:
-      folder: the folder of the experiment (docs/outputs.md).
+      folder: the folder of the experiment.
       results: the content of its `results.json`.
       predictions: of each model on the test stories.
     """
@@ -299,15 +301,19 @@ def _change(config: ConfigDict, settings: Mapping[str, Any]) -> None:
     groups = {name: group for name, group in config.to_dict().items() if name not in of_data}
     usual = flatten_dict(groups, sep=".")
     for name, value in settings.items():
+        if name not in usual:
+            expected = expected_instead(str(name), usual, config.models.split(","))
+            raise InputError(
+                f'no setting "{name}"; {expected or "expected one of " + ", ".join(usual)}'
+            )
         try:
-            if name not in usual or (value is None and usual[name] is not None):
+            if value is None and usual[name] is not None:
                 raise TypeError
             config.update_from_flattened_dict({name: value})
         except TypeError:
-            raise InputError(
-                f'setting "{name}": {value!r}, expected a setting of clutrr_jax/settings.py or of '
-                f"{config.models}, and a value of its type"
-            ) from None
+            *parents, last = name.split(".")
+            kind = reduce(getitem, parents, config).get_type(last).__name__
+            raise InputError(f'setting "{name}": {value!r}, expected {kind}') from None
 
 
 def _dataset(data: Any) -> Dataset:

@@ -12,10 +12,9 @@ from generator.errors import InputError, Parser, check_utf8, run_command
 
 
 class CommandParser(Parser):
-    """Argument parser of `python -m clutrr_jax.NAME` with the option `--data`."""
+    """Argument parser of a command with the option `--data`."""
 
-    def __init__(self, name: str, description: str):
-        prog = f"python -m clutrr_jax.{name}"
+    def __init__(self, prog: str, description: str):
         super().__init__(prog=prog, description=description, allow_abbrev=False)
         self.add_argument("--data", required=True, metavar="DATA",
                           help="a .zip, folder, .csv, .csv.gz, .parquet or .jsonl")  # fmt: skip

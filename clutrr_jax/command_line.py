@@ -1,10 +1,9 @@
-"""Command lines with settings `--config.NAME=VALUE`: of `launch.py` and `clutrr_jax train`."""
+"""Command lines with settings `--config.NAME=VALUE`."""
 
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 from absl import flags, logging
@@ -12,11 +11,10 @@ from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict, config_flags
 
 from clutrr_jax.experiment import replicas
-from clutrr_jax.models import MODELS
-from clutrr_jax.run import configure_jax, print_report, run_experiment
-from clutrr_jax.settings import default_settings, describe, with_models
+from clutrr_jax.run import print_report
+from clutrr_jax.settings import expected_instead, with_models
 from clutrr_jax.training import distributed
-from generator.errors import InputError, check_utf8, first_line, quiet_broken_pipe
+from generator.errors import InputError, first_line, terminal, utf8
 
 
 def run_command_line(command: Callable[[list[str]], int], argv: list[str]) -> int:
@@ -30,9 +28,8 @@ def run_command_line(command: Callable[[list[str]], int], argv: list[str]) -> in
     """
     logging.set_verbosity(logging.WARNING)
     try:
-        with quiet_broken_pipe():
-            check_utf8(*argv[1:])
-            return command(argv)
+        with terminal():
+            return command([argv[0], *utf8(argv[1:])])
     except InputError as error:
         distributed.exit_with_error(str(error))
     except OSError as error:
@@ -112,11 +109,8 @@ def check_names(arguments: Sequence[str], groups: dict[str, ConfigDict]) -> None
     for argument in arguments:
         name = flag_name(argument)
         if name.partition(".")[0] in groups and name not in known:
-            group = name.rpartition(".")[0]
-            near = [other for other in known if other.rpartition(".")[0] == group and "." in group]
-            expected = f"expected one of {', '.join(near)}" if near else "see --help"
-            if (model := f"{name}.".split(".")[1]) in MODELS and model not in groups["config"]:
-                expected = f"expected {model} among --config.models"
+            models = groups["config"].get("models", "").split(",")
+            expected = expected_instead(name, known, models) or "see --help"
             raise InputError(f'command line: no setting "{name}"; {expected}')
 
 
@@ -128,42 +122,3 @@ def print_results(results: Mapping[str, Any], failed: Mapping[str, str], workdir
     for name, reason in failed.items():
         print(f"failed: {name}: {reason}", file=sys.stderr)
     return 1 if failed else 0
-
-
-HELP = """Trains and tests models on one data set: `python -m clutrr_jax train`.
-
-  python -m clutrr_jax train --workdir=runs/first --config.models=gat,prover --config.data=FILE
-
-It is the experiment `single` of launch.py: the same settings, folder and report. With --help and
---config.models=A,B it lists the settings of these models. The same command resumes.
-"""
-
-
-def main(arguments: list[str]) -> int:
-    """Trains and tests models; returns the exit code, see `run_command_line`."""
-    return run_command_line(train, ["python -m clutrr_jax train", *arguments])
-
-
-def train(argv: list[str]) -> int:
-    """Runs a command line and returns its exit code: 1 if a run failed, else 0.
-
-    Raises:
-      InputError: a wrong flag, setting or data file.
-    """
-    arguments = without_help(argv)
-    options = flags.FlagValues()
-    flags.DEFINE_string("workdir", None, "", flag_values=options)
-
-    def groups_of(rest: Sequence[str]) -> dict[str, ConfigDict]:
-        return {"config": choose_models(default_settings("single", "gat"), rest)}
-
-    groups, _ = parse_flags(arguments, options, groups_of)
-    if arguments != argv:
-        names = fill(", ".join(MODELS), 100)
-        print("\n".join([HELP, f"Models:\n\n{names}\n", *describe(groups["config"], {})]))
-        return 0
-    if not options.workdir:
-        raise InputError("--workdir=DIR is required; see --help")
-    configure_jax()
-    results, failed = run_experiment(groups["config"], Path(options.workdir))
-    return print_results(results, failed, Path(options.workdir))

@@ -171,6 +171,7 @@ class Experiment:
 
 
 SINGLE = Experiment()
+PATHS = Experiment(column_names=("paths", "k", "model"))  # `SINGLE` for tests bB.K of B paths
 
 
 @dataclass(frozen=True)
@@ -389,5 +390,5 @@ def _released(folder: Path, training: Training) -> str:
             return str(path)
     raise InputError(
         f"{folder}: no {training.release}.zip in it, expected the folder of the released data "
-        "sets (for one data set: --config=experiments/single.py)"
+        "sets (for one data set, leave out --config)"
     )

@@ -1,7 +1,5 @@
-"""Prints the rules that a run has learned: `python -m clutrr_jax.rules RUN`.
-
-RUN is a folder written by launch.py with `prover`, `reader_prover` or `reader_prover_bert` among
-its models.
+"""Prints the rules that a model has learned: `prover`, `reader_prover`, `reader_prover_bert`,
+`set_prover`, or another one with a method `rules()`. Of an experiment, those of all such models.
 """
 
 from pathlib import Path
@@ -10,14 +8,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from clutrr_jax.cli import run
+from clutrr_jax.models import MODELS
 from clutrr_jax.models.prover import learned_rules
-from clutrr_jax.training.checkpoints import Checkpoints
+from clutrr_jax.predict import add_run
+from clutrr_jax.trained_model import load_model
+from clutrr_jax.training.checkpoints import Checkpoints, run_folders
+from clutrr_jax.user_files import register_models
 from generator.algebra import Algebra
 from generator.algebras import DEFAULT, algebra_of
 from generator.errors import InputError, Parser
 from generator.files import read_json
 
-# Models with learned rules, and the setting that holds the scale of their parameters.
+# Models whose rules are read without the rest of the model, which may need a pretrained encoder,
+# and the setting that holds the scale of their parameters.
 PROVERS = {
     "prover": "prover.scale",
     "reader_prover": "reader_prover.prover.scale",
@@ -26,38 +29,37 @@ PROVERS = {
 THRESHOLD = 0.5  # a rule with a higher probability, averaged over replicas, counts as learned
 
 
-def read_learned(run: Path, model: str = "prover") -> np.ndarray:
+def read_learned(folder: Path) -> np.ndarray | None:
     """Probabilities of the rules `first, second -> head` between Q types, [replicas, Q, Q, Q].
 
     The types are the predicates, or the relations in a run without `share_genders`. The parameters
     are those that are tested.
 
     Args:
-      run: folder of the run.
-      model: one of PROVERS.
+      folder: of the run.
+    Returns:
+      None if the model learns no rules.
     Raises:
-      InputError: the folder holds no finished prover, or one that learns no rules.
+      InputError: the folder holds no finished run.
     """
-    folder, setting = run / model, PROVERS[model]
-    try:
-        replicas = read_json(folder / "model.json")["replicas"]
-        settings = read_json(folder / "config.json")
-    except InputError as error:
-        raise InputError(
-            f"{run}: no finished prover, expected a run of launch.py with "
-            f"--config.models=prover or reader_prover ({error})"
-        ) from None
-    reasoner = settings.get(f"{model}.reasoner", "prover")
-    if reasoner != "prover":
-        raise InputError(f'{folder}: the reasoner "{reasoner}" learns no rules, expected "prover"')
-    path = "" if model == "prover" else "['reasoner']"
+    settings = read_json(folder / "config.json", {"model": str})
+    name = settings["model"]
+    if name not in PROVERS:
+        if name in MODELS and not hasattr(MODELS[name].model, "rules"):
+            return None
+        model = load_model(folder)
+        return np.stack([model.module(replica).rules() for replica in range(model.replicas)])
+    if settings.get(f"{name}.reasoner", "prover") != "prover":
+        return None
+    replicas = read_json(folder / "model.json", {"replicas": int})["replicas"]
+    path = "" if name == "prover" else "['reasoner']"
     newest = Checkpoints(folder / "checkpoints").newest()
     arrays = {} if newest is None else newest[1]
-    name = f"{path}['table'].value"
-    table = arrays.get(f".best_params{name}", arrays.get(f".ema_params{name}"))
+    array = f"{path}['table'].value"
+    table = arrays.get(f".best_params{array}", arrays.get(f".ema_params{array}"))
     if table is None:
         raise InputError(f"{folder / 'checkpoints'}: expected a checkpoint of a finished prover")
-    return np.asarray(learned_rules(jnp.asarray(table[:replicas]), settings[setting]))
+    return np.asarray(learned_rules(jnp.asarray(table[:replicas]), settings[PROVERS[name]]))
 
 
 def describe(learned: np.ndarray, algebra: Algebra) -> str:
@@ -102,22 +104,27 @@ def legend(algebra: Algebra) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str], prog: str = "python -m clutrr_jax.rules") -> None:
     """Prints the learned rules of a run."""
-    parser = Parser(prog="python -m clutrr_jax.rules", description=__doc__)
-    parser.add_argument("run", metavar="RUN", type=Path, help="folder of a run")
-    folder = parser.parse_args(arguments).run
-    models = [name for name in PROVERS if (folder / name / "model.json").exists()] or ["prover"]
-    algebra = algebra_of(folder / models[0]) or DEFAULT
-    for model in models:
-        if len(models) > 1:
-            print(f"{model}:")
-        try:
-            print(describe(read_learned(folder, model), algebra))
-        except InputError as error:  # one of several models learns no rules
-            if len(models) == 1:
-                raise
-            print(error)
+    parser = Parser(prog=prog, description=__doc__, allow_abbrev=False)
+    add_run(parser)
+    options = parser.parse_args(arguments)
+    if options.model_file is not None:
+        register_models(options.model_file)
+    folders = run_folders(options.run)
+    found = {folder: read_learned(folder) for folder in folders}
+    learned = {folder: rules for folder, rules in found.items() if rules is not None}
+    if not learned:
+        names = ", ".join(folder.name for folder in folders)
+        raise InputError(
+            f"{options.run}: {names} learned no rules, expected {', '.join(PROVERS)} with the "
+            "reasoner prover, set_prover, or a model with a method rules()"
+        )
+    for folder, rules in learned.items():
+        if len(learned) > 1:
+            print(f"{folder}:")
+        algebra = algebra_of(folder) or DEFAULT
+        print(describe(rules, algebra))
     print(f"\n{legend(algebra)}")
 
 

@@ -42,7 +42,7 @@ from clutrr_jax.experiment import (
 from clutrr_jax.models.check import check_model
 from clutrr_jax.report.outputs import Prepare
 from clutrr_jax.report.results import REPORT_FILES, describe
-from clutrr_jax.report.tables import SMOKE, accuracy_table, claims_text, diverged
+from clutrr_jax.report.tables import SMOKE, accuracy_table, claims_text, data_notes, diverged
 from clutrr_jax.report.write import write_report
 from clutrr_jax.settings import train_settings
 from clutrr_jax.training import distributed, preemption
@@ -107,6 +107,7 @@ def print_report(results: dict[str, Any], workdir: Path) -> None:
         plain_text(accuracy_table(results)),
         "±: one standard error over replicas; the report has 95 % intervals.",
         SMOKE if results["scale"] == "smoke" else "",
+        *data_notes(results),
         *diverged(results),
         claims_text(results),
         f"Report: {workdir / REPORT_FILES[3]}",

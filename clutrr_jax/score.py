@@ -1,8 +1,8 @@
-"""Scores predictions of any model, as a table and a plot: `python -m clutrr_jax.score`.
+"""Scores predictions of any model, as a table and a plot.
 
 A file of predictions is CSV or JSON Lines with the fields `id` and `prediction`, and `replica` if
 there are several. An id is that of the row in the data, or T.K/ROW: the task and the row within it,
-from 1. Also accepted are the predictions.csv of a run of launch.py; its probabilities.npz, also
+from 1. Also accepted are the predictions.csv of a run; its probabilities.npz, also
 several of them joined by commas, whose replicas are tested as one ensemble as well; and logs of the
 harnesses of `python -m clutrr_jax.language_models export`: the .eval or .json file of inspect_ai,
 whose epochs are replicas, and the folder of the samples_*.jsonl of lm-eval, whose newest run is
@@ -35,9 +35,9 @@ from generator.errors import InputError
 __doc__ = __doc__.replace("{rules}", RULES)
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str], prog: str = "python -m clutrr_jax.score") -> None:
     """Prints the scores of files of predictions, and writes them to a folder."""
-    parser = CommandParser("score", __doc__)
+    parser = CommandParser(prog, __doc__)
     parser.add_argument("--predictions", required=True, nargs="+", metavar="[NAME=]FILE",
                         help="files of predictions or logs of harnesses; NAME replaces the "
                         "name in the table")  # fmt: skip

@@ -204,6 +204,21 @@ def _check_train(config: Any, model: str) -> None:
         )
 
 
+def expected_instead(name: str, known: Iterable[str], models: Iterable[str]) -> str:
+    """Returns what is expected in place of a setting that does not exist: those of its group, or
+    its model among the models of the run; empty if it has no group.
+
+    Args:
+      known: names of all settings.
+    """
+    group = name.rpartition(".")[0]
+    model = f"{name}.".removeprefix("config.").partition(".")[0]
+    if model in MODELS and model not in models:
+        return f"expected {model} among the models, which are {', '.join(models)}"
+    near = [other for other in known if other.rpartition(".")[0] == group]
+    return f"expected one of {', '.join(near)}" if near and group not in ("", "config") else ""
+
+
 def describe(config: ConfigDict, more: Settings) -> Iterator[str]:
     """Lists the settings of a run, a line `--config.NAME=VALUE  MEANING (RANGE)` for each.
 

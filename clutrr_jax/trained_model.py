@@ -24,7 +24,7 @@ from clutrr_jax.evaluation.frozen_states import encoder_input
 from clutrr_jax.evaluation.predict import per_story
 from clutrr_jax.evaluation.predictions import Predictions
 from clutrr_jax.evaluation.proofs import in_sentences, prove_extracted
-from clutrr_jax.experiment import DATA, SUMMARY
+from clutrr_jax.experiment import SUMMARY
 from clutrr_jax.language_models.submissions import Submission
 from clutrr_jax.models import MODELS, has_method
 from clutrr_jax.models.check import check_input
@@ -33,7 +33,7 @@ from clutrr_jax.models.given import given
 from clutrr_jax.models.prover import gendered
 from clutrr_jax.report import scoring
 from clutrr_jax.report.evaluation import Evaluation
-from clutrr_jax.training.checkpoints import Checkpoints
+from clutrr_jax.training.checkpoints import Checkpoints, run_folders
 from clutrr_jax.training.inference import Predictor, predict_all
 from clutrr_jax.training.replicas import Replicas
 from generator.algebra import Algebra
@@ -44,6 +44,7 @@ from generator.errors import InputError
 from generator.files import atomic_write, read_json
 
 SHOWN = 5  # relations of a printed answer
+EQUAL = 0.01  # relative difference of probabilities that count as equal
 
 
 class Answer(NamedTuple):
@@ -61,14 +62,21 @@ class Answer(NamedTuple):
     algebra: Algebra = DEFAULT  # of the relations
 
     @property
-    def relation(self) -> str:
-        """The most probable relation."""
+    def relation(self) -> str | None:
+        """The most probable relation. None if the model derives nothing about the people of the
+        query, so that all relations are equally probable, whatever the gender."""
+        probabilities = [self.relations[name] for name in self.algebra.relations]
+        predicates = np.bincount(self.algebra.coarse.predicate, probabilities)
+        if predicates.max() < (1 + EQUAL) * predicates.mean():
+            return None
         return next(iter(self.relations))
 
     def _parts(self) -> list[tuple[str, list[str]]]:
         question = self.algebra.question(*self.story.query)
-        best = list(self.relations.items())[:SHOWN]
-        parts = [(question, [f"{name} {p:.3f}" for name, p in best])]
+        best = [f"{name} {p:.3f}" for name, p in list(self.relations.items())[:SHOWN]]
+        if self.relation is None:
+            best = ["nothing is derived: all relations are equally probable"]
+        parts = [(question, best)]
         if self.facts is not None:
             read = [f"{self.algebra.sentence(*words)} ({p:.2f})" for *words, p in self.facts]
             parts.append(("Facts that it reads:", read or ["none"]))
@@ -167,6 +175,11 @@ class Model:
             lambda array: np.asarray(array)[: self.replicas], (self._tested, self._buffers)
         )
 
+    def module(self, replica: int = 0) -> Any:
+        """Returns the Flax module of a replica, in evaluation mode."""
+        one_replica = jax.tree.map(lambda array: array[replica], self.arrays)
+        return self._predictor.model.evaluated(*one_replica)
+
     def save(self, path: str | Path) -> None:
         """Writes the parameters as safetensors, named by their path: "readout.out.kernel"."""
         from safetensors.numpy import save
@@ -254,11 +267,12 @@ class Model:
         """Answers what the second person of the query is to the first.
 
         Args:
-          story: text with names in [brackets], for models that read text.
+          story: text with names in [brackets], for models that read text. Without brackets and
+            `names`, its people are those of the query and the facts alone.
           query: two names, or "Ann, Cy".
-          facts: triples such as ("Ann", "son", "Bob"), for models that read graphs: rows, an array,
-            a data frame, or their text.
-          names: the people, if the names of the story are not in brackets.
+          facts: triples such as ("Ann", "son", "Bob"), Bob is the son of Ann, for models that read
+            graphs: rows, an array, a data frame, or their text.
+          names: all people of the story, if their names are not in brackets.
         Raises:
           InputError: the story, the facts or the query cannot be read, or not by this model.
         """
@@ -346,22 +360,26 @@ def load_model(folder: str | Path) -> Model:
     """Loads the model of a finished run, with all of its replicas.
 
     Args:
-      folder: of the run, such as runs/first/gat.
+      folder: of the run, such as runs/first/gat, or of an experiment with one finished run.
     Raises:
-      InputError: the folder holds no finished run, or one of its files is damaged.
+      InputError: the folder holds no finished run or several, or one of its files is damaged.
     """
-    folder = _path(folder)
-    if (folder / DATA).exists() and not (folder / "config.json").exists():
-        runs = sorted(path.parent.name for path in folder.glob(f"*/{SUMMARY}"))
-        raise InputError(f"{folder}: an experiment, expected one of its runs: {', '.join(runs)}")
-    for file in ("config.json", SUMMARY, VOCABULARY):
+    experiment = _path(folder)
+    folder, *others = run_folders(experiment)
+    if others:
+        runs = ", ".join(str(run.relative_to(experiment)) for run in (folder, *others))
+        raise InputError(f"{experiment}: an experiment, expected one of its runs: {runs}")
+    for file in (SUMMARY, VOCABULARY):
         if not (folder / file).exists():
             raise InputError(f"{folder}: no {file}, expected the folder of a finished run")
     config = read_json(folder / "config.json", {"model": str, "seed": int})
     settings = read_json(folder / SUMMARY, {"settings": {"train": {"replicas": int}}})["settings"]
     name = config["model"]
     if name not in MODELS:
-        raise InputError(f'{folder}: a run of model "{name}", expected it to be registered before')
+        raise InputError(
+            f'{folder}: a run of model "{name}", which is not registered; expected '
+            "clutrr_jax.register before, or --model-file FILE of a command"
+        )
     found = Checkpoints(folder / "checkpoints").newest()
     if found is None:
         raise InputError(f"{folder / 'checkpoints'}: no checkpoint, expected that of the run")

@@ -28,11 +28,11 @@ from absl import flags
 from ml_collections import ConfigDict
 
 from clutrr_jax.command_line import parse_flags
+from clutrr_jax.counts import write_counts
 from clutrr_jax.experiment import DATA, SUMMARY, runs, select
 from clutrr_jax.report.tables import changed_settings
 from clutrr_jax.run import check_run_folder, configure_jax, identity, run_experiment
-from experiments.counts import write_counts
-from experiments.loader import load_experiment
+from clutrr_jax.user_files import load_experiment
 from generator.errors import InputError, Parser, one_of, run_command
 from generator.files import read_json, write_text
 

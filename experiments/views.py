@@ -5,18 +5,18 @@ from typing import Any
 
 import numpy as np
 
+from clutrr_jax.counts import counts_table
 from clutrr_jax.data.batching import GRAPHS
 from clutrr_jax.evaluation.predictions import is_ensemble
 from clutrr_jax.models import MODELS
+from clutrr_jax.report.markdown import markdown_table
 from clutrr_jax.report.tables import (
     accuracy_table,
     format_fraction,
-    markdown_table,
     rows_by_key,
     with_most_stories,
 )
 from experiments.claims import CAUTIONS, REASONS
-from experiments.counts import counts_table
 from experiments.published.differences import OF_MODEL
 from generator.cells import plain_text
 

@@ -17,6 +17,12 @@ import numpy as np
 
 from generator.errors import InputError
 
+# The content of a file, for messages: before and after of points in time.
+EXAMPLE = (
+    '{"name": "order", "relations": "before after", '
+    '"inverse": {"before": "after", "after": "before"}, '
+    '"composition": {"before": {"before": "before"}, "after": {"after": "after"}}}'
+)
 MAX_RELATIONS = 64  # a set of relations is an integer with a bit for each
 
 Sets = tuple[tuple[int, ...], ...]  # sets of relations, ascending
@@ -182,7 +188,7 @@ def parse_algebra(content: Any, place: object) -> Algebra:
     """
 
     def fail(problem: str) -> InputError:
-        return InputError(f"{place}: {problem}; docs/algebras.md has an example")
+        return InputError(f"{place}: {problem}; an example is {EXAMPLE}")
 
     def words(value: Any, where: str) -> list[str]:
         found = value.split() if isinstance(value, str) else value

@@ -1,11 +1,11 @@
 """Tables in memory -> rows of text -> aligned columns."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Number
 from typing import Any
 
-from generator.errors import InputError, at
+from generator.errors import InputError, at, printable
 
 # Columns of a published data set that are read.
 REQUIRED = (
@@ -30,7 +30,8 @@ def text_rows(name: str, rows: Any) -> Iterator[list[str]]:
     Args:
       name: name of the table in messages.
       rows: mappings from column to cell, which have the columns of the first, or a pandas data
-        frame, whose index may have columns too.
+        frame, whose index may have columns too. Class labels of the package `datasets` are read
+        as their names.
     """
     if is_frame(rows):
         levels = [level for level in rows.index.names if level not in (None, *rows.columns)]
@@ -39,6 +40,8 @@ def text_rows(name: str, rows: Any) -> Iterator[list[str]]:
             if (count := list(frame.columns).count(column)) > 1:
                 raise InputError(f'{name}: {count} columns "{column}", expected one')
         rows = frame.loc[:, ~frame.columns.duplicated()].to_dict("records")
+    elif hasattr(features := getattr(rows, "features", None), "to_dict"):
+        rows = with_label_names(name, rows, features.to_dict())  # type: ignore[union-attr]
     if not isinstance(rows, Iterable):
         raise InputError(f"{name}: {type(rows).__name__}, expected rows")
     header: list[str] = []
@@ -60,6 +63,47 @@ def text_rows(name: str, rows: Any) -> Iterator[list[str]]:
         yield [_text(name, index, column, cells.get(column)) for column in header]
     if not index:
         raise InputError(f"{name}: no rows, expected at least one story")
+
+
+def with_label_names(
+    name: str, rows: Iterable[Mapping[str, Any]], features: Mapping[str, Any]
+) -> Iterator[Mapping[str, Any]]:
+    """Yields rows with the names of class labels in place of their numbers.
+
+    Args:
+      name: name of the table in messages.
+      rows: mappings from column to cell.
+      features: type of each column, as `datasets` writes it in JSON: a class label has "names",
+        and a list the "feature" of its parts.
+    """
+    for index, row in enumerate(rows, start=1):
+        if hasattr(row, "items"):
+            row = {column: _named(name, index, column, cell, features.get(column))
+                   for column, cell in row.items()}  # fmt: skip
+        yield row
+
+
+def _named(name: str, index: int, column: str, cell: Any, feature: Any) -> Any:
+    """A cell with the names of class labels."""
+    if isinstance(feature, list) and feature:
+        feature = {"feature": feature[0]}
+    if not isinstance(feature, Mapping) or feature.keys().isdisjoint(("names", "feature")):
+        return cell
+    value = plain(cell)
+    if isinstance(value, list):
+        return [_named(name, index, column, part, feature.get("feature")) for part in value]
+    names = feature.get("names")
+    if isinstance(names, Mapping):  # as in a data card: {"0": "aunt", ...}
+        names = list(names.values())
+    if feature.get("_type") != "ClassLabel" or not names or not isinstance(value, int | float):
+        return value
+    if value == -1:  # of a missing label
+        return None
+    if value not in range(len(names)):
+        raise InputError(
+            f"{at(name, index, column)}: class label {value}, expected one below {len(names)}"
+        )
+    return names[int(value)]
 
 
 def is_frame(value: Any) -> bool:
@@ -129,6 +173,7 @@ def quoted(name: str) -> str:
 
 def plain_text(rows: Sequence[Sequence[str]]) -> str:
     """Formats a table, header first: columns of words are left-aligned, others right-aligned."""
+    rows = [[printable(cell) for cell in row] for row in rows]
     columns = list(zip(*rows, strict=True))
     width = [max(map(len, column)) for column in columns]
     words = [i == 0 or any(cell[:1].isalpha() for cell in c[1:]) for i, c in enumerate(columns)]

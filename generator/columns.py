@@ -1,6 +1,6 @@
 """The published columns of a story, and the format of its cells.
 
-The columns are those of the data sets that Sinha et al. (2019) released (docs/generator.md).
+The columns are those of the data sets that Sinha et al. (2019) released.
 """
 
 from collections.abc import Iterable, Sequence

@@ -15,9 +15,9 @@ from generator.errors import InputError, Parser, check_range
 from generator.write import FORMATS, write_dataset
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(prog: str) -> argparse.ArgumentParser:
     parser = Parser(
-        prog="python -m generator",
+        prog=prog,
         description="Generates a CLUTRR data set: a train file, a dev file if --dev-rows is "
         "given, a test file per task, config.json. "
         "In a task T.K, K facts lead to the answer, and T is the kind of noise facts: "
@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     for f in fields(Config):
         parse = PARSE.get(f.name, type(f.default))
         default = ",".join(map(str, f.default)) if isinstance(f.default, tuple) else f.default
-        default = "no" if default is False else default
+        default = "no" if default is False else default if default != "" else "the embedded bank"
         metavar = {int: "N", float: "P", tuple: "LIST"}.get(type(f.default), "NAME")
         kind = {"type": parse, "metavar": metavar, "default": f.default}
         group.add_argument(
@@ -55,14 +55,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: list[str]) -> int:
+def main(argv: list[str], prog: str = "python -m generator") -> int:
     """Generates a data set and prints its files. Raises InputError for unusable settings."""
-    of_algebra = Parser(
-        prog="python -m generator", description=None, add_help=False, allow_abbrev=False
-    )
+    of_algebra = Parser(prog=prog, description=None, add_help=False, allow_abbrev=False)
     of_algebra.add_argument("--algebra", default=NAMES[0])
     networks = of_algebra.parse_known_args(argv)[0].algebra != NAMES[0]
-    options = (networks_command.parser() if networks else _parser()).parse_args(argv)
+    options = (networks_command.parser if networks else _parser)(prog).parse_args(argv)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         files = networks_command.write_networks(options) if networks else _write({**vars(options)})

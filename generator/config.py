@@ -115,7 +115,7 @@ class Config:
     dev_rows: int | tuple[int, ...] = _setting(
         0,
         "0; 20 % of the train stories are split off instead",
-        "dev stories per task, distributed as the train stories; launch.py reads them as train "
+        "dev stories per task, distributed as the train stories; training reads them as train "
         "stories and splits off its own",
     )
     seed: int = _setting(

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from generator.algebra import Algebra
 from generator.algebras import algebra_of
-from generator.cells import REQUIRED
-from generator.files import SPLIT_FOLDERS, Source, sources
+from generator.checks import check_splits
+from generator.files import Source, sources
 from generator.rows import Row, parse_rows
+from generator.splits import split_of_folder
 
 _ORDER = {"train": 0, "dev": 1, "test": 2}
 
@@ -30,20 +30,23 @@ def data_sets(paths: list[Path]) -> Iterator[tuple[str, list[Table]]]:
     found: dict[str, list[Source]] = {}
     for path in paths:
         whole = path.is_dir() or path.suffix == ".zip"
-        found.setdefault(str(path if whole else path.parent), []).extend(sources(path))
+        folder = path.parent.parent if split_of_folder(path.parent.name) else path.parent
+        found.setdefault(str(path if whole else folder), []).extend(sources(path))
     for name, parts in found.items():
         algebra = algebra_of(Path(name))
-        tables = (table for source in parts for table in _tables(*source, algebra))
-        yield name, sorted(tables, key=_order)
+        read = [(file, list(parse_rows(file, cells, algebra=algebra, place=Path(name))))
+                for file, cells in parts]  # fmt: skip
+        check_splits(read)
+        yield name, sorted((table for file in read for table in _tables(*file)), key=_order)
 
 
-def _tables(file: str, cells: Iterator[list[str]], algebra: Algebra | None) -> list[Table]:
+def _tables(file: str, every: list[Row]) -> list[Table]:
     """One table per split: a file whose name states no split may hold rows of several."""
     rows: dict[str, list[Row]] = {}
-    for row in parse_rows(file, cells, REQUIRED, algebra):
+    for row in every:
         rows.setdefault(row.split, []).append(row)
     path = Path(file)
-    name = f"{path.parent.name}/{path.name}" if path.parent.name in SPLIT_FOLDERS else path.name
+    name = f"{path.parent.name}/{path.name}" if split_of_folder(path.parent.name) else path.name
     return [
         Table(name if len(rows) == 1 else f"{name} ({split})", split, part)
         for split, part in rows.items()

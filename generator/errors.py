@@ -1,15 +1,19 @@
 """Errors that the user can fix, and how a command reports them."""
 
 import argparse
+import codecs
 import math
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 _MAX_LENGTH = 2000  # characters of a message
+# What a terminal shows that does not have a character; others are escaped.
+_ASCII = {"±": "+/-", "→": "->", "←": "<-", "⇒": "=>", "“": '"', "”": '"'}
 
 
 class InputError(Exception):
@@ -24,6 +28,10 @@ class InputError(Exception):
         if len(message) > _MAX_LENGTH:
             message = f"{message[: _MAX_LENGTH // 2]} ... {message[-_MAX_LENGTH // 2 :]}"
         super().__init__("".join(c if c.isprintable() else ascii(c)[1:-1] for c in message))
+
+
+class CellError(Exception):
+    """A cell that cannot be parsed: its column, and the problem."""
 
 
 def at(file: object, row: int | None = None, column: str | None = None) -> str:
@@ -44,6 +52,18 @@ def one_line(error: Exception) -> str:
     # A locked ConfigDict adds all of its settings to the message.
     line = first_line(error).partition(" Other fields present")[0]
     return f"{type(error).__name__}: {line}"
+
+
+def utf8(arguments: list[str]) -> list[str]:
+    """Returns the arguments of a command, also in a locale of ASCII.
+
+    Raises:
+      InputError: an argument is not UTF-8.
+    """
+    if sys.getfilesystemencoding() == "ascii":
+        arguments = [os.fsencode(a).decode(errors="surrogateescape") for a in arguments]
+    check_utf8(*arguments)
+    return arguments
 
 
 def check_utf8(*names: object) -> None:
@@ -78,17 +98,46 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{self.prog}: {message}; see --help")
 
 
-@contextmanager
-def quiet_broken_pipe() -> Iterator[None]:
-    """Ends the process without a message when the reader of stdout is gone (`... | head -1`).
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Replaces the characters that an encoding does not have: a handler of `str.encode`."""
+    assert isinstance(error, UnicodeEncodeError)
+    characters = error.object[error.start : error.end]
+    return "".join(_ASCII.get(c, ascii(c)[1:-1]) for c in characters), error.end
 
-    The exit code is that of a process that SIGPIPE has ended.
+
+codecs.register_error("clutrr.ascii", _in_ascii)
+
+
+def printable(text: str) -> str:
+    """Returns a text as stdout shows it, in ASCII where its encoding does not have a character."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return text.encode(encoding, "clutrr.ascii").decode(encoding)
+
+
+@contextmanager
+def terminal() -> Iterator[None]:
+    """Lets a command print on a terminal of any encoding, or into a pipe.
+
+    Ends the process without a message when the reader of stdout is gone (`... | head -1`). The exit
+    code is that of a process that SIGPIPE has ended.
+
+    Raises:
+      InputError: a name of a file that the encoding of the locale does not have.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="clutrr.ascii")
     try:
         try:
             yield
         finally:
             sys.stdout.flush()
+    except UnicodeEncodeError as error:
+        if sys.getfilesystemencoding() != "ascii":
+            raise
+        raise InputError(
+            f"{error.object}: no name in ASCII, expected a locale of UTF-8, such as LC_ALL=C.UTF-8"
+        ) from None
     except BrokenPipeError:
         # Python flushes stdout once more when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -101,9 +150,8 @@ def run_command(main: Callable[[list[str]], int | None], argv: list[str]) -> int
     An InputError is printed as one line, with exit code 2; Ctrl-C ends the command with 130.
     """
     try:
-        with quiet_broken_pipe():
-            check_utf8(*argv)
-            return main(argv) or 0
+        with terminal():
+            return main(utf8(argv)) or 0
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

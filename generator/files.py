@@ -13,19 +13,18 @@ import secrets
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from generator.cells import text_rows
+from generator.cells import text_rows, with_label_names
 from generator.errors import InputError, at, check_utf8
+from generator.splits import NAMES, split_of_folder
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".jsonl")
-# Folders of one split each, such as those of the Parquet conversion on Hugging Face.
-SPLIT_FOLDERS = ("train", "validation", "valid", "val", "dev", "test")
 # Limits of the size after unpacking. The released data unpack to 5 times their size.
 MAX_RATIO = 100
 MAX_UNPACKED = 1 << 30  # bytes
@@ -34,7 +33,9 @@ MAX_ROW = 1 << 20  # characters of a row of CSV
 MAX_LINE = 1 << 24  # characters of a line of JSON: logs of language models have long prompts
 _BATCH = 1024  # rows of Parquet
 # Names of tables that are not read.
-_UNREAD = re.compile(r"(?i)^[^.].*\.(?:csv|tsv|jsonl|ndjson|parquet)(?:\.[a-z0-9]+)?$")
+_UNREAD = re.compile(
+    r"(?i)^[^.].*\.(?:csv|tsv|jsonl|ndjson|parquet|xlsx?|arrow|feather)(?:\.[a-z0-9]+)?$"
+)
 
 csv.field_size_limit(MAX_ROW)
 
@@ -80,7 +81,7 @@ def _check_unique(path: Path, found: list[Source]) -> None:
     first: dict[tuple[str, str], str] = {}
     for file, _ in found:
         table, name = Path(file), file.removeprefix(f"{path}/")
-        split = table.parent.name if table.parent.name in SPLIT_FOLDERS else ""
+        split = table.parent.name if split_of_folder(table.parent.name) else ""
         other = first.setdefault((split, Path(table.name.removesuffix(".gz")).stem), name)
         if other != name:
             raise InputError(
@@ -92,7 +93,8 @@ def _folder_tables(path: Path) -> list[Path]:
     """The tables in a folder, or in the only data set in it."""
     if files := tables_in(path):
         return files
-    inner = {folder.name: files for folder in path.iterdir() if (files := tables_in(folder))}
+    inner = {folder.name: files for folder in path.iterdir()
+             if not is_foreign(folder.name) and (files := tables_in(folder))}  # fmt: skip
     if len(inner) > 1:
         names = ", ".join(sorted(inner))
         raise InputError(f"{path}: several data sets, expected one of {names}")
@@ -105,27 +107,47 @@ def tables_in(folder: Path) -> list[Path]:
         return []
     every = sorted(file for file in folder.iterdir() if file.is_file())
     files = [file for file in every if _is_table(file.name)]
-    splits = (folder / name for name in SPLIT_FOLDERS if folder.name not in SPLIT_FOLDERS)
+    inner = [f for f in sorted(folder.iterdir()) if f.is_dir() and not is_foreign(f.name)]
+    splits = [] if split_of_folder(folder.name) else [f for f in inner if split_of_folder(f.name)]
     of_splits = [file for split in splits for file in tables_in(split)]
     if files and of_splits:
         raise InputError(f"{of_splits[0]}: a table beside {files[0]}; expected one data set")
-    for file in every if files else ():
-        if file not in files and _UNREAD.search(file.name):
-            raise InputError(f"{file}: expected a table that ends in {', '.join(SUFFIXES)}")
+    for other in inner if of_splits else ():
+        if other not in splits and any(_is_table(file.name) for file in other.iterdir()):
+            raise InputError(f"{other}: the name states no split, as others do; expected {NAMES}")
+    if files:
+        _check_read(folder, (file.name for file in every))
     return files or of_splits
 
 
+def _check_read(place: Path, names: Iterable[str]) -> None:
+    """Raises InputError for a table in a format that is not read, unless it is foreign."""
+    for name in names:
+        parts = re.split(r"[/\\]", name)
+        is_read = parts[-1].endswith(SUFFIXES) or any(map(is_foreign, parts))
+        if not is_read and _UNREAD.search(parts[-1]):
+            raise InputError(f"{place}/{name}: expected a table that ends in {', '.join(SUFFIXES)}")
+
+
 def _is_table(name: str) -> bool:
-    base = name.rpartition("/")[2]
-    return base.endswith(SUFFIXES) and not base.startswith(".")
+    """Whether a path within an archive or folder is that of a table, not of a hidden file or of
+    one that macOS adds."""
+    return name.endswith(SUFFIXES) and not any(map(is_foreign, re.split(r"[/\\]", name)))
+
+
+def is_foreign(part: str) -> bool:
+    """Whether a part of a path is hidden, or one that an operating system or editor adds."""
+    return part.startswith("~$") or part.lower() == "__macosx" or bool(re.match(r"\.+[^.]", part))
 
 
 def _zip_sources(path: Path) -> list[Source]:
     try:
         with zipfile.ZipFile(path) as archive:
-            members = [m for m in archive.infolist() if _is_table(m.filename)]
+            every = [m for m in archive.infolist() if not m.is_dir()]
+            members = [m for m in every if _is_table(m.filename)]
     except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         raise InputError(f"{path}: damaged or truncated zip ({error})") from None
+    _check_read(path, (member.filename for member in every))
     check_size(str(path), sum(m.file_size for m in members), unpacked_limit(path.stat().st_size))
     return [
         (f"{path}/{member.filename}", _member_rows(path, member))
@@ -248,7 +270,7 @@ def _json_lines(name: str, file: BinaryIO) -> Iterator[Any]:
             raise InputError(f"{at(name, index)}: not a line of JSON ({error})") from None
 
 
-def _parquet(name: str, file: BinaryIO, limit: int) -> Iterator[dict[str, Any]]:
+def _parquet(name: str, file: BinaryIO, limit: int) -> Iterator[Mapping[str, Any]]:
     """Yields the rows of a Parquet file that unpacks to at most `limit` bytes."""
     import pyarrow as pa  # only this format needs it
     import pyarrow.parquet as pq
@@ -260,10 +282,21 @@ def _parquet(name: str, file: BinaryIO, limit: int) -> Iterator[dict[str, Any]]:
             columns = parquet.schema_arrow.names
             if len(set(columns)) < len(columns):
                 raise ValueError("two columns of the same name")
-            for batch in parquet.iter_batches(_BATCH):
-                yield from batch.to_pylist()
+            features = _features(parquet.schema_arrow.metadata)
+            rows = (row for batch in parquet.iter_batches(_BATCH) for row in batch.to_pylist())
+            yield from with_label_names(name, rows, features)
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         raise InputError(f"{name}: damaged, not a readable Parquet file ({error})") from None
+
+
+def _features(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
+    """The types of columns that the package `datasets` has written to a Parquet file, if any."""
+    try:
+        found = json.loads((metadata or {}).get(b"huggingface", b"{}"))
+        check_shape(found, {"info": {"features": dict}})
+    except (ValueError, RecursionError):
+        return {}
+    return found["info"]["features"]
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from generator.errors import InputError, Parser, check_range
 from generator.files import csv_text
 from generator.networks import Sampler, cyclic, max_elements
 from generator.row_cells import MAX_PEOPLE
-from generator.rows import splits_in
+from generator.splits import splits_in
 from generator.stories.render import Piece
 from generator.write import write_description, write_files
 
@@ -29,10 +29,10 @@ _TRAIN = ",".join(f"{b}.{k}" for b in (1, 2, 3) for k in (2, 3, 4))
 _TEST = (*(f"1.{k}" for k in range(2, 11)), "2.2", "2.4", "4.2", "4.4", "8.2", "8.4")
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(prog: str = "python -m generator") -> argparse.ArgumentParser:
     """The parser of the options."""
     found = Parser(
-        prog="python -m generator --algebra NAME",
+        prog=prog,
         description="Generates graphs with B paths of K facts between two elements, of which one "
         "relation is possible: a file for each cell B.K, algebra.json, config.json.",
         epilog="In brackets: the default.",

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
+from generator.errors import CellError
 from generator.kinship import GENDER_NAMES
 
 # Limits of one story: the generator has 150 names per gender, and writes far fewer facts.
@@ -13,10 +14,6 @@ MAX_PEOPLE, MAX_EDGES, MAX_STORY = 150, 1000, 1 << 15
 # A person in a list that ends with a comma. A name with a comma is in quotes.
 _PERSON = re.compile(r"""((?:\s*(["'])(?:(?!\2).)+,(?:(?!\2).)+\2\s*:)?[^,]*),""")
 _NAMES = re.compile(r"[(\[]\s*(['\"])((?:(?!\1).)+)\1\s*,\s*(['\"])((?:(?!\3).)+)\3\s*[)\]]")
-
-
-class CellError(Exception):
-    """A cell that cannot be parsed: its column, and the problem."""
 
 
 def _with_escapes(text: str) -> list[str]:

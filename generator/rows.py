@@ -1,6 +1,6 @@
 """Rows of a table -> `Row`: the published columns, or the fewest that a data set needs.
 
-Each part of a story has one or two columns; docs/data.md describes them.
+Each part of a story has one or two columns.
 """
 
 import re
@@ -10,16 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from generator.algebra import Algebra
+from generator.algebra import EXAMPLE, Algebra
 from generator.algebras import DEFAULT, algebra_with
-from generator.errors import InputError, at
-from generator.files import SPLIT_FOLDERS
+from generator.errors import CellError, InputError, at
 from generator.kinship import KINSHIP, UNKNOWN_GENDER
 from generator.row_cells import (
     MAX_EDGES,
     MAX_PEOPLE,
     MAX_STORY,
-    CellError,
     different,
     match_cell,
     parse_facts,
@@ -28,6 +26,7 @@ from generator.row_cells import (
     parse_query,
     with_brackets,
 )
+from generator.splits import split_of_folder, split_of_row, splits_in
 
 MAX_K = 999
 NO_TARGET = -1
@@ -41,14 +40,9 @@ _WORD = re.compile(r"'([^'\"]+)'|\"([^'\"]+)\"")
 _WORDS = re.compile(r"\[(?:[\s,]*(?:'[^'\"]+'|\"[^'\"]+\"))*[\s,]*\]")
 _TASK = re.compile(r"(?:task_)?(\d{1,3})\.(?!0+$)(\d{1,3})")
 _LENGTH_AND_PATHS = re.compile(r"_k_(\d{1,3})_b_(\d{1,3})(?!\d)")  # in the name of a file of STaR
-# Whole words: "latest", "devices" and "values" state no split.
-_SPLIT = re.compile(
-    r"(?<![a-z])(test|train|val|dev)(?:s|ing|id|idation|elopment)?(?:set|data)?(?![a-z])"
-)
 _WITH_RELATIONS = ("target", "edge_types", "facts")
 # Columns of STaR (Khalid and Schockaert 2025) and of CLUTRR with the same content.
 _STAR = {"edges": "story_edges", "edge_labels": "edge_types", "query_label": "target"}
-_NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?")
 _BRACKETED = re.compile(r"\[([^\[\]]+)\]")
 
 
@@ -71,6 +65,9 @@ class Row(NamedTuple):
     clause: str  # f_comb
     noise: int  # T of task T.K, or the number of paths; 0 if it is not known
     k: int  # 0 if it is not known
+    states_split: bool = True  # in the name of the table or of its folder, or in a cell
+    by_number: bool = False  # whether the target is a number and no column says what it stands for
+    has_names: bool = True  # whether a column or brackets in the story name all people
 
 
 def parse_rows(
@@ -78,14 +75,18 @@ def parse_rows(
     table: Iterable[Sequence[str]],
     required: Sequence[str] = (),
     algebra: Algebra | None = None,
+    place: Path | None = None,
+    in_memory: bool = False,
 ) -> Iterator[Row]:
     """Parses the rows of one table.
 
     Args:
-      file: its path, which decides the split (see `_parse_split`) and appears in messages.
+      file: its path, which may state the split (see `split_of_row`) and appears in messages.
       table: the header, then the rows; all cells as text.
       required: columns that a table of CLUTRR must have.
       algebra: of the relations; by default that of the package which has the first one.
+      place: path of the data set, if it has several tables.
+      in_memory: whether the table is a split that a program has named, whatever its rows say.
     """
     rows = iter(table)
     header = list(next(rows))
@@ -104,8 +105,9 @@ def parse_rows(
     may_be_empty: tuple[str, ...] = ("facts", "names", "genders", "task_name")
     if "story_edges" in header:
         may_be_empty = ("story_edges", "edge_types", "task_name")
-    stated, folder = splits_in(Path(file).name), Path(file).parent.name
-    default = splits_in(folder).pop() if folder in SPLIT_FOLDERS else "train"
+    stated, folder = splits_in(Path(file).name), Path(file).parent
+    is_named = in_memory and len(stated) == 1
+    in_folder = split_of_folder(folder.name), place in folder.parents
     index, misspelled = 0, False
     for index, cells in enumerate(rows, start=1):
         if len(cells) != len(header):
@@ -114,11 +116,13 @@ def parse_rows(
             # Composed and decomposed accents are the same name. An id is not part of the text.
             column: text if column == "id" else unicodedata.normalize("NFC", text)
             for column, text in zip(header, cells, strict=True)
-            if column not in may_be_empty or text.strip()
+            if (column not in may_be_empty or text.strip())
+            and (column, text.strip()) != ("names", "[]")
+            and not (is_named and column == "task_split")
         }
         try:
             algebra = algebra or _algebra_of(cell)
-            row = _parse_row(index, cell, stated, default, algebra)
+            row = _parse_row(index, cell, split_of_row(cell, stated, *in_folder), algebra)
         except CellError as error:
             column, problem = error.args
             column = own_names.get(column, column)
@@ -150,15 +154,9 @@ def _check_columns(file: str, header: Sequence[str]) -> None:
     for column, *others in needed:
         if not {column, *others} & set(header):
             raise InputError(
-                f'{file}: no column "{column}"; expected query, story or facts, and target '
-                f"(docs/data.md); found {', '.join(header)}"
+                f'{file}: no column "{column}"; expected query, story or facts, and target (such '
+                f"as Ann,Bob, [('Ann', 'son', 'Bob')], and son); found {', '.join(header)}"
             )
-
-
-def splits_in(text: str) -> set[str]:
-    """Returns the splits that the name of a file or a cell states."""
-    words = _SPLIT.findall(text.lower())
-    return {"dev" if word == "val" else word for word in words}
 
 
 def _algebra_of(cell: Mapping[str, str]) -> Algebra:
@@ -168,9 +166,7 @@ def _algebra_of(cell: Mapping[str, str]) -> Algebra:
     return algebra_with((words or [cell.get("target", "")])[0])
 
 
-def _parse_row(
-    index: int, cell: Mapping[str, str], stated: set[str], default: str, algebra: Algebra
-) -> Row:
+def _parse_row(index: int, cell: Mapping[str, str], split: str, algebra: Algebra) -> Row:
     story, clean_story = cell.get("story", ""), cell.get("clean_story", "")
     for column, text in (("story", story), ("clean_story", clean_story)):
         if len(text) > MAX_STORY:
@@ -216,11 +212,12 @@ def _parse_row(
             raise CellError(column, f"{who}: expected two different people")
     noise, k = _parse_task(cell, relations)
     target = _parse_target(cell, algebra) if cell.get("target", "").strip() else NO_TARGET
+    named = (_relation(cell.get(column, ""), algebra) for column in ("target", "target_text"))
     clause = cell.get("f_comb", "").replace(_MISSPELLED, "niece")
     return Row(
         algebra=algebra,
         row_index=index,
-        split=_parse_split(stated, cell.get("task_split", ""), default),
+        split=split or "train",
         id=cell.get("id", ""),
         story=with_brackets(story, names),
         clean_story=with_brackets(clean_story, names),
@@ -234,6 +231,9 @@ def _parse_row(
         clause=clause or "-".join(algebra.relations[r] for r in relations[:k]),
         noise=noise,
         k=k,
+        states_split=bool(split),
+        by_number=target != NO_TARGET and target not in named,
+        has_names=bool(genders or "names" in cell or not story or _BRACKETED.search(story)),
     )
 
 
@@ -257,16 +257,31 @@ def _edges(
     index = {name: i for i, name in enumerate(names)}
     edges, relations = [], []
     for x, word, y in facts:
+        if (relation := _relation(word, algebra)) is None:
+            problem = _other_order(x, word, y, algebra) or _unknown(word, algebra)
+            raise CellError("facts", problem)
         for name in (x, y):
             if name not in index:
                 raise CellError("facts", f'no person "{name}", expected {", ".join(names)}')
         if x == y:
             raise CellError("facts", f'"{x}" twice in a fact: expected two different people')
-        if (relation := _relation(word, algebra)) is None:
-            raise CellError("facts", _unknown(word, algebra))
         edges.append((index[x], index[y]))
         relations.append(relation)
     return tuple(edges), tuple(relations)
+
+
+def _other_order(x: str, word: str, y: str, algebra: Algebra) -> str:
+    """What to say of the order of a fact whose relation stands at one of its ends."""
+    for relation, one, other in ((y, x, word), (x, word, y)):
+        known = algebra.relations + algebra_with(relation).relations
+        if relation in known and len(relation) > 1:  # "d" is an interval relation, and a name
+            is_kin = relation in KINSHIP.index
+            meaning = f": {other} is the {relation} of {one}" if is_kin else ""
+            return (
+                f'unknown relation "{word}": the order is (X, relation, Y), as in '
+                f"{(one, relation, other)}{meaning}"
+            )
+    return ""
 
 
 def _parse_edges(
@@ -342,38 +357,24 @@ def _relation(word: str, algebra: Algebra) -> int | None:
 
 def _unknown(word: str, algebra: Algebra) -> str:
     known = ", ".join(algebra.relations)
-    others = ", or algebra.json beside the data (docs/algebras.md)" if algebra is DEFAULT else ""
+    others = f", or beside the data algebra.json such as {EXAMPLE}" if algebra is DEFAULT else ""
     return f'unknown relation "{word}", expected one of {known}{others}'
 
 
 def _parse_target(cell: Mapping[str, str], algebra: Algebra) -> int:
-    """A relation by name, or by its index, as in the data set `CLUTRR/v1` on Hugging Face.
-
-    If any relation is named by a number, all numbers are names."""
+    """A relation by name or, in kinship, by its index in the data set `CLUTRR/v1` on Hugging
+    Face."""
     text = cell["target"]
     if (target := _relation(text, algebra)) is None:
-        named = any(map(_NUMBER.fullmatch, algebra.relations))
-        count = 0 if named else len(algebra.relations)
-        number = text.removesuffix(".0")  # of pandas
+        count = len(algebra.relations) if algebra is KINSHIP else 0
+        number = text.strip().removesuffix(".0")  # of pandas
         if not (number.isascii() and number.isdigit() and len(number) < 3 and int(number) < count):
-            known = ("" if named else f"a number below {count} or ") + ", ".join(algebra.relations)
-            raise CellError("target", f'unknown label "{text}", expected {known}')
+            known = f"a number below {count} or " if count else ""
+            raise CellError("target", f'unknown label "{text}", expected {known}'
+                            + ", ".join(algebra.relations))  # fmt: skip
         target = int(number)
     name = cell.get("target_text", "")  # of the same data set
     if _relation(name, algebra) not in (None, target):
         problem = f'"{text}" is {algebra.relations[target]}, but target_text is "{name}"'
         raise CellError("target", problem)
     return target
-
-
-def _parse_split(stated: set[str], cell: str, default: str) -> str:
-    """The split that the file's name states, else the cell, else the folder (`default`).
-
-    A name with several splits, such as `gen_train23_test2to10`, states none: the cell must.
-    """
-    splits = stated if len(stated) == 1 else splits_in(cell)
-    if len(splits) == 1:
-        return next(iter(splits))
-    if stated or cell:
-        raise CellError("task_split", f'"{cell}": expected train, validation or test')
-    return default

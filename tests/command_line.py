@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from launch import main
+from clutrr_jax.command_line import run_command_line
+from clutrr_jax.launch import launch as command
 
 ROOT = Path(__file__).parent.parent
 
@@ -30,13 +31,15 @@ class Done(NamedTuple):
     err: str
 
 
-def launch(*arguments: str, config: str = "single") -> Done:
+def launch(*arguments: str, config: str | None = "single") -> Done:
     """Runs launch.py with these arguments and an experiment, by name or path."""
-    file = config if "/" in config else str(ROOT / "experiments" / f"{config}.py")
+    if config and "/" not in config:
+        config = str(ROOT / "experiments" / f"{config}.py")
+    file = [f"--config={config}"] if config else []
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         try:
-            code = main(["launch.py", f"--config={file}", *arguments])
+            code = run_command_line(command, ["launch.py", *file, *arguments])
         except SystemExit as end:
             code = int(end.code or 0)
     return Done(code, out.getvalue(), err.getvalue())
@@ -51,7 +54,8 @@ def start(*arguments: str, config: str = "single", **settings: Any) -> subproces
 
 
 def error_of(done: Done) -> str:
-    """Returns the error of a command, which is one line with exit code 2."""
-    assert done.code == 2 and done.err.startswith("error: "), done
-    assert done.err.count("\n") == 1, done.err
-    return done.err.strip()
+    """Returns the error of a command with exit code 2: one line, after lines about its data."""
+    *notes, error = done.err.splitlines()
+    assert done.code == 2 and error.startswith("error: "), done
+    assert all(" stories " in note for note in notes), done.err
+    return error

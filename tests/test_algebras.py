@@ -91,13 +91,17 @@ def test_examples_of_the_page(work: Path, monkeypatch) -> None:
 
 def test_a_run_is_of_this_algebra(work: Path) -> None:
     results = json.loads((work / "run" / "results.json").read_text())
-    cells = {(row["noise"], row["k"], row["model"]): row for row in results["rows"]}
+    cells = {(row["paths"], row["k"], row["model"]): row for row in results["rows"]}
     for b, k in ((1, 3), (2, 2)):
         for model in ("set_prover", "given rules"):
             assert cells[f"b = {b}", k, model]["accuracy"] == 1
         assert cells[f"b = {b}", k, "majority label"]["accuracy"] == 0.25
         assert cells[f"b = {b}", k, "majority label"]["ceiling"] == 1
+    for name in ("results.json", "results.md", "results.csv", "results.tex"):
+        text = (work / "run" / name).read_text()
+        assert "paths" in text and "noise" not in text
     page = (work / "run" / "report.html").read_text()
+    assert '"columns":["paths","k","model"]' in page
     assert '"relations":["same","inside","holds","apart"]' in page
     assert '"b1.3"' in page and '"b2.2"' in page and "grandmother" not in page
     assert json.loads((work / "run" / "prover" / "algebra.json").read_text()) == definition()
@@ -122,6 +126,7 @@ def test_predictions_of_a_file_are_scored(work: Path, tmp_path, command) -> None
     assert command(predict.main, model_folder(work), "--data", data, "--out", out).code == 0
     done = command(score.main, "--data", data, "--predictions", f"mine={out}")
     rows = [line.split() for line in done.out.splitlines() if " mine (2 replicas)" in line]
+    assert done.out.startswith("paths ")
     assert [row[:3] for row in rows] == [["b", "=", "1"], ["b", "=", "2"]]
     assert all(row.count("1.00") == 1 for row in rows)
 

@@ -18,6 +18,7 @@ from ml_collections import ConfigDict
 import clutrr_jax
 from clutrr_jax import api
 from clutrr_jax.data.dataset import load
+from clutrr_jax.data.records import positional_ids, story_ids
 from clutrr_jax.data.vocabulary import build_vocabulary
 from clutrr_jax.evaluation.predictions import Predictions
 from clutrr_jax.language_models.export import export
@@ -128,6 +129,42 @@ def test_evaluate_reads_names_ids_and_text(trained, dataset) -> None:
     assert [row["accuracy"] for row in of_file if row["model"] == "edge_rnn"] == expected
 
 
+def test_predictions_with_the_ids_of_the_stories_are_aligned(dataset) -> None:
+    """In any order, also replicas. Sorted answers without ids would be those of other stories."""
+    ids, names = story_ids(dataset.test), [RELATIONS[t] for t in dataset.test.target]
+    answers = pd.Series(names, ids).sort_values()
+    given = {
+        "series": answers,
+        "named": answers.rename_axis("id"),
+        "positions": pd.Series(names, positional_ids(dataset.test)).sample(frac=1, random_state=0),
+        "list": [answers, answers[::-1]],
+        "replicas": pd.DataFrame([answers, answers]),
+    }
+    for predictions in (given, pd.DataFrame({"series": answers})):
+        rows = clutrr_jax.evaluate(predictions, dataset).accuracy
+        assert {row["accuracy"] for row in rows if row["model"] in predictions} == {1.0}
+    for wrong in (answers[1:], pd.concat([answers, answers[:1]]), answers.rename({ids[0]: "x"})):
+        with pytest.raises(clutrr_jax.InputError, match=r"expected 0, 1, \.\.\. in this order, or"):
+            clutrr_jax.evaluate({"a": wrong}, dataset)
+
+
+def test_ids_that_may_be_positions_and_columns_of_ids_are_refused(dataset) -> None:
+    """Data whose ids are the numbers of their rows before they were shuffled."""
+    names = [RELATIONS[t] for t in dataset.test.target]
+    ids = [str(i) for i in np.random.default_rng(0).permutation(len(names))]
+    shuffled = replace(dataset, test=replace(dataset.test, ids=ids))
+    answers = pd.Series(names, [*map(int, ids)]).sort_index()
+    for index in (answers.index, None):
+        with pytest.raises(clutrr_jax.InputError, match="may be positions or the ids of the test"):
+            clutrr_jax.evaluate({"a": pd.Series(answers.tolist(), index)}, shuffled)
+    for right in (answers.rename_axis("id"), answers.sample(frac=1, random_state=0), names):
+        rows = clutrr_jax.evaluate({"a": right}, shuffled).accuracy
+        assert {row["accuracy"] for row in rows if row["model"] == "a"} == {1.0}
+    frame = pd.DataFrame({"story_id": story_ids(dataset.test), "a": names}).sample(frac=1)
+    with pytest.raises(clutrr_jax.InputError, match='of "story_id": ids of stories, expected'):
+        clutrr_jax.evaluate(frame.reset_index(drop=True), dataset)
+
+
 def test_missing_answers_in_memory_count_as_wrong(dataset) -> None:
     """None, NaN, NA and "", also in a column of ids, which pandas makes numbers with a point."""
     target = dataset.test.target
@@ -181,7 +218,12 @@ def test_tables_as_text_and_as_html(trained) -> None:
         (pd.DataFrame({0: [0.5] * 80}), 'of "0", story 0: 0.5, expected a relation name'),
         (pd.Series(["aunt"] * 80), "predictions: an array, expected a name for it"),
         (pd.DataFrame({"id": range(80), "a": "aunt"}), 'of "id": ids of stories, expected pred'),
-        ({"a": pd.Series(["aunt"] * 80).rename_axis("id")}, 'of "a": ids of stories, expected'),
+        ({"a": pd.Series(["aunt"] * 80).rename_axis("id")}, "index with labels such as '0', exp"),
+        ({"a": pd.Series(["aunt"] * 80)[::-1]}, "index with labels such as '79', expected 0, 1, "),
+        ({"a": [pd.Series(["aunt"] * 80, range(1, 81))]}, 'of "a": index with labels such as'),
+        (pd.DataFrame({"a": ["aunt"] * 80}).sample(frac=1), "expected 0, 1, ... in this order, or"),
+        ({"a": pd.DataFrame([["aunt"] * 80])[range(79, -1, -1)]}, 'of "a": columns with labels'),
+        ({"a": pd.Series(["aunt"] * 80, [("x", i) for i in range(80)])}, 'of "a": index with'),
         ("na\udcefve.csv", r"na\\udcefve\.csv: not a name in UTF-8"),
         ({"a": ["aunt"]}, r'of "a": shape \(1, 1\), expected one for each of the 80 test stories'),
         ({"a": [0] * 79 + [len(RELATIONS)]}, 'of "a", story 79: 22, expected a relation name'),
@@ -212,17 +254,27 @@ def test_wrong_predictions_are_one_line(predictions, problem, dataset) -> None:
     ("arguments", "problem"),
     [
         ({"models": "nope"}, 'no model "nope"'),
-        ({"settings": {"gat.bogus": 1}}, 'setting "gat.bogus": 1, expected a setting'),
-        ({"settings": {"bogus.hidden": 1}}, 'setting "bogus.hidden"'),
-        ({"settings": {"train.batch": "x"}}, "setting \"train.batch\": 'x'"),
-        ({"settings": {"gat.dropout": None}}, 'setting "gat.dropout": None, expected a setting'),
-        ({"settings": {"generate.train": "1.2"}}, 'setting "generate.train"'),
-        ({"settings": {"prover.scale": 2.0}}, 'setting "prover.scale": 2.0, expected a setting of'),
+        (
+            {"settings": {"gat.lr": 1}},
+            r'^no setting "gat\.lr"; expected one of gat\.directions, [a-z., ]*gat\.steps$',
+        ),
+        (
+            {"settings": {"gat.train.lr": 1}},
+            r'^no setting "gat\.train\.lr"; expected one of gat\.[^"]*gat\.train\.learning_rate',
+        ),
+        ({"settings": {"train.lr": 1}}, 'no setting "train.lr"; expected one of train.batch, '),
+        ({"settings": {"lr": 1}}, 'no setting "lr"; expected one of .*train.learning_rate.* gat.'),
+        ({"settings": {"bogus.hidden": 1}}, 'no setting "bogus.hidden"; expected one of .* gat.'),
+        ({"settings": {"train.batch": "x"}}, "setting \"train.batch\": 'x', expected int$"),
+        ({"settings": {"train.steps": "x"}}, "setting \"train.steps\": 'x', expected int$"),
+        ({"settings": {"gat.dropout": None}}, 'setting "gat.dropout": None, expected float$'),
+        ({"settings": {"generate.train": "1.2"}}, 'no setting "generate.train"; expected one of'),
+        ({"settings": {"prover.scale": 2.0}}, "expected prover among the models, which are gat$"),
         (
             {"epochs": 1, "settings": {"train.steps": 5}},
             "train.epochs 1: expected no train.steps, which is 5",
         ),
-        ({"seed": None}, 'setting "seed": None'),
+        ({"seed": None}, 'setting "seed": None, expected int'),
         ({"settings": {"train.epochs": 5}}, 'setting "train.epochs": expected as an argument'),
         ({"replicas": 0}, "train.replicas 0: expected at least 1"),
         ({"models": []}, 'no model ""'),
@@ -272,7 +324,9 @@ def test_a_registered_model_is_checked(registry, dataset, tmp_path) -> None:
     with pytest.raises(clutrr_jax.InputError, match=r"settings \[1\].*expected names with"):
         clutrr_jax.register("constant", Constant, config=[1])
     for train in ({"lr": 1e-3}, {"steps": "many"}, 5):
-        with pytest.raises(clutrr_jax.InputError, match="in the group train those of clutrr_jax"):
+        with pytest.raises(
+            clutrr_jax.InputError, match="in the group train some of replicas, steps"
+        ):
             clutrr_jax.register("constant", Constant, config={"train": train})
     nested = ConfigDict({"columns": 7, "group": ConfigDict({"size": 3})})
     clutrr_jax.register("constant", Constant, config=nested)

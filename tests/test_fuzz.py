@@ -84,7 +84,7 @@ def archive(rng: random.Random) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", rng.choice((0, 8, 12))) as archive:
         archive.writestr("d/1.2_train.csv", fuzz.csv_bytes(TABLE[:3]))
-        archive.writestr("d/1.2_test.csv", fuzz.csv_bytes(fuzz.damaged_rows(rng, TABLE)))
+        archive.writestr("d/all.csv", fuzz.csv_bytes(fuzz.damaged_rows(rng, TABLE)))
     return stream.getvalue()
 
 

@@ -6,6 +6,8 @@ import re
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +18,12 @@ from clutrr_jax import experiment, run
 from clutrr_jax.cli import folder_lock
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
+from clutrr_jax.launch import parse
 from clutrr_jax.report.__main__ import main as rebuild_report
 from clutrr_jax.rules import main as learned_rules
 from clutrr_jax.settings import default_settings, train_settings
-from launch import main, parse
-from tests.command_line import error_of, launch, start
+from clutrr_jax.slurm import launcher
+from tests.command_line import ROOT, error_of, launch, start
 
 PROVER = (
     "--config.models=prover", "--config.prover.rounds=1", "--config.prover.train.epochs=2",
@@ -271,7 +274,7 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
         ),
         (
             ["--config.models=prover", "--config.gat.dropout=.2"],
-            'no setting "config.gat.dropout"; expected gat among --config.models',
+            'no setting "config.gat.dropout"; expected gat among the models, which are prover',
         ),
         (
             ["--config.models=prover,ncrl", "--config.train.entities=learned"],
@@ -323,14 +326,14 @@ def test_an_empty_folder_name_is_refused(tmp_path, monkeypatch) -> None:
     """As of an unset variable of the shell."""
     monkeypatch.chdir(tmp_path)
     done = launch("--workdir=")
-    assert done.code == 2 and "--config=FILE and --workdir=DIR are required" in done.err
+    assert done.code == 2 and "--workdir=DIR is required" in done.err
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (None, ": no such file, expected one such as experiments/single.py"),
+        (None, ": no such file, expected an experiment with get_config()"),
         ("import no_such_module", ", line 1: ModuleNotFoundError: No module named"),
         ("\ndef get_config()\n    return 1", ", line 2: SyntaxError: expected ':'"),
         ("x = 1", ": KeyError: 'get_config'; expected an experiment with get_config()"),
@@ -351,7 +354,7 @@ def test_ctrl_c_is_one_line(tmp_path, monkeypatch) -> None:
     def interrupt(*_) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("launch.run_experiment", interrupt)
+    monkeypatch.setattr("clutrr_jax.launch.run_experiment", interrupt)
     done = launch(f"--workdir={tmp_path}")
     assert (done.code, done.err) == (130, "interrupted; the same command resumes\n")
 
@@ -396,11 +399,43 @@ def test_new_stories_in_every_epoch(tmp_path) -> None:
     assert page.read_bytes() == before
 
 
-def test_help_lists_models_and_flags(capsys) -> None:
-    assert main(["launch.py", "--help"]) == 0
-    printed = capsys.readouterr().out
-    assert "bilstm_attention" in printed and "--config.train.replicas" in printed
-    assert "cpus_per_task" in printed
+@pytest.mark.parametrize("command", [["launch.py"], ["-m", "clutrr_jax", "train"]])
+def test_help_lists_models_and_flags(command: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, *command, "--help"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0 and not done.stderr
+    assert f"\n  python {' '.join(command)} --workdir=" in done.stdout
+    assert "COMMAND" not in done.stdout and "bilstm_attention" in done.stdout
+    assert "--config.train.replicas" in done.stdout and "cpus_per_task" in done.stdout
+
+
+def test_a_job_repeats_the_command_in_any_folder(tmp_path, monkeypatch) -> None:
+    """Without launch.py, which an installed package does not have."""
+    commands = []
+
+    def run(config, workdir, settings, command):
+        commands.append(command)
+        return {}, {}
+
+    monkeypatch.setattr(launcher, "run_on_cluster", run)
+    monkeypatch.setattr("clutrr_jax.launch.print_results", lambda *_: 0)
+    options = [f"--workdir={tmp_path}", "--launcher=slurm", "--config.models=prover"]
+    assert launch(*options, config=None).code == 0
+    done = subprocess.run(
+        [*commands[0], "--help"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0 and "\nModel prover:\n" in done.stdout
+
+
+def test_without_an_experiment_one_data_set_is_trained_on() -> None:
+    _, config, _ = parse(["", "--workdir=runs", "--config.models=prover,gat"])
+    assert config.name == "single" and config.models == "prover,gat"
+    options = ["--help", "--config.models=prover", "--config.prover.scale=2"]
+    done = launch(*options, config=None)
+    assert done.code == 0 and "--config.prover.scale=2.0" in done.out
+    assert "--config.gat." not in done.out
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The installed package: ranges of versions, and a wheel that works outside the checkout."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from packaging.requirements import Requirement
 import clutrr_jax
 from clutrr_jax.__main__ import COMMANDS, USAGE, main
 from generator.errors import run_command
+from tests.test_docs import write_files
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -56,10 +58,58 @@ def test_every_command_has_help(name: str, capsys) -> None:
     assert len(capsys.readouterr().out) > 200 and f"  {name}" in USAGE
 
 
+@pytest.mark.parametrize(
+    ("command", "needed"),
+    [
+        (["clutrr_jax", "predict"], "RUN"),
+        (["clutrr_jax", "score"], "--data DATA --predictions"),
+        (["clutrr_jax", "export"], "--data DATA --format"),
+        (["clutrr_jax", "report"], "[EXPERIMENT]"),
+        (["clutrr_jax", "rules"], "RUN"),
+        (["clutrr_jax", "generate"], "--out DIR"),
+        (["clutrr_jax", "generate", "--algebra", "rcc8"], "--algebra NAME --out DIR"),
+        (["clutrr_jax", "audit"], "FILE"),
+        (["clutrr_jax.language_models", "export"], "--data DATA --format"),
+        (["clutrr_jax.predict"], "RUN"),
+        (["generator"], "--out DIR"),
+        (["generator", "--algebra", "rcc8"], "--algebra NAME --out DIR"),
+        (["generator", "audit"], "FILE"),
+        (["generator", "stats"], "[FILE ...]"),
+        (["generator", "import-paraphrases"], "--out BANK.json FILE"),
+        (["generator", "workshop"], "--out DIR"),
+        (["benchmarks", "models"], "--models A,B,..."),
+        (["benchmarks", "generator"], "--seconds"),
+        (["benchmarks", "lstm"], "--data"),
+        (["benchmarks", "reading"], "FILE"),
+    ],
+)
+def test_usage_is_the_command_that_was_typed(command: list[str], needed: str) -> None:
+    """Its name and each of its arguments once, and no second usage in the description."""
+    done = subprocess.run(
+        [sys.executable, "-m", *command, "--help"], cwd=ROOT, capture_output=True, text=True,
+        env=os.environ | {"COLUMNS": "100"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    usage, description = done.stdout.split("\n\n")[:2]
+    usage = " ".join(usage.split())
+    typed = " ".join(["python -m", *command]).partition(" --")[0]
+    assert usage.startswith(f"usage: {typed} [-h]") and needed in usage
+    options = re.findall(r"--[\w-]+", usage)
+    assert len(options) == len(set(options))
+    assert "python -m" not in description
+
+
 def test_an_unknown_command_is_one_line(capsys) -> None:
     assert run_command(main, ["fit"]) == 2
     assert capsys.readouterr().err.startswith('error: no command "fit", expected one of train, pre')
     assert run_command(main, []) == 0 and capsys.readouterr().out == f"{USAGE}\n"
+
+
+def test_the_packages_name_no_file_that_is_not_installed() -> None:
+    """Messages and help would send users to pages and experiments that they do not have."""
+    for package in ("clutrr_jax", "generator"):
+        for path in (ROOT / package).rglob("*.py"):
+            assert not re.findall(r"docs/|launch\.py|experiments/", path.read_text()), path
 
 
 @pytest.mark.slow
@@ -89,11 +139,17 @@ def test_a_wheel_works_in_an_empty_folder(tmp_path, small_folder) -> None:
             (Path(site) / path.name).symlink_to(path)
     empty = tmp_path / "empty"
     empty.mkdir()
+    write_files(empty, small_folder)  # my_experiment.py, which registers a model
+    short = ["--config.train.epochs=1", "--config.train.replicas=1", "--config.models=bag_of_facts"]
+    asked = ["--query=Ann,Cy", "--facts=[('Ann','son','Bob'),('Bob','sister','Cy')]"]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     for command in (
         ["train", "--workdir=run", "--config.models=gat", f"--config.data={small_folder}",
          "--config.train.epochs=1", "--config.train.replicas=1"],
         ["predict", "run/gat", "--data", str(small_folder), "--out", "p.csv"],
+        ["train", "--config=my_experiment.py", "--workdir=mine", f"--config.data={small_folder}",
+         *short],
+        ["predict", "mine", "--model-file=my_experiment.py", *asked],
         ["score", "--data", str(small_folder), "--predictions", "p.csv"],
         ["export", "--data", str(small_folder), "--format=jsonl", "--style=zero-shot", "--out=e"],
         ["report", "run"],

@@ -21,10 +21,10 @@ from clutrr_jax.language_models import __main__ as language_models
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import as_settings
 from clutrr_jax.settings import TRAIN, with_models
+from clutrr_jax.slurm import launcher
 from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
 from experiments.figure5 import get_config
-from experiments.slurm import launcher
 from generator.kinship import INVERSE, PREDICATE_OF, PREDICATES, RELATION_ID, RELATIONS, RULES
 from tests.language_models.logs import inspect_log, write_inspect, write_lm_eval
 from tests.models import test_models as laws
@@ -150,3 +150,14 @@ def write_answers(folder: Path, test: Records) -> None:
     best = test.target[None]
     predictions = Predictions(best, best, np.ones(best.shape))
     write_predictions(folder / "runs/first/gat/predictions.csv", predictions, test)
+
+
+@pytest.mark.slow
+def test_the_sweep_of_the_page_finds_a_setting(small_folder, tmp_path, monkeypatch) -> None:
+    text = (ROOT / "docs/experiments.md").read_text()
+    (code,) = re.findall(r"```python\n(from itertools.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    found: dict = {}
+    exec(code.replace("data_089907f8.zip", str(small_folder)), found)
+    assert found["best"] in found["accuracy"] and len(found["accuracy"]) == 4
+    assert len(list((tmp_path / "runs/sweep").iterdir())) == 4

@@ -10,9 +10,12 @@ ROOMS = """
 generator.errors
 generator.algebra generator.cells generator.names
 generator.kinship
+generator.splits
 generator.files generator.deduction generator.path_consistency generator.row_cells
 generator.algebras
 generator.columns generator.rows
+generator.implied
+generator.checks
 generator.data_sets
 generator.config
 generator.stories generator.networks
@@ -30,8 +33,11 @@ clutrr_jax.experiment
 clutrr_jax.language_models
 clutrr_jax.training
 clutrr_jax.report
-clutrr_jax.rules clutrr_jax.run clutrr_jax.score clutrr_jax.trained_model
-clutrr_jax.predict clutrr_jax.command_line
+clutrr_jax.run clutrr_jax.score clutrr_jax.trained_model
+clutrr_jax.command_line clutrr_jax.counts clutrr_jax.slurm
+clutrr_jax.user_files
+clutrr_jax.predict clutrr_jax.launch
+clutrr_jax.rules
 clutrr_jax.__main__
 clutrr_jax.api
 experiments

@@ -16,25 +16,33 @@ import clutrr_jax
 from clutrr_jax import api
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.evaluation.predictions import Predictions, ensemble, read_probabilities
+from clutrr_jax.models.prover import Prover
 from clutrr_jax.predict import main
+from clutrr_jax.rules import main as rules
+from clutrr_jax.rules import read_learned
 from clutrr_jax.run import check_run_folder
 from clutrr_jax.score import main as score
+from clutrr_jax.trained_model import Answer
 from generator.errors import InputError, run_command
-from generator.kinship import RELATIONS
+from generator.kinship import GENDER_OF, RELATIONS
 
 FACTS = [("Ann", "son", "Bob"), ("Bob", "sister", "Cy")]
 NAMES = ["gat", "prover", "word_sum"]
+ASKED = ["--query=Ann,Cy", f"--facts={FACTS}"]
 STORY = "[Ann] and her son [Bob] went out. [Bob]'s sister is [Cy]."
 
 
 class WordSum(nnx.Module):
     """Sum of word vectors: a small model that reads text."""
 
+    traces = 0
+
     def __init__(self, config, sizes, *, rngs):
         self.words = nnx.Embed(sizes.tokens, config.dim, rngs=rngs)
         self.out = nnx.Linear(config.dim, sizes.relations, rngs=rngs)
 
     def __call__(self, batch):
+        WordSum.traces += 1
         return self.out((self.words(batch.tokens) * batch.mask[..., None]).sum(axis=1))
 
 
@@ -154,12 +162,50 @@ def test_an_answer_has_all_relations_and_a_proof_by_learned_rules(run) -> None:
     assert stated.relation == "son" and stated.proof == []
 
 
+def test_an_answer_that_nothing_derives_has_no_relation(run) -> None:
+    """No path of facts leads from Ann to Cy."""
+    answer = run.model("prover").answer(query="Ann,Cy", facts=[*FACTS[:1], ("Dee", "sister", "Cy")])
+    assert answer.relation is None and answer.proof is None
+    text = "nothing is derived: all relations are equally probable"
+    assert repr(answer) == f"What is Cy to Ann?\n  {text}" and text in answer._repr_html_()
+    story, equal = answer.story, 1 / len(RELATIONS)
+    female = {name: 2 * equal * GENDER_OF[i] for i, name in enumerate(RELATIONS)}
+    assert Answer(story, female).relation is None  # all that is known is a gender
+    assert (
+        Answer(story, {"aunt": 2 * equal} | dict.fromkeys(RELATIONS[1:], equal)).relation == "aunt"
+    )
+
+
 def test_a_text_model_answers_from_text(run) -> None:
     answer = run.model("word_sum").answer(STORY, query=("Ann", "Cy"))
     assert answer.story.text == STORY and answer.proof is None
     plain = STORY.replace("[", "").replace("]", "")
     names = ["Ann", "Bob", "Cy"]
     assert run.model("word_sum").answer(plain, query=("Ann", "Cy"), names=names) == answer
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_is_the_prediction_among_other_stories(name: str, run, test) -> None:
+    """Questions are padded, which changes no probability."""
+    model = run.model(name)
+    mean = model.predict(test).probabilities.mean(axis=0)
+    for row in range(0, len(test), 9):  # of all clause lengths
+        story = test.story(row)
+        found = model.answer(story.text, query=story.query, facts=story.facts).relations
+        np.testing.assert_allclose([found[r] for r in RELATIONS], mean[row], atol=1e-6)
+
+
+def test_questions_of_similar_length_share_a_program(run) -> None:
+    model = run.model("word_sum")
+    pairs = list(pairwise(["Ann", "Bob", "Cy", "Dee", "Eli", "Flo", "Gus", "Hal"]))
+    traces = []
+    for k in range(1, 8):
+        text = " ".join(f"[{x}] has a sister, whose name is [{y}]." for x, y in pairs[:k])
+        before = WordSum.traces
+        model.answer(text, query=("Ann", pairs[k - 1][1]))
+        traces.append(WordSum.traces - before)
+    # 2 to 8 people, 10 to 70 tokens: up to 32, up to 64, up to 128.
+    assert traces == [1, 0, 0, 1, 0, 0, 1]
 
 
 @pytest.mark.slow
@@ -186,7 +232,7 @@ def test_a_reader_says_which_facts_it_read(small_folder, tmp_path) -> None:
         ),
         (
             lambda run: (run / "config.json").write_text('{"model": "own", "seed": 0}'),
-            'a run of model "own", expected it to be registered before',
+            'a run of model "own", which is not registered; expected clutrr_jax.register',
         ),
         (
             lambda run: (run / "config.json").write_text('{"model": "gcn", "seed": 0}'),
@@ -222,6 +268,68 @@ def test_the_command_writes_what_score_reads(run, small_folder, tmp_path, capsys
     assert out.read_bytes() == (run.folder / "gat" / "predictions.csv").read_bytes()
     assert run_command(main, [folder, "--query", "Ann,Cy", "--facts", str(FACTS)]) == 0
     assert "What is Cy to Ann?\n" in capsys.readouterr().out
+
+
+def test_a_run_is_its_folder_or_that_of_an_experiment_with_one_run(run, tmp_path, capsys) -> None:
+    """For `predict` and `rules` alike."""
+    shutil.copytree(run.folder / "prover", tmp_path / "one/k23/prover")
+    printed = []
+    for folder in (run.folder / "prover", tmp_path / "one", tmp_path / "one/k23"):
+        assert run_command(main, [str(folder), *ASKED]) == 0
+        assert run_command(rules, [str(folder)]) == 0
+        printed.append(capsys.readouterr().out)
+    assert len(set(printed)) == 1 and "What is Cy to Ann?" in printed[0]
+    assert run_command(rules, [str(run.folder)]) == 0  # of three runs, one learns rules
+    assert "mean of 3 replicas" in capsys.readouterr().out
+    assert run_command(main, [str(run.folder), *ASKED]) == 2
+    assert "expected one of its runs: gat, prover, word_sum" in capsys.readouterr().err
+    for command, asked in ((main, ASKED), (rules, [])):
+        assert run_command(command, [str(tmp_path / "x"), *asked]) == 2
+        assert "x: no config.json, expected the folder of a finished run" in capsys.readouterr().err
+
+
+def test_a_file_registers_the_model_of_a_run(run, tmp_path, monkeypatch, capsys) -> None:
+    """At the top, or in the function of an experiment."""
+    monkeypatch.delitem(api.MODELS, "word_sum")
+    folder, asked = str(run.folder / "word_sum"), ["--query=Ann,Cy", f"--story={STORY}"]
+    for command, arguments in ((main, asked), (rules, [])):
+        assert run_command(command, [folder, *arguments]) == 2
+        error = capsys.readouterr().err
+        assert 'model "word_sum", which is not registered; expected' in error
+        assert "--model-file FILE" in error
+    line = 'clutrr_jax.register("word_sum", WordSum, "tokens", {"dim": 8})\n'
+    head = "import clutrr_jax\nfrom tests.test_trained_model import WordSum\n"
+    file = tmp_path / "my_model.py"
+    for text in (head + line, f"{head}def get_config():\n    {line}"):
+        file.write_text(text)
+        api.MODELS.pop("word_sum", None)
+        assert run_command(main, [folder, *asked, f"--model-file={file}"]) == 0
+        assert "What is Cy to Ann?" in capsys.readouterr().out
+        assert run_command(rules, [folder, f"--model-file={file}"]) == 2
+        assert "word_sum learned no rules" in capsys.readouterr().err
+    for text, message in (
+        (head, ": registers no model, expected a call of clutrr_jax.register"),
+        (f"{head}x = 1 / 0", ", line 3: ZeroDivisionError: division by zero; expected a file that"),
+        (None, ": no such file, expected a file that calls clutrr_jax.register"),
+    ):
+        file.write_text(text) if text else file.unlink()
+        assert run_command(main, [folder, *asked, f"--model-file={file}"]) == 2
+        assert capsys.readouterr().err.startswith(f"error: {file}{message}")
+
+
+def test_the_rules_of_a_registered_prover_are_read(small_folder, tmp_path) -> None:
+    class Other(Prover):
+        pass
+
+    clutrr_jax.register("other", Other, "graph", dict(api.MODELS["prover"].config))
+    try:
+        trained = clutrr_jax.train("other", small_folder, replicas=2, epochs=1, folder=tmp_path)
+        learned = read_learned(trained.folder / "other")
+        model = trained.model()
+        assert learned is not None and learned.shape == (2, 22, 22, 22)
+        assert model.module(1).rules().tolist() == learned[1].tolist()
+    finally:
+        del api.MODELS["other"]
 
 
 @pytest.mark.parametrize(

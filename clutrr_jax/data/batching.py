@@ -3,6 +3,7 @@
 The rows of a batch are story indices. Row -1 is padding: its graph is empty, its mask is False.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -22,6 +23,8 @@ InputKind = Literal["graph", "pairs", "tokens", "states"]
 GRAPHS = ("graph", "pairs")
 MAX_BUCKETS = 4  # most shapes of the batches of a data set; the program has a branch for each
 LENGTH_STEP = 4  # token lengths are rounded up to a multiple of this
+# Least numbers of people, facts, tokens and tokens that name people in the batch of a single story.
+QUESTION = np.array([4, 4, 32, 8])
 
 
 class TokenBatch(NamedTuple):
@@ -92,13 +95,49 @@ def _shape(stories: StoryArrays, rows: np.ndarray, batch_size: int, tokens: int)
     )
 
 
+def question_shape(kind: InputKind, stories: StoryArrays) -> Shape:
+    """Shape of the batch of a single story.
+
+    Its numbers of people, facts, tokens and names are those of QUESTION times the same power of
+    two, so that stories of similar length have the same shape, and the same compiled program.
+    """
+    people, facts, tokens, names = map(int, _question_sizes(stories))
+    if kind in GRAPHS:
+        return Shape(1, nodes=people + 1, edges=facts, people=people, facts=facts)
+    return Shape(1, people=people, facts=facts, tokens=tokens, names=names)
+
+
+def _question_sizes(stories: StoryArrays) -> np.ndarray:
+    counts = stories.n_node, stories.n_edge, stories.n_token, count_names(stories)
+    most = max((np.concatenate(counts) / QUESTION).max(), 1)
+    return QUESTION * 2 ** math.ceil(math.log2(most))
+
+
+def pad_question(stories: StoryArrays) -> StoryArrays:
+    """Pads the arrays of a single story to the sizes of its shape; several stories stay as they
+    are."""
+    if len(stories.target) > 1:
+        return stories
+    people, facts, tokens, _ = _question_sizes(stories)
+    sizes = {"entity": people, "senders": facts, "receivers": facts, "relation": facts,
+             "tokens": tokens, "states": tokens, "pieces": tokens}  # fmt: skip
+    padded: dict[str, Any] = {}
+    for name, size in sizes.items():
+        array = getattr(stories, name)
+        if array is not None:
+            padding = [(0, size - len(array)), *[(0, 0)] * (array.ndim - 1)]
+            padded[name] = np.pad(np.asarray(array), padding)
+    return stories._replace(**padded)
+
+
 def count_names(stories: StoryArrays) -> np.ndarray:
     """Number of tokens of each story that name one of its people, [S]."""
     n_node, n_token = np.asarray(stories.n_node), np.asarray(stories.n_token)
     # (story, token) pairs as single integers
     story = np.arange(len(n_node)) << 32
-    people = np.repeat(story, n_node) + np.asarray(stories.entity) + FIRST_ENTITY
-    tokens = np.repeat(story, n_token) + np.asarray(stories.tokens)
+    entity, tokens = np.asarray(stories.entity), np.asarray(stories.tokens)
+    people = np.repeat(story, n_node) + entity[: n_node.sum()] + FIRST_ENTITY
+    tokens = np.repeat(story, n_token) + tokens[: n_token.sum()]
     owner = np.repeat(np.arange(len(n_node)), n_token)
     return np.bincount(owner, np.isin(tokens, people), minlength=len(n_node)).astype(int)
 

@@ -7,18 +7,21 @@ package `datasets`. Files are .csv, .csv.gz, .parquet or .jsonl.
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from clutrr_jax.data.copies import count_copies, report_copies, shared_note
 from clutrr_jax.data.records import Records, build_records, columns, concatenate
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from generator.algebra import Algebra
 from generator.algebras import algebra_of, find_algebra, write_algebra
 from generator.cells import is_frame, text_rows
+from generator.checks import check_splits, report_reading
 from generator.errors import InputError
 from generator.files import Source, atomic_write, reading, sources, tables_in
 from generator.rows import NO_TARGET, Row, parse_rows
@@ -107,42 +110,37 @@ def load(
     """
     if algebra is not None and not isinstance(algebra, Algebra):
         algebra = find_algebra(str(algebra))
+    place = None
     if isinstance(source, str | os.PathLike):
-        name, tables = Path(source).name.removesuffix(".zip"), sources(Path(source))
-        algebra = algebra or algebra_of(Path(source))
+        place = Path(source)
+        name, tables = place.name.removesuffix(".zip"), sources(place)
+        algebra = algebra or algebra_of(place)
     else:
         name, tables = "data set", list(_tables(source))
-    parts: dict[bool, list[Records]] = {False: [], True: []}  # by whether they are test rows
-    first: dict[tuple[bool, int], str] = {}  # file of each story
+    parts: dict[bool, dict[str, Records]] = {False: {}, True: {}}  # by whether they are test rows
+    read: list[tuple[str, list[Row]]] = []
     for file, cells in tables:
-        rows = list(parse_rows(file, cells, algebra=algebra))
-        algebra = rows[0].algebra
+        parsed = parse_rows(file, cells, algebra=algebra, place=place, in_memory=not place)
+        read.append((file, list(parsed)))
+        algebra = read[-1][1][0].algebra
+    if not read:
+        raise InputError(f"{name}: no data, expected a train and a test split")
+    check_splits(read)
+    for file, rows in read:
         for is_test, records in parts.items():
             if part := [row for row in rows if (row.split == "test") == is_test]:
-                records.append(build_records(file, part))
-                _report_copies(file, part, first)
-    train, test = parts.values()
-    if not train and not test:
-        raise InputError(f"{name}: no data, expected a train and a test split")
-    return Dataset(
-        name=name,
-        train=concatenate(train) if train else None,
-        test=concatenate(test) if test else None,
+                records[file] = build_records(file, part)
+    report_reading(name, [row for _, rows in read for row in rows])
+    train, test = (
+        concatenate(list(records.values())) if records else None for records in parts.values()
     )
-
-
-def _report_copies(file: str, rows: list[Row], first: dict[tuple[bool, int], str]) -> None:
-    """Prints how many stories of a file earlier files of its split have, and adds the others."""
-    copies: Counter[str] = Counter()
-    for row in rows:
-        story = hash((row.story, row.query_names, row.edges, row.relations))
-        other = first.setdefault((row.split == "test", story), file)
-        copies[other] += other != file
-    for other, count in copies.items():
-        if count:
-            print(
-                f"{file}: {count:,} stories are also in {other}, and count twice", file=sys.stderr
-            )
+    for files, split in zip(parts.values(), (train, test), strict=True):
+        if split is not None:
+            of_story = np.repeat([*files], [*map(len, files.values())])
+            report_copies(of_story.tolist(), split)
+    if shared := count_copies(train, test)["shared"]:
+        print(f"{name}: {shared_note(shared)}", file=sys.stderr)
+    return Dataset(name, train, test)
 
 
 def _tables(data: Mapping[str, Iterable[Any]] | Iterable[Any]) -> Iterator[Source]:

@@ -89,9 +89,8 @@ def prepare(
     """
     data = source if isinstance(source, Dataset) else load(source)
     test, parts = data.records("test"), [data.records("train")]
-    known = {*_contents(test), *_contents(parts[0])} if more else set()
     for path in more:
-        parts.append(_without(load(path).records("train"), known, path))
+        parts.append(_without(load(path).records("train"), [test, *parts], path))
     train = concatenate(parts)
     check_algebras([train, test])
     pool = entity_pool(train, test)
@@ -129,17 +128,9 @@ def sizes_of(vocabulary: Vocabulary, algebra: Algebra) -> Sizes:
     return Sizes(vocabulary.entities, vocabulary.num_tokens, algebra, **tokens)
 
 
-def _contents(records: Records) -> list[Any]:
-    """Returns the text of each story, or else its facts, query and label."""
-    told = map(records.story, range(len(records)))
-    return [one.text or (one.facts, one.query, one.target) for one in told]
-
-
-def _without(train: Records, known: set[Any], path: str | Path) -> Records:
-    """Returns the stories that are none of the known ones, and adds them to these."""
-    contents = _contents(train)
-    new = np.array([content not in known for content in contents])
-    known.update(contents)
+def _without(train: Records, known: Sequence[Records], path: str | Path) -> Records:
+    """Returns the stories that are none of the known ones."""
+    new = ~np.any([train.are_among(others) for others in known], axis=0)
     if not new.any():
         raise InputError(
             f"{path}: all {len(train):,} train stories are in the other data, expected new ones; "

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from generator.algebra import Algebra
+from generator.checks import content
 from generator.columns import format_facts
 from generator.errors import InputError, at
 from generator.rows import Row
@@ -82,6 +84,32 @@ class Records:
             k=int(self.clause_length[index]),
             id=self.ids[index],
         )
+
+    @cached_property
+    def contents(self) -> list[tuple[int | None, int]]:
+        """Hashes of what each story says, see `generator.checks.content`, [S]."""
+        told = map(self.story, range(len(self)))
+        return [content(one.text, one.facts, one.query) for one in told]
+
+    @cached_property
+    def questions(self) -> list[int]:
+        """A hash of what each story says, of its query and of its facts in any order, [S]."""
+        told = map(self.story, range(len(self)))
+        return [
+            hash((said, str((one.query, sorted(one.facts))).casefold()))
+            for said, one in zip(self.contents, told, strict=True)
+        ]
+
+    def are_among(self, others: "Records") -> np.ndarray:
+        """Returns whether each story has the text of another or, if one of both has no text, its
+        facts and query, [S]."""
+        texts = {text for text, _ in others.contents} - {None}
+        facts = {facts for _, facts in others.contents}
+        without_text = {facts for text, facts in others.contents if text is None}
+        return np.array([
+            text in texts or stated in (facts if text is None else without_text)
+            for text, stated in self.contents
+        ])  # fmt: skip
 
     def select(self, rows: np.ndarray) -> "Records":
         """Returns the given stories (integers or a mask), in that order."""

@@ -44,7 +44,7 @@ class ResampledStories:
         self.waited = 0.0
         self._sampler = EpochSampler(config, entities, layout)
         self._thread = ThreadPoolExecutor(1)
-        self._ahead: dict[int, Future[StoryArrays]] = {}  # the epoch that is sampled ahead
+        self._sampled: dict[int, Future[StoryArrays]] = {}  # the last epoch, and the one ahead
 
     def __call__(self, epoch: int) -> StoryArrays:
         """Returns the stories of an epoch, and one that owns the padding.
@@ -53,9 +53,11 @@ class ResampledStories:
           InputError: the stories cannot be sampled.
         """
         start = time.perf_counter()
-        sampled = self._ahead.get(epoch) or self._thread.submit(self._sampler, epoch)
-        self._ahead = {epoch + 1: self._thread.submit(self._sampler, epoch + 1)}
-        stories = sampled.result()
+        self._sampled = {
+            each: self._sampled.get(each) or self._thread.submit(self._sampler, each)
+            for each in (epoch, epoch + 1)
+        }
+        stories = self._sampled[epoch].result()
         self.waited = time.perf_counter() - start
         return stories
 

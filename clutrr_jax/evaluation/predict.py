@@ -21,7 +21,9 @@ from clutrr_jax.data.batching import (
     chunk,
     evaluation_batch,
     pack,
+    pad_question,
     plan_shapes,
+    question_shape,
     targets,
 )
 from generator.errors import InputError
@@ -78,8 +80,11 @@ def test_batches(
 ) -> list[tuple[Shape, np.ndarray]]:
     """Shapes and rows [C, B] of batches that hold every story once, C a multiple of `multiple`.
 
-    Unlike in training, the graphs of a batch have similar numbers of people.
+    Unlike in training, the graphs of a batch have similar numbers of people. A single story has one
+    of few shapes, see `question_shape`.
     """
+    if len(stories.target) == 1:
+        return [(question_shape(kind, stories), chunk([0], 1, multiple))]
     kind = "pairs" if kind == "graph" else kind
     shapes, buckets = plan_shapes(
         kind, stories, min(batch_size or evaluation_batch(), len(stories.target))
@@ -99,6 +104,7 @@ def per_story(
     Outputs may differ in shape between stories: those of one batch are padded alike.
     """
     graphdef, state = nnx.split(model)
+    stories = pad_question(stories)
     for shape, rows in test_batches(kind, stories, batch_size=batch_size):
         for batch in rows:
             outputs = _map_one(output, graphdef, shape, state, stories, batch[None])

@@ -1,4 +1,4 @@
-"""Exports test stories as prompts for a language model: `python -m clutrr_jax.language_models`.
+"""Exports test stories as prompts for a language model.
 
 DIR/prompts.jsonl has one JSON object per test story: id, task, k, story, query, choices, prompt,
 target, edges, the columns of the published data and, if the label follows from the stated facts,
@@ -25,6 +25,7 @@ The seed selects the same examples in every style. Examples are training rows wh
 from the stated facts by the benchmark's 16 rules.
 """
 
+from argparse import SUPPRESS
 from pathlib import Path
 
 from clutrr_jax.cli import CommandParser, run
@@ -32,10 +33,11 @@ from clutrr_jax.data.dataset import load
 from clutrr_jax.language_models.export import DEFAULT_SHOTS, DEFAULT_TOKENS, FORMATS, STYLES, export
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str], prog: str = "python -m clutrr_jax.language_models export") -> None:
     """Writes the prompts of all test stories of a data set."""
-    parser = CommandParser("language_models", __doc__)
-    parser.add_argument("command", choices=["export"], help="the only command")
+    parser = CommandParser(prog, __doc__)
+    # The only command of this module; `python -m clutrr_jax export` leaves it out.
+    parser.add_argument("command", nargs="?", choices=["export"], help=SUPPRESS)
     parser.add_argument("--format", required=True, choices=FORMATS)
     parser.add_argument("--style", required=True, choices=list(STYLES))
     parser.add_argument("--shots", type=int, metavar="N",

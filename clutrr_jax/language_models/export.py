@@ -69,7 +69,7 @@ def export(
         check_range(f"--{name}", 1 if value is None else value, 1)
     test, steps = _texts(data, "test"), style == "chain-of-thought"
     stories = chosen(test, per_task, limit)
-    solved = examples(_texts(data, "train"), shots, seed, steps) if shots else []
+    solved = examples(_without(_texts(data, "train"), test), shots, seed, steps) if shots else []
     rows = list(prompts(test, stories.tolist(), solved, steps))
     files = {"prompts.jsonl": "".join(json.dumps(row) + "\n" for row in rows)}
     if format != "jsonl":
@@ -104,6 +104,11 @@ def _texts(data: Dataset, split: str) -> Records:
         if not story.strip():
             raise InputError(f"{data.name}: {split} story {id!r} has no text, expected one in each")
     return records
+
+
+def _without(train: Records, test: Records) -> Records:
+    """The train stories that are no test stories."""
+    return train.select(~train.are_among(test))
 
 
 def chosen(test: Records, per_task: int | None = None, limit: int | None = None) -> np.ndarray:

@@ -138,7 +138,7 @@ def _newest(folder: Path) -> dict[str, list[Path]]:
         raise InputError(
             f"{folder}: no samples_*.jsonl of {TASK}, expected a log folder of lm-eval "
             "(--log_samples) or the file of a log of inspect; predictions of a run are "
-            f"RUN/MODEL/predictions.csv{found}"
+            f"RUN/predictions.csv{found}"
         )
     for task in sorted(others):
         print(f"{folder}: samples of {task} are not read", file=sys.stderr)

@@ -71,8 +71,8 @@ def examples(train: Records, shots: int, seed: int, steps: bool) -> list[str]:
             found.append(f"{question(train, story)}\n{thoughts}Answer: {answer}")
     if len(found) < shots:
         raise InputError(
-            f"--shots {shots}: expected at most {len(found)}, the number of training rows with a "
-            "proof"
+            f"--shots {shots}: expected at most {len(found)}, the number of training rows that "
+            "have a proof and are no test stories"
         )
     return found
 

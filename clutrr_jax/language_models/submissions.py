@@ -27,7 +27,7 @@ from clutrr_jax.language_models.prompts import question
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.given import given
 from generator.algebra import Algebra
-from generator.cells import plain
+from generator.cells import is_frame, plain
 from generator.errors import InputError, at, check_utf8
 from generator.files import read_json, table_rows
 
@@ -130,9 +130,14 @@ def _files(path: Path) -> list[Path]:
 
 
 def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> None:
-    """Raises InputError if two submissions, or a submission and another row, have one name."""
-    names = [*others, *(s.name for s in submissions)]
+    """Raises InputError if two submissions, or a submission and another row, have one name, or a
+    name would not fit on one line."""
+    names = [*others, "ceiling", "stories", *(s.name for s in submissions)]
     for name in names:
+        if not name.isprintable() or name != name.strip():
+            raise InputError(
+                f"predictions: name {name!r}, expected text on one line without blanks around it"
+            )
         if names.count(name) > 1:
             raise InputError(
                 f"predictions: two rows named {name!r}, expected each once; NAME=FILE renames one"
@@ -168,12 +173,17 @@ def _read(path: Path, test: Records) -> list[tuple[str, str, Submission]]:
     return [(name, "", _collect(path, answers, test))]
 
 
-def _collect(path: Path, answers: Iterable[Answer], test: Records) -> Submission:
-    """Submission without a name, from answers in any order."""
+def stories_by_id(test: Records) -> dict[str, int]:
+    """Returns the index of each test story by its id, and by T.K/ROW."""
     ids = story_ids(test)
     # Ids of this form may be positions in a larger data set, whose other stories are not these.
     positions = [] if any(map(_POSITION.fullmatch, ids)) else positional_ids(test)
-    story_of = {name: s for names in (positions, ids) for s, name in enumerate(names)}
+    return {name: s for names in (positions, ids) for s, name in enumerate(names)}
+
+
+def _collect(path: Path, answers: Iterable[Answer], test: Records) -> Submission:
+    """Submission without a name, from answers in any order."""
+    ids, story_of = story_ids(test), stories_by_id(test)
     found: dict[int, dict[int, Answer]] = defaultdict(dict)  # replica -> story -> answer
     for answer in answers:
         if answer.id not in story_of:
@@ -344,13 +354,13 @@ def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:
             submission._replace(name=name + kind, given=_given(path))
             for _, kind, submission in _read(path, test)
         ]
-    if "id" in (name, getattr(getattr(values, "index", None), "name", None)):
+    given = values.relation if isinstance(values, Predictions) else _in_order(name, values, test)
+    items = np.atleast_2d(np.array(plain(given), dtype=object))
+    if name == "id" or {*map(str, items.flat)} == {*story_ids(test)}:
         raise InputError(
             f'predictions of "{name}": ids of stories, expected predictions in the order of the '
-            "test stories, without ids, or the path of a file"
+            "test stories, with their ids as index at most, or the path of a file"
         )
-    given = values.relation if isinstance(values, Predictions) else values
-    items = np.atleast_2d(np.array(plain(given), dtype=object))
     if items.ndim != 2 or items.shape[1] != len(test) or not len(items):
         raise InputError(
             f'predictions of "{name}": shape {items.shape}, expected one for each of the '
@@ -370,6 +380,44 @@ def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:
         values = Predictions(ids, ids, np.ones(ids.shape))
     strict = _strict(ids, items.tolist(), test, range(len(test)))
     return [Submission(name, values, np.arange(len(test)), strict=strict)]
+
+
+def _in_order(name: str, values: Any, test: Records) -> Any:
+    """Returns predictions in the order of the test stories, where pandas has the ids of these as
+    labels of the last axis.
+
+    Raises:
+      InputError: the labels are others than these, and not 0, 1, ... in this order.
+    """
+    if isinstance(values, list | tuple):
+        return [_in_order(name, one, test) for one in values]
+    axis = "columns" if is_frame(values) else "index"
+    index: Any = getattr(values, axis, None)
+    if not hasattr(index, "get_indexer"):
+        return values
+    array, labels, story_of = values.to_numpy(), list(index), stories_by_id(test)
+    is_default = labels == list(range(len(labels)))
+    others = [id for id in story_ids(test) if not id.isdecimal()]
+    numbers = [] if others else [int(id) for id in story_ids(test)]
+    if is_default and index.name != "id":
+        if numbers != labels and sorted(numbers) == labels:
+            raise InputError(
+                f'predictions of "{name}": {axis} 0, 1, ..., which may be positions or the ids of '
+                'the test stories; expected an array, or an index named "id"'
+            )
+        return array
+    place = {story_of.get(str(label), -1): i for i, label in enumerate(labels)}
+    missing = set(range(len(test))) - place.keys()
+    if missing or len(labels) > len(test):
+        unknown = [label for label in labels if str(label) not in story_of]
+        wrong = f"such as {str(unknown[0])[:60]!r}" if unknown else "that occur twice"
+        if missing and not unknown:
+            wrong = f"that lack {len(missing):,} stories"
+        raise InputError(
+            f'predictions of "{name}": {axis} with labels {wrong}, expected 0, 1, ... in this '
+            "order, or each id of the test stories once"
+        )
+    return array[..., [place[story] for story in range(len(test))]]
 
 
 def _is_probabilities(value: Any) -> bool:

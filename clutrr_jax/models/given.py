@@ -9,7 +9,7 @@ BY_VARIANT = {"given rules": "rules", "stated facts": "stated facts"}
 
 def given(settings: Mapping[str, Any], variant: str = "") -> str:
     """Returns what the settings of a model, and the name of its variant, say that it is given,
-    joined by commas, or "nothing". docs/outputs.md explains the words.
+    joined by commas, or "nothing".
 
     The names of settings are those of `SETTINGS` in the files of the models, and "start" if the
     replicas began with the parameters of a trained model. A model of your own

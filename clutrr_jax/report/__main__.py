@@ -21,27 +21,27 @@ from generator.errors import InputError, Parser
 from generator.files import read_json
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str], prog: str = "python -m clutrr_jax.report") -> None:
     """Runs the command with the given arguments."""
-    parser = Parser(prog="python -m clutrr_jax.report", description=__doc__)
-    parser.add_argument("folder", type=Path, metavar="FOLDER", nargs="?",
-                        help="a folder written by launch.py")  # fmt: skip
+    parser = Parser(prog=prog, description=__doc__)
+    parser.add_argument("folder", type=Path, metavar="EXPERIMENT", nargs="?",
+                        help="folder of an experiment, such as runs/first")  # fmt: skip
     parser.add_argument("--add", action="append", default=[], metavar="[NAME=]FILE",
                         help="also show predictions of another model on these test stories, in "
                         "any form that clutrr_jax.score reads; may be repeated")  # fmt: skip
     parser.add_argument("--data", metavar="FILE", help="where the data set of the runs is now, if "
                         "it has moved")  # fmt: skip
     parser.add_argument("--cite", action="store_true", help="print BibTeX of the benchmark and of "
-                        "the models of FOLDER, or of all models, instead")  # fmt: skip
+                        "the models of EXPERIMENT, or of all models, instead")  # fmt: skip
     options = parser.parse_args(arguments)
     folder = options.folder
     if folder is None:
         if not options.cite:
-            parser.error("expected FOLDER or --cite")
+            parser.error("expected EXPERIMENT or --cite")
         print(citations(MODELS))
         return
     if not (folder / REPORT_FILES[0]).exists():
-        raise InputError(f"{folder}: no report in this folder, expected one that launch.py wrote")
+        raise InputError(f"{folder}: no {REPORT_FILES[0]}, expected the folder of an experiment")
     form = {"name": str, "runs": [{"model": str, "state": str}]}
     results = read_json(folder / REPORT_FILES[0], form)
     if options.cite:

@@ -2,8 +2,10 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
+from typing import Any
 
 from clutrr_jax.evaluation.metrics import Counts
 from clutrr_jax.experiment import DATA, SINGLE, SUMMARY, Run
@@ -13,18 +15,25 @@ from clutrr_jax.report.tables import (
     Row,
     accuracy_table,
     format_fraction,
+    format_p,
+    label_tests,
     title,
     with_interval,
     with_most_stories,
 )
 from generator.files import read_json
 
-# Columns of `replica_rows`.
+# Columns of `csv_rows`.
 COLUMNS = ("training", "seed", "model", "replica", "noise", "k", "task", "correct", "stories",
-           "accuracy")  # fmt: skip
+           "accuracy", "against", "difference", "p", "p_holm")  # fmt: skip
+PAIRED_LEGEND = (
+    "Accuracy of a model minus that of another one on the same test stories; in parentheses the "
+    "p-value of an exact test that they are equally good, Holm-corrected over the tests of the row."
+)
 LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$", "→": r"$\rightarrow$",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\`{}",
+    "±": r"$\pm$", "→": r"$\rightarrow$",
     **{c: f"\\{c}" for c in "&%$#_{}"},
 }  # fmt: skip
 
@@ -33,16 +42,21 @@ class Latex(str):
     """A cell that is LaTeX already."""
 
 
-def replica_rows(
-    all_runs: Sequence[Run], workdir: Path, added: Sequence[tuple[str, Sequence[Counts]]] = ()
-) -> Iterator[tuple[str, ...]]:
-    """Yields the lines of `results.csv`, header first: one per model, test set and replica.
+def csv_rows(
+    results: Results,
+    all_runs: Sequence[Run],
+    workdir: Path,
+    added: Sequence[tuple[str, Sequence[Counts]]] = (),
+) -> list[tuple[str, ...]]:
+    """Returns the lines of `results.csv`, header first: one per model, test set and replica, and
+    one per paired test, which has no replica.
 
     Args:
-      all_runs, workdir: the runs of an experiment, of which the finished ones count; its folder.
+      results: the results of the experiment.
+      all_runs, workdir: its runs, of which the finished ones count; its folder.
       added: name of a data set, and counts of a model that was trained elsewhere.
     """
-    yield COLUMNS
+    rows: list[tuple[Any, ...]] = []
     for dataset in dict.fromkeys(run.dataset for run in all_runs):
         folders = [workdir / run.name for run in all_runs if run.dataset == dataset]
         files = [*(folder / SUMMARY for folder in folders), workdir / dataset / DATA]
@@ -52,11 +66,45 @@ def replica_rows(
         found += [counts for name, of_added in added if name == dataset for counts in of_added]
         training, _, seed = dataset.partition("/")
         for test in found:
-            ((noise, k, _),) = SINGLE.trainings[0].cells([test.task])
             for replica, correct in enumerate(test.correct):
-                cells = (training, seed, test.model, replica, noise, k, test.task, correct,
-                         test.count, f"{correct / test.count:.6f}")  # fmt: skip
-                yield tuple(map(str, cells))
+                rows.append((training, seed, test.model, replica, *_cell(test.task), correct,
+                             test.count, f"{correct / test.count:.6f}", *[""] * 4))  # fmt: skip
+        for pair in results["compared"]:  # of one data set
+            model, other = pair["models"]
+            for test in pair["tasks"]:
+                values = (f"{test[name]:.6g}" for name in ("difference", "p", "p_holm"))
+                rows.append((training, seed, model, "", *_cell(test["task"]), "", test["count"], "",
+                             other, *values))  # fmt: skip
+    paths = any(row[6].startswith("b") for row in rows)
+    header = ["paths" if paths and name == "noise" else name for name in COLUMNS]
+    return [tuple(header), *(tuple(map(str, row)) for row in rows)]
+
+
+def _cell(task: str) -> tuple[Any, Any, str]:
+    """Noise type, or paths, and length of a test, and its name."""
+    (((noise, k, _), _),) = SINGLE.trainings[0].cells([task]).items()
+    return noise, k, task
+
+
+def paired_table(compared: Sequence[Mapping[str, Any]], model: str = "") -> list[list[str]]:
+    """The paired tests as a table, see PAIRED_LEGEND.
+
+    Args:
+      compared: see `clutrr_jax.report.scoring.compare`.
+      model: shows the tests of this model, from its side; empty for all.
+    """
+    pairs = [pair for pair in compared if pair["tasks"] and model in ("", *pair["models"])]
+    tests = list(dict.fromkeys(test["task"] for pair in pairs for test in pair["tasks"]))
+    lines = [["model", "against", *label_tests(tests)]]
+    for pair in pairs:
+        sign = -1 if model == pair["models"][1] else 1
+        cells = {
+            test["task"]: f"{format_fraction(sign * test['difference'], '+')} "
+            f"({format_p(test['p_holm'])})"
+            for test in pair["tasks"]
+        }
+        lines.append([*pair["models"][::sign], *(cells.get(test, "") for test in tests)])
+    return lines
 
 
 def latex_table(results: Results) -> str:
@@ -92,12 +140,26 @@ def latex_table(results: Results) -> str:
             body.append(r"\midrule")
         body.append(_latex_line(line))
         before = line
-    return "\n".join([
-        f"% {' '.join(title(results).split())}: accuracy, and its 95 % interval in small print.",
-        r"% Needs \usepackage{booktabs}.",
+    about = f"{' '.join(title(results).split())}: accuracy, and its 95 % interval in small print."
+    return _tabular([about], header, words, body)
+
+
+def latex_paired(table: Sequence[Sequence[str]]) -> str:
+    """Returns a table of `paired_table` as a LaTeX `tabular`."""
+    header, *lines = table
+    return _tabular(wrap(PAIRED_LEGEND, 98), header, 2, map(_latex_line, lines))
+
+
+def _tabular(about: Iterable[str], header: Sequence[str], words: int, body: Iterable[str]) -> str:
+    """A `tabular` whose first columns are words, with comments before it."""
+    text = "\n".join([
         rf"\begin{{tabular}}{{{'l' * words}{'r' * (len(header) - words)}}}",
         r"\toprule", _latex_line(header), r"\midrule", *body, r"\bottomrule", r"\end{tabular}", "",
     ])  # fmt: skip
+    needed = [r"Needs \usepackage{booktabs}."]
+    if re.search(r"[^\0-\u024f]", text):
+        needed.append("Letters that are not Latin need LuaLaTeX or XeLaTeX, and a font with them.")
+    return "\n".join([*(f"% {line}" for line in (*about, *needed)), text])
 
 
 def best_rows(results: Results) -> list[Row]:
@@ -130,4 +192,6 @@ def _latex_line(cells: Sequence[str]) -> str:
 def escape_latex(text: str) -> str:
     """Returns a text on one line whose special characters LaTeX prints; indented by a quad."""
     escaped = "".join(LATEX.get(c, c) for c in " ".join(text.split()))
+    escaped = re.sub(r"([-',])(?=\1)", r"\1{}", escaped)  # no dash or quote of two characters
+    escaped = re.sub(r"^(?=[*[])", "{}", escaped)  # no argument of the \\ before
     return rf"\quad {escaped}" if re.match(r"\s", text) else escaped

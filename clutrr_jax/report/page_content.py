@@ -5,7 +5,7 @@ predictions. A list of relations is written as a string with one letter per rela
 relation 0, the letter after those of all relations stands for no relation, and "-" for no answer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,18 +14,19 @@ import numpy as np
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.data.vocabulary import sentences
 from clutrr_jax.evaluation.predictions import is_ensemble
-from clutrr_jax.experiment import NO_K, noise_name, run_name
+from clutrr_jax.experiment import noise_name, run_name
 from clutrr_jax.language_models.submissions import UNMAPPED
-from clutrr_jax.report.export import latex_table
+from clutrr_jax.report.export import PAIRED_LEGEND, latex_paired, latex_table, paired_table
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs, label_proof, word_facts
+from clutrr_jax.report.markdown import markdown_table
 from clutrr_jax.report.outputs import NOT_ASKED, Outputs, Shown
 from clutrr_jax.report.tables import (
     EXTRACTION_LEGEND,
     MARK,
     accuracy_table,
     extraction_table,
+    label_tests,
     legend,
-    markdown_table,
     settings_table,
     sources,
     summary,
@@ -52,22 +53,39 @@ def content(results: dict[str, Any], shown: Sequence[Shown]) -> dict[str, Any]:
     hidden |= {s["name"] for s in results["series"] if is_ensemble(s["name"])}
     return {
         **{name: results[name] for name in ("columns", "rows", "averages", "references", "claims",
-                                            "runs", "compared")},
+                                            "runs")},
+        "paired": _paired(results["compared"]),
+        "pairedLegend": PAIRED_LEGEND,
         "series": [s | {"shown": s["name"] not in hidden} for s in results["series"]],
         "title": title(results),
         "task": _task([one.data.test.algebra for one in shown]),
+        "headline": results["headline"],
         "summary": summary(results),
         "legend": legend(results),
         "mark": MARK,
         "sources": sources(results),
         "table": table,
-        "copies": {"LaTeX": latex_table(results), "Markdown": "\n".join(markdown_table(table)),
-                   "CSV": csv_text(table)},
+        "copies": _copies(table, latex_table(results)),
         "settings": settings_table(results),
         "factKinds": FACT_KINDS,
         "extractionLegend": EXTRACTION_LEGEND,
         "sets": [set_content(results, one) for one in shown],
     }  # fmt: skip
+
+
+def _copies(table: list[list[str]], latex: str) -> dict[str, str]:
+    """Returns the forms in which a table is copied."""
+    return {"LaTeX": latex, "Markdown": "\n".join(markdown_table(table)), "CSV": csv_text(table)}
+
+
+def _paired(compared: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the table of the paired tests of each model, from its side, and its copies."""
+    models = dict.fromkeys(name for pair in compared if pair["tasks"] for name in pair["models"])
+    tables = {name: paired_table(compared, name) for name in models}
+    return {
+        name: {"table": table, "copies": _copies(table, latex_paired(table))}
+        for name, table in tables.items()
+    }
 
 
 def _task(algebras: Sequence[Algebra]) -> str:
@@ -104,11 +122,7 @@ def set_content(results: dict[str, Any], shown: Shown) -> dict[str, Any]:
         for t, k in [name.split(".")]
     ]
     noise_types = {str(t): noise_name(name.partition(".")[0]) for name, t, _ in tests}
-    labels = (
-        [f"k={k}" if k else NO_K for _, _, k in tests]
-        if len(noise_types) == 1
-        else [name for name, *_ in tests]
-    )
+    labels = label_tests([name for name, *_ in tests])
     return {
         "name": dataset,
         "title": data.name,

@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.figure
+from matplotlib import rc_context
+from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+from matplotlib.text import Text
 
 from clutrr_jax.evaluation.predictions import is_ensemble
 from clutrr_jax.evaluation.published import Accuracy, published_interval
@@ -43,11 +46,36 @@ def save_figure(figure: Figure, path: Path) -> None:
     The fonts of a PDF are embedded as TrueType, which publishers ask for.
     """
     undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(path.suffix)
-    with matplotlib.rc_context({"svg.hashsalt": "clutrr_jax", "pdf.fonttype": 42}):
+    with rc_context({"svg.hashsalt": "clutrr_jax", "pdf.fonttype": 42}):
         figure.savefig(path, metadata=undated)
 
 
 def plot_results(results: Results) -> Figure:
+    """Returns the plot of the results, see `_plot`. Names are shown as they are: a "$" begins no
+    formula, and characters that the font does not have are those of other installed fonts."""
+    names = [title(results), *(line["name"] for line in results["series"])]
+    families, missing = _families("".join(names))
+    with rc_context({"text.parse_math": False, "font.family": families}):
+        figure = _plot(results)
+    for text in figure.findobj(Text):
+        text.set_text(text.get_text().translate({code: ascii(chr(code))[1:-1] for code in missing}))
+    return figure
+
+
+def _families(text: str) -> tuple[list[str], set[int]]:
+    """Returns the usual family of fonts, and others for the characters that it lacks; and the codes
+    of the characters that no installed font has."""
+    missing = {ord(c) for c in text} - get_font(findfont(FontProperties())).get_charmap().keys()
+    families = list(FontProperties().get_family())
+    for font in fontManager.ttflist if missing else ():
+        plain = (font.weight, font.style) == (400, "normal") and "Last Resort" not in font.name
+        if plain and (found := missing & get_font(font.fname).get_charmap().keys()):
+            families.append(font.name)
+            missing -= found
+    return families, missing
+
+
+def _plot(results: Results) -> Figure:
     """Plots accuracy against x, one panel for each first part of the keys.
 
     Measured accuracies have bands or bars of 95 % intervals, and faint points for the replicas.
@@ -93,11 +121,14 @@ def plot_results(results: Results) -> Figure:
         axes.grid(alpha=0.25)
     hollow = any(row["published"] for row in results["rows"])
     all_axes[0].set_ylabel("accuracy (hollow: paper)" if hollow else "accuracy")
-    labels = [axes.get_legend_handles_labels() for axes in all_axes]
-    handles = {name: handle for found in labels for handle, name in zip(*found, strict=True)}
-    figure.legend(
-        handles.values(), handles.keys(), loc="outside right upper", frameon=False, fontsize=8
-    )
+    named = {*series, *dotted, "ceiling"}
+    drawn = [line for axes in all_axes for line in axes.lines if line.get_label() in named]
+    handles = {line.get_label(): line for line in drawn}
+    # A legend leaves out what has a label that begins with "_".
+    legend = figure.legend(handles.values(), ["-"] * len(handles), loc="outside right upper",
+                           frameon=False, fontsize=8)  # fmt: skip
+    for text, name in zip(legend.get_texts(), handles, strict=True):
+        text.set_text(name)
     return figure
 
 

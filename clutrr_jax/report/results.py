@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from clutrr_jax.data.copies import count_copies
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
@@ -18,6 +19,7 @@ from clutrr_jax.experiment import (
     DATA,
     ERROR,
     MODEL,
+    PATHS,
     SINGLE,
     SUMMARY,
     Claims,
@@ -49,6 +51,7 @@ def describe(data: Prepared, truth: GroundTruth) -> dict[str, Any]:
         "train_rows": len(data.train),
         "test_rows": len(data.test),
         "fingerprint": data.fingerprint,
+        "copies": count_copies(data.train, data.test),
         "tests": [asdict(c) for c in score(truth.baselines, truth)],
     }
 
@@ -77,6 +80,10 @@ def collect(
     training_of = {run.dataset: run.training for run in all_runs}
     data = {name: read_json(workdir / name / DATA) for name in training_of
             if (workdir / name / DATA).exists()}  # fmt: skip
+    if experiment is SINGLE and any(
+        test["task"].startswith("b") for content in data.values() for test in content["tests"]
+    ):
+        experiment = PATHS
     tests = [(run.training, read_counts(finished[run.name])) for run in all_runs
              if run.name in finished]  # fmt: skip
     compares = not experiment.published and experiment.column_names[2] == "model"

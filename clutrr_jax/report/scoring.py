@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from clutrr_jax.data.copies import count_copies
 from clutrr_jax.data.dataset import Dataset
 from clutrr_jax.data.records import Records, story_ids, tasks
 from clutrr_jax.evaluation.baselines import BASELINES
@@ -16,12 +17,18 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predictions import STRICT, is_ensemble, with_derived
 from clutrr_jax.evaluation.significance import holm, paired_p
-from clutrr_jax.experiment import SINGLE
+from clutrr_jax.experiment import PATHS, SINGLE
 from clutrr_jax.language_models.submissions import UNMAPPED, Submission, check_names
 from clutrr_jax.models.given import given
 from clutrr_jax.report.plots import plot_results
 from clutrr_jax.report.results import table_rows
-from clutrr_jax.report.tables import accuracy_table, format_fraction
+from clutrr_jax.report.tables import (
+    accuracy_table,
+    data_notes,
+    format_fraction,
+    format_p,
+    label_tests,
+)
 from generator.cells import plain_text
 from generator.files import atomic_write, write_text
 
@@ -41,7 +48,8 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
     test = data.records("test")
     truth = GroundTruth(test, data.train)
     covered = truth.select(reduce(np.union1d, (s.stories for s in submissions)))
-    (training,) = SINGLE.trainings
+    experiment = SINGLE if test.algebra.is_kinship else PATHS
+    (training,) = experiment.trainings
     shown = [
         submission._replace(name=name, predictions=predictions)
         for submission in submissions
@@ -55,7 +63,7 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
         tests.append((training, score({s.name: s.predictions}, truth.select(s.stories))))
     submitted, stories = {s.name: s for s in shown}, dict(tasks(test))
     series = [*submitted, *covered.baselines]
-    rows = table_rows(SINGLE, tests, series)
+    rows = table_rows(experiment, tests, series)
     for row in rows:
         if row["accuracy"] is not None and row["model"] in submitted:
             one = submitted[row["model"]]
@@ -64,8 +72,15 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
     return {
         "name": "scores",
         "scale": "",
-        "columns": SINGLE.column_names,
-        "data": [{"name": data.name, "test_rows": len(test), "scored_rows": len(covered.test)}],
+        "columns": experiment.column_names,
+        "data": [
+            {
+                "name": data.name,
+                "test_rows": len(test),
+                "scored_rows": len(covered.test),
+                "copies": count_copies(data.train, test),
+            }
+        ],
         "models": {
             name: {
                 "stories": len(s.stories),
@@ -114,21 +129,15 @@ def comparison(pair: dict[str, Any]) -> list[list[str]]:
     """The paired test of two submissions; header first."""
     a, b = pair["models"]
     points = pair["tasks"]
-    one_type = len({point["task"].partition(".")[0] for point in points}) == 1
-    names = [f"k={p['task'].partition('.')[2]}" if one_type else p["task"] for p in points]
     return [
-        [f"{a} against {b}", *names],
+        [f"{a} against {b}", *label_tests([p["task"] for p in points])],
         ["stories", *(str(p["count"]) for p in points)],
         ["difference in accuracy", *(format_fraction(p["difference"], "+") for p in points)],
         [f"stories where {a} is better", *(str(p["better"]) for p in points)],
         [f"stories where {b} is better", *(str(p["worse"]) for p in points)],
-        ["p", *(_p(point["p"]) for point in points)],
-        ["p, Holm over the tasks", *(_p(point["p_holm"]) for point in points)],
+        ["p", *(format_p(point["p"]) for point in points)],
+        ["p, Holm over the tasks", *(format_p(point["p_holm"]) for point in points)],
     ]
-
-
-def _p(value: float) -> str:
-    return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
 
 
 def tables(results: dict[str, Any]) -> list[list[list[str]]]:
@@ -177,7 +186,7 @@ def notes(results: dict[str, Any]) -> list[str]:
                 f"{name}: {model['unmapped']:,} of {answers:,} answers were not mapped to a "
                 f"relation (score --out DIR writes all to {ANSWERS})"
             )
-    return notes
+    return notes + data_notes(results)
 
 
 def write(

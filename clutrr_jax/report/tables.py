@@ -1,5 +1,4 @@
-"""Tables of accuracies as rows of text cells, header first, and their plain-text and Markdown
-forms."""
+"""Tables of accuracies as rows of text cells, header first, and the texts about them."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,6 +8,7 @@ from typing import Any
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
+from clutrr_jax.data.copies import copy_notes
 from clutrr_jax.evaluation.predictions import is_ensemble
 from clutrr_jax.experiment import NO_K
 from clutrr_jax.models import MODELS
@@ -35,6 +35,19 @@ def format_fraction(value: float, sign: str = "") -> str:
     Values that round to zero have no minus sign.
     """
     return f"{value:{sign}z.2f}".replace("0.", ".", 1)
+
+
+def format_p(value: float) -> str:
+    """Formats a p-value, .031 or <.001."""
+    return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+
+
+def label_tests(tests: Sequence[str]) -> list[str]:
+    """Returns labels of tests T.K: k=K, or T.K if they differ in T as well."""
+    if len({test.partition(".")[0] for test in tests}) > 1:
+        return list(tests)
+    lengths = [test.partition(".")[2] for test in tests]
+    return [NO_K if k == "0" else f"k={k}" for k in lengths]
 
 
 def count_replicas(count: int) -> str:
@@ -246,12 +259,6 @@ def changed_settings(model: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def markdown_table(table: list[list[str]]) -> list[str]:
-    """Formats a table as lines of Markdown."""
-    rows = ["| " + " | ".join(line) + " |" for line in table]
-    return [rows[0], "|---" * len(table[0]) + "|", *rows[1:]]
-
-
 def html_table(table: list[list[str]]) -> str:
     """Formats a table as HTML, for notebooks."""
     lines = []
@@ -259,7 +266,9 @@ def html_table(table: list[list[str]]) -> str:
         first = escape(name).replace("  ", "&emsp;")  # indented
         others = "".join(f"<td>{escape(text)}</td>" for text in texts)
         lines.append(f"<tr><th style='text-align: left'>{first}</th>{others}</tr>")
-    return f"<table style='white-space: nowrap'>{''.join(lines)}</table>"
+    # No "$" of a name begins a formula.
+    ignored = "class='tex2jax_ignore mathjax_ignore' style='white-space: nowrap'"
+    return f"<table {ignored}>{''.join(lines)}</table>"
 
 
 def title(results: Results) -> str:
@@ -288,7 +297,17 @@ def summary(results: Results) -> str:
             f"{states.count('finished')} of {len(states)} runs are finished, "
             f"{states.count('failed')} failed."
         )
-    return " ".join(parts + diverged(results))
+    return " ".join(parts + data_notes(results) + diverged(results))
+
+
+def data_notes(results: Results) -> list[str]:
+    """Returns sentences on copies of stories in each data set."""
+    several = len(results["data"]) > 1
+    return [
+        f"{data['name']}: {note}" if several else note
+        for data in results["data"]
+        for note in copy_notes(data.get("copies", {}))
+    ]
 
 
 def diverged(results: Results) -> list[str]:
@@ -328,30 +347,3 @@ def claims_text(results: Results) -> str:
         parts = [f"*{word}*: {'; '.join(claims)}" for word, claims in verdict.items() if claims]
         paragraphs.append(f"**{question}.** Claims of the paper: " + ". ".join(parts) + ".")
     return "\n\n".join(paragraphs)
-
-
-def results_markdown(results: Results) -> str:
-    """Returns the text of `results.md`."""
-    failed = [f"- {r['name']}: {r['error']}" for r in results["runs"] if r["state"] == "failed"]
-    found = [f"- {source}" for source in sources(results)]
-    paragraphs = [
-        f"# {title(results)}",
-        summary(results),
-        *(["Failed:", "\n".join(failed)] if failed else []),
-        legend(results),
-        "\n".join(markdown_table(accuracy_table(results, cell=with_interval))),
-        *(["Sources:", "\n".join(found)] if found else []),
-        claims_text(results),
-    ]
-    for model, rows in results["extraction"].items():
-        about = f"Facts that {model} extracts from the text of the test stories (first replica)."
-        paragraphs += [
-            f"{about} {EXTRACTION_LEGEND}",
-            "\n".join(markdown_table(extraction_table(rows))),
-        ]
-    paragraphs += [
-        "![accuracies](curve.png)",
-        "\n".join(markdown_table(training_table(results))),
-        "\n".join(markdown_table(settings_table(results))),
-    ]
-    return "\n\n".join(filter(None, paragraphs)) + "\n"

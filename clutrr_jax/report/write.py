@@ -12,14 +12,15 @@ from clutrr_jax.evaluation.extraction import precision_recall
 from clutrr_jax.evaluation.wordings import by_wording
 from clutrr_jax.experiment import Run, run_name
 from clutrr_jax.language_models.submissions import Submission, read_submissions
-from clutrr_jax.report.export import latex_table, replica_rows
+from clutrr_jax.report.export import csv_rows, latex_paired, latex_table, paired_table
+from clutrr_jax.report.headline import headline
+from clutrr_jax.report.markdown import results_markdown
 from clutrr_jax.report.outputs import Prepare, Shown, added_outputs, shown_sets
 from clutrr_jax.report.page import render
 from clutrr_jax.report.page_content import content
 from clutrr_jax.report.plots import plot_results, save_figure
 from clutrr_jax.report.results import REPORT_FILES, collect, score_added
 from clutrr_jax.report.scoring import compare
-from clutrr_jax.report.tables import results_markdown
 from generator.errors import InputError
 from generator.files import atomic_write, csv_text, write_text
 
@@ -47,6 +48,7 @@ def write_report(
         raise InputError(f"{workdir}: {len(shown)} data sets, expected one for predictions to add")
     added = read_submissions(add, shown[0].data.test) if add else []
     results = collect(config, all_runs, workdir, [(s, shown[0].truth) for s in added])
+    results["headline"] = headline(results)
     found = {
         run_name(one.dataset, model): (output.extraction, one.data)
         for one in shown
@@ -67,12 +69,14 @@ def write_report(
     for s in added:
         of_added.append((shown[0].dataset, score_added(s, shown[0].truth)))
         shown[0].outputs[s.name] = added_outputs(s, len(shown[0].data.test))
+    paired = paired_table(results["compared"])
+    latex_pairs = [latex_paired(paired)] if len(paired) > 1 else []
     texts = {
         "results.json": json.dumps(results, indent=1) + "\n",
         "results.md": results_markdown(results),
         "report.html": render(content(results, shown)),
-        "results.csv": csv_text(replica_rows(all_runs, workdir, of_added)),
-        "results.tex": latex_table(results),
+        "results.csv": csv_text(csv_rows(results, all_runs, workdir, of_added)),
+        "results.tex": "\n".join([latex_table(results), *latex_pairs]),
     }
     figure = plot_results(results)
     for path in (workdir / name for name in REPORT_FILES):

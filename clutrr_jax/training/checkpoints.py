@@ -13,11 +13,28 @@ from typing import Any
 import jax
 import numpy as np
 
+from clutrr_jax.experiment import SUMMARY
 from clutrr_jax.training import distributed
 from generator.errors import InputError, first_line
 from generator.files import write_text
 
 DIGESTS = "files.sha256"  # file of a checkpoint with the digests of its other files
+
+
+def run_folders(folder: Path) -> list[Path]:
+    """Returns the folders of the finished runs of an experiment, or the folder itself if it is that
+    of a run.
+
+    Raises:
+      InputError: it is neither.
+    """
+    if (folder / "config.json").exists():
+        return [folder]
+    levels = ("*", "*/*", "*/*/*")  # MODEL, DATA/MODEL, DATA/SEED/MODEL
+    found = [path.parent for level in levels for path in folder.glob(f"{level}/{SUMMARY}")]
+    if not found:
+        raise InputError(f"{folder}: no config.json, expected the folder of a finished run")
+    return sorted(found)
 
 
 class Checkpoints:

@@ -13,7 +13,7 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 from clutrr_jax.data.arrays import StoryArrays
-from clutrr_jax.data.batching import InputKind, Shape
+from clutrr_jax.data.batching import InputKind, Shape, pad_question
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.evaluation.attention import write_attention
 from clutrr_jax.evaluation.extraction import write_extracted
@@ -56,6 +56,7 @@ class Predictor:
           stories: what to predict.
           variant: of the model, see `Spec.variants`.
         """
+        stories = pad_question(stories)
         replicas, placed = self.replicas, self.replicas.place(stories, REPLICATED)
         batches = test_batches(self.model.spec.kind, stories, replicas.devices_per_group)
         outputs = [

@@ -122,7 +122,7 @@ def run_model(
             "epochs": len(history),
             "replicas": train.replicas,
             "seconds": round(sum(seconds), 2),
-            # The median epoch, since the first one is mostly compilation.
+            # The median epoch, since timings are noisy.
             "stories_per_second": round(trainer.stories_per_epoch / float(np.median(seconds))),
             "device": device_name(),
             "versions": {package: version(package) for package in PACKAGES},
@@ -168,6 +168,10 @@ def train_model(
         file=sys.stderr,
         disable=ended or not is_writer,
     )
+    if not ended:
+        bar.set_postfix_str("compiling")
+        trainer.compile(state, epoch + 1)
+        bar.set_postfix_str("")
     while not ended:
         epoch, began = epoch + 1, time.perf_counter()
         state, metrics = trainer.epoch(state, epoch)
@@ -282,16 +286,18 @@ class Trainer:
         self.model = ModelDef(spec, config, data.sizes, train.entities == "learned")
         self.optimizer = create_optimizer(train, config, data.sizes.encoder)
         static = self.model, self.optimizer, batches.shapes, train, self.patience
-        self._train_epoch = replicas.map(
+        self._train_epoch: Any = replicas.map(
             partial(train_epoch, *static),
             (REPLICATED, REPLICATED, REPLICATED, REPLICA, _MICROBATCHES, REPLICA),
             donate=(5,),
         )
-        self._dev_metrics = replicas.map(
+        self._dev_metrics: Any = replicas.map(
             partial(dev_metrics, self.model, batches.shapes), (REPLICATED, REPLICA_BATCHES, REPLICA)
         )
-        self._select_epoch = replicas.map(
-            partial(select_epoch, self.patience), (REPLICATED, REPLICA, REPLICA), donate=(2,)
+        self._select_epoch: Any = replicas.map(
+            partial(select_epoch, self.patience, train.selection),
+            (REPLICATED, REPLICA, REPLICA, REPLICA),
+            donate=(3,),
         )
         self.predict = Predictor(self.model, replicas)
 
@@ -335,6 +341,24 @@ class Trainer:
         best = None if state.best_params is None else params
         return state._replace(params=params, buffers=buffers, ema_params=params, best_params=best)
 
+    def _inputs(self, epoch: int) -> tuple[Any, ...]:
+        """Stories, index, buckets, seeds and rows of an epoch, on the devices."""
+        replicas, stories, resampled = self.replicas, self._stories, self.batches.resampled
+        if resampled:
+            stories = replicas.place(resampled(epoch), REPLICATED)
+        rows, buckets = self.batches(epoch)
+        index, buckets = replicas.place((np.int32(epoch), buckets), REPLICATED)
+        return stories, index, buckets, self._seeds, replicas.place(rows, _MICROBATCHES)
+
+    def compile(self, state: TrainState, epoch: int) -> None:
+        """Compiles the programs of the epochs from this one on, as `epoch` otherwise does when it
+        is called first."""
+        inputs, score = self._inputs(epoch), state.best_score
+        select = self._select_epoch.lower(inputs[1], score, score, state)
+        dev = self._dev_metrics.lower(self._stories, self._dev_rows, state)
+        self._train_epoch = self._train_epoch.lower(*inputs, state).compile()
+        self._dev_metrics, self._select_epoch = dev.compile(), select.compile()
+
     def epoch(self, state: TrainState, epoch: int) -> tuple[TrainState, dict[str, np.ndarray]]:
         """Trains one epoch, counted from 1, and selects the parameters that are tested.
 
@@ -342,16 +366,10 @@ class Trainer:
           The state, and the metrics, [R] each: mean loss over the train stories, NaN if the replica
           has stopped or diverged, dev accuracy, and mean cross-entropy over the dev stories.
         """
-        replicas, stories, resampled = self.replicas, self._stories, self.batches.resampled
-        if resampled:
-            stories = replicas.place(resampled(epoch), REPLICATED)
-        rows, buckets = self.batches(epoch)
-        index, buckets = replicas.place((np.int32(epoch), buckets), REPLICATED)
-        rows = replicas.place(rows, _MICROBATCHES)
-        state, loss = self._train_epoch(stories, index, buckets, self._seeds, rows, state)
+        replicas, inputs = self.replicas, self._inputs(epoch)
+        state, loss = self._train_epoch(*inputs, state)
         accuracy, dev_loss = self._dev_metrics(self._stories, self._dev_rows, state)
-        score = accuracy if self.train.selection == "dev_accuracy" else -dev_loss
-        state = self._select_epoch(index, score, state)
+        state = self._select_epoch(inputs[1], accuracy, dev_loss, state)
         metrics = {"loss": loss, "dev_accuracy": accuracy, "dev_loss": dev_loss}
         return state, {name: replicas.gather(values) for name, values in metrics.items()}
 

@@ -268,7 +268,14 @@ def is_trained(state: TrainState, epoch: Any, patience: int) -> Any:
     return (state.diverged_epoch == 0) & ~has_stopped
 
 
-def select_epoch(patience: int, epoch: Any, score: jax.Array, state: TrainState) -> TrainState:
+def select_epoch(
+    patience: int,
+    selection: str,
+    epoch: Any,
+    accuracy: jax.Array,
+    loss: jax.Array,
+    state: TrainState,
+) -> TrainState:
     """Updates the best score, and the parameters of the best epoch if they are tested.
 
     Of equally good epochs the latest is the best: a model goes on improving after its dev accuracy
@@ -276,9 +283,11 @@ def select_epoch(patience: int, epoch: Any, score: jax.Array, state: TrainState)
 
     Args:
       patience: see `is_trained`.
+      selection: see `settings.SELECTIONS`.
       epoch: counted from 1.
-      score: of the dev stories; higher is better.
+      accuracy, loss: of the dev stories.
     """
+    score = accuracy if selection == "dev_accuracy" else -loss
     # The score of a replica that has stopped can change by rounding, on a GPU or another device.
     better = (score >= state.best_score) & is_trained(state, epoch, patience)
     best, score, epoch = jax.tree.map(

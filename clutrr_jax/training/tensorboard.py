@@ -1,7 +1,7 @@
 """Metrics of a training as TensorBoard event files, in addition to `metrics.jsonl`.
 
 pip install tensorboardX
-python launch.py --config=experiments/single.py --workdir=runs/first --config.tensorboard=True
+python -m clutrr_jax train --workdir=runs/first --config.tensorboard=True
 tensorboard --logdir runs/first
 """
 

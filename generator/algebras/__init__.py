@@ -13,6 +13,7 @@ from generator.errors import InputError
 from generator.files import (
     ALWAYS_UNPACKED,
     check_size,
+    is_foreign,
     read_json,
     reading,
     tables_in,
@@ -72,12 +73,17 @@ def algebra_of(path: Path) -> Algebra | None:
     """
     if path.suffix != ".zip":
         folder = path if path.is_dir() else path.parent
-        folders = [folder] if tables_in(folder) else [folder, *sorted(folder.glob("*/"))]
+        folders = (
+            [folder]
+            if tables_in(folder)
+            else [folder, *(f for f in sorted(folder.glob("*/")) if not is_foreign(f.name))]
+        )
         files = [folder / FILE for folder in folders if (folder / FILE).is_file()]
         return read_algebra(files[0]) if files else None
     try:
         with reading(path), zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if name.rpartition("/")[2] == FILE]
+            names = [name for name in archive.namelist() if name.rpartition("/")[2] == FILE
+                     and not any(map(is_foreign, name.split("/")))]  # fmt: skip
             if not names:
                 return None
             place = f"{path}/{names[0]}"

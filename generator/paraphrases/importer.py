@@ -1,4 +1,4 @@
-"""`python -m generator import-paraphrases FILES --out bank.json`: extracts a bank from stories.
+"""Extracts a bank of paraphrases from stories.
 
 The clean text of a released story is a sequence of paraphrases in the order of the path, each
 stating the next one or more facts. The boundaries between paraphrases are unknown. They are found
@@ -228,7 +228,8 @@ def main(argv: list[str]) -> int:
     """Runs `import-paraphrases FILES --out bank.json`."""
     parser = Parser(prog="python -m generator import-paraphrases", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=".zip, .csv or folder")
-    parser.add_argument("--out", type=Path, required=True, metavar="BANK.json")
+    parser.add_argument("--out", type=Path, required=True, metavar="BANK.json",
+                        help="file to write")  # fmt: skip
     arguments = parser.parse_args(argv)
     bank, coverage = import_bank(arguments.files, arguments.out.stem)
     save_bank(bank, arguments.out)

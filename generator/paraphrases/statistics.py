@@ -1,4 +1,4 @@
-"""`python -m generator stats [FILE...]`: table 1 of Sinha et al. 2019 for any bank or data set.
+"""Table 1 of Sinha et al. 2019 for any bank or data set.
 
 The paraphrases of a data set are first extracted from its stories.
 

@@ -1,6 +1,6 @@
-"""`python -m generator workshop`: the benchmark of 2018, CLUTRR v0.1 (Sinha et al. 2018).
+"""The benchmark of 2018, CLUTRR v0.1 (Sinha et al. 2018).
 
-    python -m generator workshop --out DIR    M3_train.csv, ... M6_test.csv, config.json (settings)
+DIR receives M3_train.csv, ... M6_test.csv and config.json (settings).
 
 A story states the k facts of a simple path through a family (Algorithm 1) in order, interleaved
 with sentences about the jobs, hobbies, etc. of its people. The question is the relation of the last

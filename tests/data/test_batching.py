@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clutrr_jax.data.arrays import redraw_entities, reorder_sentences
+from clutrr_jax.data.arrays import build_arrays, redraw_entities, reorder_sentences
 from clutrr_jax.data.batching import (
     GRAPHS,
     Shape,
@@ -18,7 +18,9 @@ from clutrr_jax.data.batching import (
     chunk,
     count_names,
     pack,
+    pad_question,
     plan_shapes,
+    question_shape,
 )
 from clutrr_jax.data.records import concatenate
 from clutrr_jax.data.vocabulary import (
@@ -245,3 +247,44 @@ def test_every_story_fits_its_shape(small, kind, size: int) -> None:
                     np.asarray(batch.mask.sum(axis=1))[some >= 0],
                     np.asarray(small.train_stories.n_token)[real],
                 )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_padded_question_is_the_same_story(kind: str, small) -> None:
+    """Its batch has the people, facts and tokens of the batch of the exact size, and padding."""
+    shapes = set()
+    for row in range(0, len(small.test), 5):
+        alone = small.test.select(np.array([row]))
+        stories = build_arrays(alone, small.vocabulary, 0)
+        (exact,), _ = plan_shapes(kind, stories, 1)
+        shape = question_shape(kind, stories)
+        shapes.add(shape)
+        padded = pad_question(stories)
+        assert question_shape(kind, padded) == shape
+        assert len(padded.entity) == shape.people and len(padded.relation) == shape.facts
+        for name, size in vars(exact).items():
+            assert size <= getattr(shape, name) <= 4 * max(size, 12) or not size, name
+        story = np.zeros(1, np.int32)
+        one, other = packed(stories, story, exact), packed(padded, story, shape)
+        if kind in GRAPHS:
+            for field in ("people_mask", "facts_mask"):
+                assert one.globals[field].sum() == other.globals[field].sum()
+            facts = int(stories.n_edge[0])
+            for field in (
+                lambda g: g.senders,
+                lambda g: g.receivers,
+                lambda g: g.edges["relation"],
+            ):
+                np.testing.assert_array_equal(field(one)[:facts], field(other)[:facts])
+            people = int(stories.n_node[0])
+            entity = [batch.nodes["entity"][:people] for batch in (one, other)]
+        else:
+            words = int(stories.n_token[0])
+            np.testing.assert_array_equal(one.tokens[:, :words], other.tokens[:, :words])
+            assert one.mask.sum() == other.mask.sum() == words
+            entity = [batch.people[batch.people >= 0] for batch in (one, other)]
+            names = [b.name_positions[b.name_positions < words] for b in (one, other)]
+            np.testing.assert_array_equal(*names)
+        np.testing.assert_array_equal(*entity)
+    assert 1 < len(shapes) <= 3
+    assert pad_question(small.test_stories) is small.test_stories

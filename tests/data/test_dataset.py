@@ -170,14 +170,16 @@ def test_stories_of_two_test_files_are_reported(name, small_folder, tmp_path, ca
     assert len(load(folder).test) == 100
     first, second = sorted(["1.3_test.csv", name])
     message = f"{folder}/{second}: 20 stories are also in {folder}/{first}, and count twice\n"
-    assert capsys.readouterr().err == message
+    assert message in capsys.readouterr().err
 
 
 def test_the_same_words_about_other_facts_are_another_story(capsys) -> None:
     other = ROW | {"edge_types": "['son', 'brother']"}
     load({"test": [ROW, ROW], "test_2": [other], "test_3": [ROW | {"query": "('Ann', 'Cy' )"}]})
-    expected = "data set/test_3: 1 stories are also in data set/test, and count twice\n"
-    assert capsys.readouterr().err == expected
+    assert capsys.readouterr().err == (
+        "data set/test: 1 stories are copies of others in it, and count twice\n"
+        "data set/test_3: 1 stories are also in data set/test, and count twice\n"
+    )
 
 
 def test_the_parquet_conversion_of_hugging_face_equals_the_files(
@@ -259,6 +261,94 @@ def test_parquet_keeps_names_with_commas(names: list[str], tmp_path: Path) -> No
     data = load({"test": [row]})
     data.to_parquet(tmp_path)
     assert same(load(tmp_path), data) and list(data.test.names) == names
+
+
+ALPHABETICAL = sorted(RELATION_ID)
+LABEL = {"names": ALPHABETICAL, "_type": "ClassLabel"}
+FEATURES = {
+    "target": LABEL,
+    "edge_types": {"feature": LABEL, "_type": "List"},
+    "task_split": {"names": ["test", "train"], "_type": "ClassLabel"},
+    "story": {"dtype": "string", "_type": "Value"},
+}
+
+
+class Features(dict):
+    """As `datasets.Features`."""
+
+    def to_dict(self) -> dict:
+        return dict(self)
+
+
+class Rows(list):
+    """Rows of numbers with their types, as `datasets.Dataset`."""
+
+    features = Features(FEATURES)
+
+
+def numbered(row: dict, number=int) -> dict:
+    """A row of ROW with the class labels of FEATURES."""
+    types = ast.literal_eval(row["edge_types"])
+    return row | {
+        "target": number(ALPHABETICAL.index(row["target"])),
+        "edge_types": [number(ALPHABETICAL.index(word)) for word in types],
+        "task_split": number(["test", "train"].index(row["task_split"])),
+    }
+
+
+@pytest.mark.parametrize("number", [int, float, np.int64, np.float32])
+def test_class_labels_are_read_by_name(number, small_folder: Path, tmp_path: Path, capsys) -> None:
+    rows = rows_of(small_folder, "train") + rows_of(small_folder, "test")
+    labels = Rows(numbered(row, number) for row in rows)
+    assert same(load(labels), load(small_folder)) and not capsys.readouterr().err
+    table = pa.Table.from_pylist([numbered(row) for row in rows])
+    numbers = {"names": {str(i): name for i, name in enumerate(ALPHABETICAL)}}  # of a data card
+    older = FEATURES | {"edge_types": [LABEL], "target": LABEL | numbers}
+    for features in (FEATURES, older):
+        metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+        pq.write_table(table.replace_schema_metadata(metadata), tmp_path / "all.parquet")
+        assert same(load(tmp_path / "all.parquet"), load(small_folder))
+    assert not capsys.readouterr().err
+
+
+def test_class_labels_that_are_missing_or_have_no_name(tmp_path: Path) -> None:
+    row = numbered(ROW)
+    assert (
+        load(Rows([row | {"target": -1}, row | {"target": None}])).train.target.tolist() == [-1] * 2
+    )
+    message = 'data set, row 2, column "target": class label 22, expected one below 22'
+    with pytest.raises(InputError, match=message):
+        load(Rows([row, row | {"target": 22}]))
+    damaged = pa.Table.from_pylist([ROW]).replace_schema_metadata({"huggingface": "{"})
+    pq.write_table(damaged, tmp_path / "all.parquet")
+    assert len(load(tmp_path / "all.parquet").train) == 1
+
+
+@pytest.mark.parametrize("name", ["1.9_test.tsv", "x/1.9_test.CSV", "1.9_test.csv.bz2"])
+def test_a_member_that_is_not_read_is_reported(name: str, small_folder: Path, tmp_path) -> None:
+    with zipfile.ZipFile(tmp_path / "d.zip", "w") as target:
+        for file in small_folder.glob("*.csv"):
+            target.write(file, file.name)
+        target.writestr(name, b"no table")
+    with pytest.raises(InputError, match=rf"d\.zip/{name}: expected a table that ends in \.csv, "):
+        load(tmp_path / "d.zip")
+
+
+FOREIGN = ["__MACOSX/d/._1.2_test.csv", "__MACOSX/d/x_test.csv", "d/.ipynb_checkpoints/a_test.csv",
+           ".git/a_train.csv", "__MACOSX\\d\\a_test.csv", "d/~$1.2_test.csv", "d/.hidden.csv",
+           ".Trash/d/algebra.json"]  # fmt: skip
+
+
+@pytest.mark.parametrize("member", FOREIGN)
+def test_hidden_and_foreign_members_are_skipped(member: str, small_folder: Path, tmp_path) -> None:
+    archive = tmp_path / "d.zip"
+    with zipfile.ZipFile(archive, "w") as target:
+        for file in small_folder.glob("*.csv"):
+            target.write(file, f"d/{file.name}")
+        target.writestr(member, b"no table")
+    assert same(load(archive), load(small_folder))
+    shutil.unpack_archive(archive, tmp_path / "unpacked")
+    assert same(load(tmp_path / "unpacked"), load(small_folder))
 
 
 def without(column: str) -> dict[str, str]:

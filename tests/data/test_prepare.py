@@ -68,7 +68,8 @@ def test_stories_that_are_there_already_are_not_added(folders, tmp_path) -> None
     train, test = ((folders[0] / f"1.2_{split}.csv").read_text() for split in ("train", "test"))
     rows = (folders[1] / "1.2_train.csv").read_text().splitlines(keepends=True)[1:]
     mixed = tmp_path / "mixed_train.csv"
-    mixed.write_text("".join([train, *test.splitlines(keepends=True)[1:], *rows[:5]]))
+    as_train = [line.replace(",test\n", ",train\n") for line in test.splitlines(keepends=True)[1:]]
+    mixed.write_text("".join([train, *as_train, *rows[:5]]))
     joined = prepare(folders[0], more=[mixed, folders[1]])
     one, other = map(load, folders)
     assert joined.train.stories == one.train.stories + other.train.stories

@@ -255,7 +255,11 @@ def test_learned_rules_of_a_reader_prover_are_those_of_its_table(
     folder = tmp_path / "reader_prover"
     folder.mkdir()
     (folder / "model.json").write_text(json.dumps({"replicas": 2}))
-    settings = {"reader_prover.reasoner": "prover", "reader_prover.prover.scale": 45.0}
+    settings = {
+        "model": "reader_prover",
+        "reader_prover.reasoner": "prover",
+        "reader_prover.prover.scale": 45.0,
+    }
     (folder / "config.json").write_text(json.dumps(settings))
     trainer, state = trained
     other = jax.tree.map(jnp.zeros_like, state.params)
@@ -264,25 +268,29 @@ def test_learned_rules_of_a_reader_prover_are_those_of_its_table(
     best = state._replace(best_params=state.ema_params, ema_params=other)
     for epoch, saved in ((1, state), (2, best)):
         Checkpoints(folder / "checkpoints").save(epoch, saved)
-        found = read_learned(tmp_path, "reader_prover")
+        found = read_learned(folder)
         np.testing.assert_allclose(found[0], first.reasoner.rules(), atol=1e-6)
     assert found.shape == (2, *first.reasoner.rules().shape)
     rules_main([str(tmp_path)])
     printed = capsys.readouterr().out
     assert "mean of 2 replicas" in printed and "inv-un         = uncle or aunt" in printed
     (folder / "model.json").write_text(json.dumps({"replicas": 1}))  # the second is additional
-    np.testing.assert_array_equal(read_learned(tmp_path, "reader_prover"), found[:1])
+    np.testing.assert_array_equal(read_learned(folder), found[:1])
     (folder / "model.json").write_text(json.dumps({"replicas": 2}))
     settings["reader_prover.reasoner"] = "rules"
     (folder / "config.json").write_text(json.dumps(settings))
-    with pytest.raises(InputError, match='"rules" learns no rules'):
-        rules_main([str(tmp_path)])
-    over_bert = shutil.copytree(folder, tmp_path / "reader_prover_bert")
-    settings |= {"reader_prover_bert.reasoner": "prover", "reader_prover_bert.prover.scale": 45.0}
+    for run in (tmp_path, folder):
+        with pytest.raises(InputError, match="reader_prover learned no rules, expected prover"):
+            rules_main([str(run)])
+    name = "reader_prover_bert"
+    over_bert = shutil.copytree(folder, tmp_path / name)
+    settings |= {"model": name, f"{name}.reasoner": "prover", f"{name}.prover.scale": 45.0}
     (over_bert / "config.json").write_text(json.dumps(settings))
     rules_main([str(tmp_path)])
     printed = capsys.readouterr().out
-    assert '"rules" learns no rules' in printed and "mean of 2 replicas" in printed
+    assert "mean of 2 replicas" in printed
+    rules_main([str(over_bert)])
+    assert capsys.readouterr().out == printed
 
 
 def logits(made: nnx.Module, stories, variant: str = "") -> np.ndarray:

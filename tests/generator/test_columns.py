@@ -105,6 +105,7 @@ def test_parsing_inverts_formatting(story) -> None:
         tuple(story["names"]), tuple(story["genders"]), tuple(story["edges"]),
         tuple(story["relations"]), (x, y), (story["names"][x], story["names"][y]), story["target"],
         "-".join(RELATIONS[r] for r in story["relations"][: story["k"]]), noise, story["k"],
+        True, False, True,
     )  # fmt: skip
 
 
@@ -123,11 +124,20 @@ def test_cells_of_other_origin() -> None:
         {"target": " Daughter ", "edge_types": '["Son", "SISTER"]'},
         {"story_edges": "[[0, 1], [1, 2]]", "query_edge": "[0, 2]", "query": "['Ann', 'Cy']"},
         {"genders": "Ann:Female, Bob:male, Cy: female"},
-        {"target": "16.0"},  # of pandas
     ],
 )
 def test_other_spellings_of_a_row_equal_the_row(change) -> None:
     assert parse(change) == parse({})
+
+
+@pytest.mark.parametrize("number", ["16", "16.0", " 16"])
+def test_a_number_of_clutrr_v1_is_a_target(number: str) -> None:
+    (row,), (expected,) = parse({"target": number}), parse({})
+    assert row == expected._replace(by_number=True)
+    (row,) = parse({"target": number, "target_text": "daughter"})
+    assert row == expected
+    (row,) = parse({"target": number, "target_text": "heir"})
+    assert row.by_number
 
 
 def test_relations_with_spaces_or_underscores() -> None:
@@ -158,17 +168,15 @@ def test_neice_is_read_as_niece(capsys) -> None:
 @pytest.mark.parametrize(
     ("file", "cell", "split"),
     [
-        ("1.2_test.csv", "train", "test"),
-        ("1.2_TRAIN.csv", "test", "train"),
-        ("validation-00000.parquet", "test", "dev"),
-        ("1.2_dev.csv", "test", "dev"),
+        ("1.2_test.csv", "test", "test"),
+        ("1.2_TRAIN.csv", "dev", "train"),
+        ("validation-00000.parquet", "train", "dev"),
         ("test/all.csv", "train", "train"),
         ("all.csv", "test", "test"),
         ("all.csv", "dev", "dev"),
         ("all.csv", "validation", "dev"),
         ("all.csv", "val", "dev"),
         ("all.csv", "", "train"),
-        ("val.csv", "test", "dev"),
         ("latest.csv", "train", "train"),  # only a whole word states a split
         ("constrained.csv", "test", "test"),
         *(
@@ -210,7 +218,7 @@ def test_neice_is_read_as_niece(capsys) -> None:
         ("validation/0000.parquet", "", "dev"),
     ],
 )
-def test_the_file_name_decides_the_split_before_the_column_and_the_folder(
+def test_the_split_of_a_row_is_that_of_the_file_name_the_column_or_the_folder(
     file, cell, split
 ) -> None:
     (row,) = parse({"task_split": cell}, file=file)
@@ -223,6 +231,18 @@ def test_a_file_of_several_splits_is_several_tables(tmp_path: Path) -> None:
     ((_, tables),) = data_sets([path])
     found = {t.name: (t.split, [row.row_index for row in t.rows]) for t in tables}
     assert found == {"all.csv (train)": ("train", [2]), "all.csv (test)": ("test", [1, 3])}
+
+
+@pytest.mark.parametrize(
+    ("file", "cell", "said"),
+    [("my_test.csv", "train", "test"), ("1.2_TRAIN.csv", "test", "train"),
+     ("val.csv", "test", "dev"), ("a/b_testset.csv", "dev", "test")]
+)  # fmt: skip
+def test_a_file_name_that_contradicts_the_column_is_refused(file, cell, said) -> None:
+    place = f'{file}, row 1, column "task_split": '
+    message = f"{place}the name says {said}, but the column {cell}; expected the same"
+    with pytest.raises(InputError, match=re.escape(message)):
+        parse({"task_split": cell}, file=file)
 
 
 BAD_CELLS = [
@@ -263,11 +283,9 @@ def test_a_bad_cell_is_reported(column: str, cell: str, message: str) -> None:
         parse({"target_text": "daughter"}, {column: cell, "target_text": "daughter"})
 
 
-@pytest.mark.parametrize(("file", "cell"), [("all.csv", "eval"), ("train_test.csv", "")])
-def test_a_row_of_an_unknown_split_is_reported(file: str, cell: str) -> None:
-    message = f'^{file}, row 1, column "task_split": "{cell}": expected train, validation or test'
-    with pytest.raises(InputError, match=message):
-        parse({"task_split": cell}, file=file)
+def test_a_row_of_an_unknown_split_is_reported() -> None:
+    with pytest.raises(InputError, match='"task_split": "eval": expected train, validation or'):
+        parse({"task_split": "eval"})
 
 
 def test_a_repeated_column_is_reported() -> None:

@@ -20,6 +20,7 @@ from clutrr_jax.language_models.prompts import examples, prompts, question
 from clutrr_jax.language_models.submissions import read_submissions
 from generator.errors import InputError
 from generator.kinship import NUM_RELATIONS, PREDICATE_OF, RELATION_ID, RELATIONS
+from generator.stories.text import NAME
 
 KEYS = ("id", "task", "k", "story", "query", "names", "choices", "prompt", "target", "edges",
         "task_split", "task_name", "story_edges", "edge_types", "query_edge",
@@ -121,6 +122,21 @@ def test_a_perfect_model_scores_one(small_folder, small, tmp_path) -> None:
             file.write(json.dumps(row) + "\n")
     submission = read_submissions([output], small.test)[0]
     assert (submission.predictions.relation == small.test.target).all()
+
+
+def test_examples_are_no_test_stories(small, tmp_path) -> None:
+    """Nor the same in other words' order, case or brackets: the prompt would hold its answer."""
+    train, tests = small.train, small.train.select(np.arange(len(small.train) - 5))
+    texts = [" ".join(reversed(re.split(r"(?<=\.) ", text))).upper() for text in tests.stories]
+    data = Dataset("", train, replace(tests, stories=texts))
+    export(data, tmp_path, "jsonl", "few-shot", shots=3)
+    for line in (tmp_path / "prompts.jsonl").read_text().splitlines():
+        prompt = json.loads(line)["prompt"]
+        shown = set(re.findall(r"(?m)^Story: (.*)$", prompt.rpartition("Story: ")[0]))
+        assert len(shown) == 3
+        assert shown <= {NAME.sub(r"\1", text) for text in train.stories[-5:]}
+    with pytest.raises(InputError, match="--shots 6: expected at most 5, the number of training"):
+        export(data, tmp_path, "jsonl", "few-shot", shots=6)
 
 
 def test_the_seed_selects_the_same_examples_in_every_style(small) -> None:

@@ -24,8 +24,7 @@ from clutrr_jax.models.pretrained.folder import find_folder, read_config
 from clutrr_jax.models.pretrained.load import load_encoder
 from clutrr_jax.models.pretrained.tokenizer import PEOPLE, encode_stories, load_tokenizer
 from generator.errors import InputError
-from launch import main
-from tests.command_line import error_of, launch
+from tests.command_line import Done, error_of, launch
 from tests.encoder_reference import MINILM, ODD
 from tests.models.small import Stories, call, shape_for
 from tests.tiny_bert import (
@@ -252,25 +251,17 @@ def test_states_are_computed_once(small, tiny_bert, tmp_path, monkeypatch) -> No
 
 
 @pytest.mark.slow
-def test_a_run_with_frozen_states(small_folder, tiny_bert, tmp_path, monkeypatch, capsys) -> None:
+def test_a_run_with_frozen_states(small_folder, tiny_bert, tmp_path, monkeypatch) -> None:
     """A wrong folder is reported in one line, and no folder is made for the model."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(ROOT)
 
-    def launch(folder: Path, workdir: Path) -> int:
-        command = [
-            "launch.py", "--config=experiments/single.py",
+    def train(folder: Path, workdir: Path) -> Done:
+        return launch(
             "--config.models=bert", f"--config.bert.folder={folder}", f"--workdir={workdir}",
             f"--config.data={small_folder}", "--config.train.replicas=2", "--config.train.epochs=1",
-        ]  # fmt: skip
-        try:
-            return main(command)
-        except SystemExit as end:
-            return end.code
+        )  # fmt: skip
 
-    assert launch(tiny_bert, tmp_path / "run") == 0
-    assert "bert (2 replicas)" in capsys.readouterr().out
-    assert launch(tmp_path / "nothing", tmp_path / "wrong") == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: ") and error.count("\n") == 1
+    assert "bert (2 replicas)" in train(tiny_bert, tmp_path / "run").out
+    error = error_of(train(tmp_path / "nothing", tmp_path / "wrong"))
     assert "config.json" in error and not (tmp_path / "wrong" / "bert").exists()

@@ -19,8 +19,8 @@ from clutrr_jax.evaluation.baselines import induced, predict_with
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.prover import Prover, gendered
 from clutrr_jax.rules import describe, main
-from generator.audit import readings
 from generator.errors import InputError
+from generator.implied import implied
 from generator.kinship import (
     COMPOSE,
     GENDER_OF,
@@ -61,7 +61,7 @@ def records(chains: list[list[tuple[int, int]]], targets: list[int] | None = Non
 
 def derivable_relations(chains: list[list[tuple[int, int]]]) -> np.ndarray:
     """Relations that the independent prover of the generator derives, bool [S, R]."""
-    return np.array([np.isin(range(NUM_RELATIONS), found) for found in readings(rows_of(chains))])
+    return np.array([np.isin(range(NUM_RELATIONS), found) for found in implied(rows_of(chains))])
 
 
 def perfect_prover(share_genders: bool) -> Prover:
@@ -192,11 +192,11 @@ def test_penalty_gives_up_rules_that_no_answer_needs() -> None:
 
 
 def test_rules_of_invalid_folders_are_refused(tmp_path) -> None:
-    with pytest.raises(InputError, match="no finished prover"):
+    with pytest.raises(InputError, match="expected the folder of a finished run"):
         main([str(tmp_path)])
     (tmp_path / "prover").mkdir()
     (tmp_path / "prover" / "model.json").write_text(json.dumps({"replicas": 1}))
-    (tmp_path / "prover" / "config.json").write_text("{}")
+    (tmp_path / "prover" / "config.json").write_text('{"model": "prover"}')
     with pytest.raises(InputError, match="checkpoint of a finished prover"):
         main([str(tmp_path)])
     with pytest.raises(InputError, match="required: RUN"):

@@ -48,7 +48,8 @@ def content() -> dict[str, Any]:
                        reference("other", "other", False, {2: 0.6})],
         "claims": {"Noise": {"supported": ["b > a"], "not supported": [EVIL], "undecided": ["c"]}},
         "sources": [f"gat: {SOURCE}"], "legend": "Accuracy with its standard error.",
-        "table": table(rows), "copies": COPIES, "compared": COMPARED,
+        "table": table(rows), "copies": COPIES, "paired": PAIRED, "pairedLegend": "Differences.",
+        "headline": "gat is best: .70 at k = 4.",
         "settings": [["model", "epochs", "other settings"], ["gat", "7", "heads 1"]],
         "runs": [{"name": f"{dataset}/{model}", "dataset": dataset, "model": model, "state": state}
                  | ({"error": EVIL} if state == "failed" else {})
@@ -193,13 +194,16 @@ CURVES = {
                {"epoch": 4, "loss": None, "dev accuracy": 0.4}],
 }  # fmt: skip
 COPIES = {"LaTeX": r"a & \textbf{b} \\", "Markdown": "| a | b |", "CSV": f"a,{EVIL}"}
-COMPARED = [
-    {"models": ["gat", "reader"], "tasks": [
-        {"task": "1.2", "difference": 0.125, "p_holm": 0.0312},
-        {"task": "1.3", "difference": -0.25, "p_holm": 0.0004},
-    ]},
-    {"models": ["gat", "added"], "tasks": []},
-]  # fmt: skip
+PAIRED = {
+    model: {
+        "table": [
+            ["model", "against", "1.2", "1.3"],
+            [model, other, f"{a}.13 (.031)", f"{b}.25 (<.001)"],
+        ],
+        "copies": {form: f"{text} of {model}" for form, text in COPIES.items()},
+    }
+    for model, other, a, b in (("gat", "reader", "+", "-"), ("reader", "gat", "-", "+"))
+}
 EXTRACTION = [["facts", "stated", "recall"], ["all", "200", ".99"], ["k = 2", "40", "1.00"],
               ["k = 3", "60", ".98"]]  # fmt: skip
 WORDINGS = [["facts", "in training", "missing"], ["wording of a training story", "yes", "10"],

@@ -50,5 +50,5 @@ def test_models_of_a_folder_are_cited(run_folder, capsys) -> None:
 
 
 def test_a_folder_or_cite_is_needed() -> None:
-    with pytest.raises(InputError, match="expected FOLDER or --cite"):
+    with pytest.raises(InputError, match="expected EXPERIMENT or --cite"):
         main([])

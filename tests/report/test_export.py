@@ -9,18 +9,25 @@ from xml.etree import ElementTree
 
 import pytest
 
-from clutrr_jax.report.export import best_rows, escape_latex, latex_table, replica_rows
+from clutrr_jax.report.export import (
+    best_rows,
+    csv_rows,
+    escape_latex,
+    latex_paired,
+    latex_table,
+    paired_table,
+)
 from clutrr_jax.report.results import REPORT_FILES
 from clutrr_jax.run import check_folder
 from generator.errors import InputError
 from tests.report.test_tables import results, row  # noqa: F401
 
-SPECIAL = r"a_b & 50% #1 $x$ {y} ~ ^ \ <z>"
+SPECIAL = r"*a_b & 50% #1 $x$ {y} ~ ^ \ <z> | ` --"
 
 
 def test_rows_of_the_csv_are_the_replicas_of_the_table(run_folder) -> None:
     with (run_folder / "results.csv").open(newline="") as file:
-        lines = list(csv.DictReader(file))
+        lines = [line for line in csv.DictReader(file) if not line["against"]]
     table = json.loads((run_folder / "results.json").read_text())["rows"]
     assert {cell["model"] for cell in table} == {line["model"] for line in lines}
     for cell in table:
@@ -36,10 +43,55 @@ def test_rows_of_the_csv_are_the_replicas_of_the_table(run_folder) -> None:
     assert len(lines) == sum(cell["replicas"] for cell in table)
 
 
+def test_paired_tests_have_lines_and_a_table(run_folder) -> None:
+    """In results.csv, and in results.tex after the table of accuracies."""
+    (pair,) = json.loads((run_folder / "results.json").read_text())["compared"]
+    with (run_folder / "results.csv").open(newline="") as file:
+        lines = [line for line in csv.DictReader(file) if line["against"]]
+    assert [line["task"] for line in lines] == [test["task"] for test in pair["tasks"]]
+    for line, test in zip(lines, pair["tasks"], strict=True):
+        assert [line["model"], line["against"]] == pair["models"] == ["gat", "bilstm_mean"]
+        assert (line["replica"], line["correct"], line["accuracy"]) == ("", "", "")
+        assert (line["noise"], line["k"]) in {("clean", "2"), ("clean", "3"), ("clean", "5"),
+                                             ("supporting", "4")}  # fmt: skip
+        assert int(line["stories"]) == test["count"]
+        for name in ("difference", "p", "p_holm"):
+            assert float(line[name]) == pytest.approx(test[name], rel=1e-5)
+    text = (run_folder / "results.tex").read_text()
+    first, second = text.split("\n\n")
+    assert "bilstm\\_mean (1 replica)" in first and "in small print" in first
+    (row,) = re.findall(r"^gat & bilstm\\_mean & .*$", second, re.MULTILINE)
+    assert row.count("&") == 1 + len(lines) and "model & against & 1.2 & 1.3 & 1.5 & 2.4" in second
+
+
+COMPARED = [
+    {"models": ["a_b", "c"], "tasks": [
+        {"task": "1.2", "difference": 0.125, "p_holm": 0.0312},
+        {"task": "1.0", "difference": -0.25, "p_holm": 0.0004},
+    ]},
+    {"models": ["a_b", "d"], "tasks": [{"task": "1.0", "difference": 0.0, "p_holm": 1.0}]},
+    {"models": ["c", "d"], "tasks": []},
+]  # fmt: skip
+
+
+def test_paired_tests_are_those_of_all_models_or_of_one_from_its_side() -> None:
+    """Pairs without a common story have no row."""
+    every = [
+        ["model", "against", "k=2", "no k"],
+        ["a_b", "c", "+.12 (.031)", "-.25 (<.001)"],
+        ["a_b", "d", "", "+.00 (1.000)"],
+    ]
+    assert paired_table(COMPARED) == paired_table(COMPARED, "a_b") == every
+    assert paired_table(COMPARED, "c")[1:] == [["c", "a_b", "-.12 (.031)", "+.25 (<.001)"]]
+    assert paired_table(COMPARED, "d")[1:] == [["d", "a_b", "+.00 (1.000)"]]
+    assert r"a\_b & c & +.12 (.031) & -.25 (\textless{}.001) \\" in latex_paired(every).splitlines()
+    assert not paired_table(COMPARED[2:])[1:]
+
+
 def test_runs_of_a_grid_have_their_training_and_seed(run_folder, tmp_path) -> None:
     shutil.copytree(run_folder / "gat", tmp_path / "k23" / "1" / "gat")
     run = type("Run", (), {"dataset": "k23/1", "name": "k23/1/gat"})
-    lines = list(replica_rows([run], tmp_path))
+    lines = csv_rows({"compared": []}, [run], tmp_path)
     assert {line[:3] for line in lines[1:]} == {("k23", "1", "gat")}
 
 
@@ -64,7 +116,7 @@ def test_the_table_is_balanced_latex(with_special_names) -> None:
     assert len(body) == 11
     for line in body:
         assert line.endswith(r" \\")
-        plain = re.sub(r"\\(?:[&%$#_{}]|[a-z]+)", "", line.removesuffix(r" \\"))  # commands
+        plain = re.sub(r"\\(?:[&%$#_{}`]|[a-z]+)", "", line.removesuffix(r" \\"))  # commands
         plain = plain.replace("$$", "")  # around a symbol
         assert plain.count("&") == len(columns) - 1 and not re.search(r"[%$#_~^<>\\]", plain)
         assert plain.count("{") == plain.count("}")
@@ -80,10 +132,19 @@ def test_the_table_compiles(with_special_names, tmp_path) -> None:
 
 def test_special_characters_are_escaped() -> None:
     assert escape_latex(SPECIAL) == (
-        r"a\_b \& 50\% \#1 \$x\$ \{y\} \textasciitilde{} \textasciicircum{} "
-        r"\textbackslash{} \textless{}z\textgreater{}"
+        r"{}*a\_b \& 50\% \#1 \$x\$ \{y\} \textasciitilde{} \textasciicircum{} "
+        r"\textbackslash{} \textless{}z\textgreater{} \textbar{} \`{} -{}-"
     )
     assert escape_latex("  last\nepoch") == r"\quad last epoch"
+    assert escape_latex("[a]*''") == "{}[a]*'{}'"  # after \\\\, "[" or "*" begins its argument
+
+
+def test_letters_that_pdflatex_lacks_are_named() -> None:
+    def needs(name: str) -> str:
+        return latex_paired([["model", "against", "k=2"], [name, "b", "+.00 (1.000)"]])
+
+    assert "LuaLaTeX" in needs("\u901a") and "\u901a & b" in needs("\u901a")
+    assert "LuaLaTeX" not in needs("modèle ±")
 
 
 def test_the_best_models_are_bold(results) -> None:  # noqa: F811

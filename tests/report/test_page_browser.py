@@ -102,7 +102,7 @@ def test_sections_without_content_are_absent(open_content) -> None:
     content |= {"averages": [], "claims": {}, "references": [], "sources": [], "runs": []}
     content["runs"] = [page_content.content()["runs"][0]]
     content["sets"] = content["sets"][1:]
-    content["compared"] = []
+    content["paired"] = {}
     del content["sets"][0]["models"]["gat"]["curves"]
     page = open_content(content)
     names = [link.text for link in find(page, "nav a")]
@@ -307,21 +307,63 @@ def test_the_accuracy_table_is_sorted_by_a_column(page, content) -> None:
 
 
 @pytest.mark.parametrize("form", page_content.COPIES)
-def test_the_table_is_copied(page, form: str) -> None:
-    page.find_element(By.XPATH, f"//button[.='Copy as {form}']").click()
-    assert page.find_element(By.ID, "copied").text == f"Copied as {form}."
-    field = page.find_element(By.ID, "search")
-    field.send_keys(Keys.CONTROL, "v")
-    assert field.get_attribute("value") == page_content.COPIES[form]
+def test_tables_are_copied(page, form: str) -> None:
+    """That of accuracies, and the paired tests of the selected model."""
+    select(page, "compared-model", "reader")
+    of_reader = page_content.PAIRED["reader"]["copies"]
+    for id, copies in (("table", page_content.COPIES), ("compared", of_reader)):
+        buttons = page.find_element(By.ID, f"{id}-copies")
+        button = buttons.find_element(By.XPATH, f"button[.='Copy as {form}']")
+        button.send_keys(Keys.ENTER)
+        assert buttons.find_element(By.CSS_SELECTOR, "[role=status]").text == f"Copied as {form}."
+        field = page.find_element(By.ID, "search")
+        field.clear()
+        field.send_keys(Keys.CONTROL, "v")
+        assert field.get_attribute("value") == copies[form]
 
 
 def test_paired_tests_of_a_model_are_shown_from_its_side(page) -> None:
-    """Pairs without a common story have no row."""
     header = [cell.text for cell in find(page, "#compared-body thead th")]
     assert header == ["against", "1.2", "1.3"]
     assert table(page, "#compared-body") == [["reader", "+.13 (.031)", "-.25 (<.001)"]]
     select(page, "compared-model", "reader")
     assert table(page, "#compared-body") == [["gat", "-.13 (.031)", "+.25 (<.001)"]]
+
+
+def test_the_result_and_the_first_chart_stand_on_the_first_screen(page) -> None:
+    """Of a phone of 400 by 700 pixels, with the result above the chart."""
+    size = {"width": 400, "height": 700, "deviceScaleFactor": 1, "mobile": False}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    headline, chart = page.find_element(By.ID, "headline"), find(page, "#charts .chart")[0]
+    assert headline.text.replace("\u00a0", " ") == "gat is best: .70 at k = 4."
+    svg = chart.find_element(By.TAG_NAME, "svg")
+    assert 0 < headline.rect["y"] < svg.rect["y"] and svg.rect["y"] + svg.rect["height"] < 700
+    assert chart.rect["height"] == svg.rect["height"] > 250
+
+
+def test_a_table_of_nine_tests_is_not_cut_off(open_content) -> None:
+    """At 1280 pixels, with long names: intervals stand below their accuracies. On a phone its first
+    column stays when it is scrolled."""
+    content = page_content.content()
+    words = [
+        "meta-llama_3.1_405B_instruct (10 replicas)",
+        "predicates and genders, words for relations",
+    ]
+    cells = [".95 (.91-1.00)"] * 9
+    content["table"] = [["model", "given", *(f"k={k}" for k in range(2, 11))], [*words, *cells],
+                        ["  last epoch", "", *cells]]  # fmt: skip
+    content["paired"]["gat"]["table"] = [["model", "against", *content["table"][0][2:]],
+                                         ["gat", words[0], *["+.05 (1.000)"] * 9]]  # fmt: skip
+    page = open_content(content)
+    cut = "const d = document.getElementById(arguments[0]); return d.scrollWidth - d.clientWidth"
+    for id in ("table-body", "compared-body"):
+        assert page.execute_script(cut, id) == 0
+    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    body, (first, *_) = page.find_element(By.ID, "table-body"), find(page, "#table-body tbody th")
+    assert page.execute_script(cut, "table-body") > 300
+    page.execute_script("arguments[0].scrollLeft = 300", body)
+    assert first.rect["x"] == body.rect["x"] and first.rect["width"] <= 160
 
 
 def test_training_curves_are_losses_and_accuracies_by_epoch(page) -> None:

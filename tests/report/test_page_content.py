@@ -20,6 +20,7 @@ from clutrr_jax.language_models.submissions import read_predictions
 from clutrr_jax.report import page_content
 from clutrr_jax.report.__main__ import main
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs
+from clutrr_jax.report.headline import headline
 from clutrr_jax.report.outputs import Outputs, Shown, read_curves
 from clutrr_jax.report.results import REPORT_FILES
 from generator.config import Config
@@ -86,6 +87,21 @@ def by_hand() -> dict:
     output = Outputs(predictions, Attention("facts", weights), None)
     shown = Shown("", SimpleNamespace(test=test, name="a"), GroundTruth(test), {"gat": output})
     return page_content.set_content({"extraction": {}, "wordings": {}}, shown)
+
+
+def test_the_result_is_said_in_words(run_folder, content) -> None:
+    results = json.loads((run_folder / "results.json").read_text())
+    assert content["headline"] == results["headline"] == headline(results) != ""
+    assert results["headline"] in (run_folder / "results.md").read_text()
+
+
+def test_paired_tests_of_each_model_can_be_copied(content) -> None:
+    """Here two models."""
+    first, second = (content["paired"][model] for model in MODELS)
+    assert [first["table"][1][0], second["table"][1][0]] == list(MODELS)
+    assert first["copies"]["CSV"].startswith("model,against,1.2,1.3,1.5,2.4\ngat,bilstm_mean,")
+    assert first["copies"]["Markdown"].splitlines()[2].startswith("| gat | bilstm_mean | ")
+    assert "gat & bilstm\\_mean &" in first["copies"]["LaTeX"]
 
 
 def test_clauses_have_the_predicates_of_the_path_without_noise(by_hand) -> None:

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgba
 
-from clutrr_jax.report.plots import COLORS, plot_results
+from clutrr_jax.report.plots import COLORS, plot_results, save_figure
 
 ROW = {
     "accuracy": 0.7,
@@ -139,3 +139,31 @@ def test_references_have_colors_of_their_own() -> None:
     assert {line.get_color() for line in second.lines if line.get_label() == "a paper"} == {
         colors["a paper"]
     }
+
+
+NAMES = ("_name", "$x$ and $\\foo{$", "$", "a|b", "50%", "a\\b", "#1", "x^2~y", "<b>&amp;", "*c*",
+         "`d`", "é \N{GREEK SMALL LETTER ALPHA}", "__")  # fmt: skip
+
+
+@pytest.mark.parametrize("title", NAMES[:2])
+def test_names_are_shown_as_they_are(title, tmp_path) -> None:
+    """Of series, panels, tests and the data set, in every format."""
+    rows = {("_$p", x, name): ROW for name in NAMES for x in ("$k$", "_")}
+    found = results(rows, scale="", data=[{"name": title}])
+    figure = plot_results(found)
+    for suffix in (".png", ".svg", ".pdf"):
+        save_figure(figure, tmp_path / f"a{suffix}")
+    (axes,), (legend,) = figure.axes, figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [*NAMES, "ceiling"]
+    assert axes.get_title() == f"test on {title}"
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["$k$", "_"]
+    first = legend.legend_handles[0]
+    assert (first.get_color(), first.get_marker()) == (COLORS[0], "o")
+
+
+def test_characters_that_the_font_lacks_are_those_of_another_or_codes(tmp_path, recwarn) -> None:
+    """The first one is in STIX, which comes with Matplotlib; no font has the second one."""
+    figure = plot_results(results({("2,3", 2, "a\u1d81 \U000f0000"): ROW}))
+    save_figure(figure, tmp_path / "a.png")
+    assert figure.legends[0].get_texts()[0].get_text() == "a\u1d81 \\U000f0000"
+    assert not recwarn

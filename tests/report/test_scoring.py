@@ -466,6 +466,17 @@ def test_an_ensemble_cannot_have_the_name_of_another_submission(data) -> None:
     collect(data, [Submission("m", found, every), Submission("n", found, every)])
 
 
+@pytest.mark.parametrize(
+    "name", ["two\nlines", "\x1b[31mred", "  last epoch", "ceiling", "stories"]
+)
+def test_a_name_is_one_line_and_not_that_of_another_line(name, data) -> None:
+    """Names with two spaces before them belong to the line above in tables."""
+    found = Submission(name, some_predictions(data.test, 1), np.arange(len(data.test)))
+    with pytest.raises(InputError, match=r"predictions: (name|two rows named) ") as error:
+        collect(data, [found])
+    assert "\n" not in str(error.value)
+
+
 def test_names_and_paths_may_contain_an_equals_sign(data, ids, tmp_path) -> None:
     path = tmp_path / "lr=0.1" / "answers.jsonl"
     path.parent.mkdir()

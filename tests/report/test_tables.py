@@ -6,9 +6,10 @@ import pytest
 
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.models.given import given
+from clutrr_jax.report.markdown import escape_markdown, markdown_table, results_markdown
 from clutrr_jax.report.tables import (
     accuracy_table,
-    results_markdown,
+    html_table,
     settings_table,
     with_interval,
 )
@@ -53,6 +54,7 @@ def results() -> dict[str, Any]:
     return {
         "name": "test",
         "scale": "",
+        "headline": "",
         "columns": ("noise", "k", "model"),
         "data": [{"name": "stories", "train_rows": 100, "test_rows": 50}],
         "devices": ["2 cores"],
@@ -153,3 +155,29 @@ def test_intervals_and_answers_that_are_not_mapped_have_lines(results) -> None:
         ["  95 % interval", "", ".10-1.00", ".10-1.00"], ["  not mapped", "", "7", "7"],
     ]  # fmt: skip
     assert sum(line[0] == "  95 % interval" for line in lines) == 3  # not of the baselines
+
+
+MARKDOWN = {
+    "a|b": r"a\|b", "50%": "50%", "$x$": r"\$x\$", "*a* *": r"\*a\* *", "+.07*": "+.07*",
+    "_a_ gat_b": r"\_a\_ gat_b", "`c`": r"\`c\`", r"\|": r"\\\|", "~~d~~": r"\~\~d\~\~",
+    "[a](b) [c]": r"[a\](b) [c]", "<b> <.001": r"\<b> <.001", "&lt; & x": r"\&lt; & x",
+    "#1 {y} ^ é": "#1 {y} ^ é", "two\nlines": "two lines", "__init__": r"\_\_init\_\_",
+    "![x](y)": r"![x\](y)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", MARKDOWN)
+def test_markdown_shows_a_text_as_it_is(text: str) -> None:
+    assert escape_markdown(text) == MARKDOWN[text]
+
+
+def test_names_are_no_markup(results) -> None:
+    """In a table of Markdown, whose bars are columns, in titles, and in notebooks."""
+    for found in results["rows"]:
+        found["model"] = {"gat": "$a|*b*"}.get(found["model"], found["model"])
+    results["data"][0]["name"] = "_data_"
+    text = results_markdown(results)
+    assert r"| \$a\|\*b\* (3 replicas) |  | .90 (.10-1.00) | .70 (.10-1.00) |" in text
+    assert text.startswith(r"# test on \_data\_")
+    assert markdown_table([["a|b", "c"]]) == [r"| a\|b | c |", "|---|---|"]
+    assert html_table([["$a$ <b>", "c"]]).startswith("<table class='tex2jax_ignore mathjax_ignore'")

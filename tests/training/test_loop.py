@@ -1,6 +1,7 @@
 """The files of a trained model."""
 
 import json
+import time
 
 import jax
 import numpy as np
@@ -11,7 +12,8 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.predictions import prediction_file
 from clutrr_jax.language_models.submissions import read_predictions
 from clutrr_jax.settings import default_settings
-from clutrr_jax.training.loop import predict_tests, run_model
+from clutrr_jax.training import steps
+from clutrr_jax.training.loop import predict_tests, run_model, train_model
 from clutrr_jax.training.replicas import Replicas
 from generator.errors import InputError
 from tests.training.small import leaves, make_trainer
@@ -84,3 +86,24 @@ def test_summary_of_a_training(selection: str, small, tmp_path) -> None:
     selected = best if selection == "dev_accuracy" else np.array([5, 5])
     assert summary["selected_epochs"] == selected.tolist()
     assert summary["dev_accuracy"] == accuracy[selected - 1, [0, 1]].tolist()
+
+
+def test_the_first_epoch_says_that_it_compiles_and_its_rate_leaves_that_out(
+    small, tmp_path, capsys, monkeypatch
+) -> None:
+    traces, loss_fn = [], steps.loss_fn
+    monkeypatch.setattr(steps, "loss_fn", lambda *a: traces.append(1) or loss_fn(*a))
+    trainer = make_trainer("prover", small, Replicas(2))
+    own_compile = trainer.compile
+
+    def compile_slowly(*arguments) -> None:
+        own_compile(*arguments)
+        time.sleep(5)
+        traces.append(0)
+
+    monkeypatch.setattr(trainer, "compile", compile_slowly)
+    _, history = train_model("m", trainer, trainer.init(), tmp_path, tensorboard=False)
+    assert traces[0] == 1 and traces[-1] == 0  # traced before the first epoch, and not again
+    assert len(history) == 3 and history[0]["seconds"] < 5
+    line = capsys.readouterr().err
+    assert line.index("compiling") < line.index("loss=") and line.count("compiling") == 1

@@ -96,8 +96,8 @@ def test_selected_epoch_is_the_last_or_the_latest_with_the_best_score(selection,
 
 def select(patience: int, epoch: int, scores: list[int], state: TrainState) -> TrainState:
     """State of two replicas after the selection."""
-    function = partial(select_epoch, patience, jnp.int32(epoch))
-    return jax.vmap(function)(jnp.array(scores, jnp.float32), state)
+    function = partial(select_epoch, patience, "dev_loss", jnp.int32(epoch), 0.0)
+    return jax.vmap(function)(-jnp.array(scores, jnp.float32), state)
 
 
 @pytest.mark.parametrize("last", [False, True])

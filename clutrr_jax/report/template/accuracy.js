@@ -164,9 +164,10 @@ function showTable() {
     else (["ceiling", "stories"].includes(line[0]) ? last : groups).push([line]);
   }
   sortableTable("table-body", columns, groups, ([name, ...cells], before) =>
-    tableRow(name, cells, {
+    tableRow(name, cells.map(withInterval), {
       class: isPart([name, ...cells]) ? "secondary" : name === before?.[0] ? null : "first",
     }), { last });
+  showCopies("table-copies", () => DATA.copies);
   $("table-legend").textContent = DATA.legend;
   $("baselines").hidden = !BASELINE_SERIES.length;
   $("sources").hidden = !DATA.sources.length;
@@ -178,42 +179,43 @@ function showTable() {
     tableRow(model, [...cells.slice(0, -1), el("td", { class: "wrap" }, cells.at(-1))]))));
 }
 
-// Buttons that copy the table. A handler of the event needs no permission, on any address.
-function showCopies() {
-  $("copies").append(...Object.entries(DATA.copies).map(([form, text]) => {
+// An accuracy with its interval, or a difference with its p-value, in parentheses: small, below it.
+function withInterval(cell) {
+  const [, value, interval] = cell.match(/^([-+]?[\d.]+\*?) (\([^()]*\))$/) ?? [];
+  return value ? el("td", {}, value, el("span", { class: "interval" }, ` ${interval}`)) : cell;
+}
+
+// Buttons that copy a table, whose forms `copies` returns. A handler of the event needs no
+// permission, on any address.
+function showCopies(id, copies) {
+  const copied = el("span", { class: "note", role: "status" });
+  $(id).append(...["LaTeX", "Markdown", "CSV"].map((form) => {
     const onclick = () => {
       document.addEventListener("copy", (event) => {
-        event.clipboardData.setData("text/plain", text);
+        event.clipboardData.setData("text/plain", copies()[form]);
         event.preventDefault();
       }, { once: true });
-      $("copied").textContent = document.execCommand("copy") ? `Copied as ${form}.` : "Not copied.";
+      copied.textContent = document.execCommand("copy") ? `Copied as ${form}.` : "Not copied.";
     };
     return el("button", { type: "button", onclick }, `Copy as ${form}`);
-  }), el("span", { id: "copied", class: "note", role: "status" }));
+  }), copied);
 }
 
 // Paired tests of the selected model against each other one.
 function showCompared() {
-  const pairs = DATA.compared.filter(({ tasks }) => tasks.length);
-  if (!pairs.length) return $("compared").remove();
-  const tests = unique(pairs.flatMap(({ tasks }) => tasks.map(({ task }) => task)));
-  const label = (task) => SET.tests.find(({ name }) => name === task)?.label ?? task;
-  const p = (value) => (value < 0.001 ? "<.001" : value.toFixed(3).replace(/^0/, ""));
+  const models = Object.keys(DATA.paired);
+  if (!models.length) return $("compared").remove();
+  $("compared-legend").textContent = DATA.pairedLegend;
+  const shown = () => DATA.paired[$("compared-model").value];
 
   function draw() {
-    const model = $("compared-model").value;
-    const rows = pairs.filter(({ models }) => models.includes(model)).map(({ models, tasks }) => {
-      const sign = models[0] === model ? 1 : -1;
-      return tableRow(models[0] === model ? models[1] : models[0], tests.map((test) => {
-        const found = tasks.find(({ task }) => task === test);
-        const difference = found && differenceText({ difference: sign * found.difference });
-        return found ? `${difference} (${p(found.p_holm)})` : "";
-      }));
-    });
-    $("compared-body").replaceChildren(makeTable(["against", ...tests.map(label)], rows));
+    const [[, ...columns], ...lines] = shown().table;
+    $("compared-body").replaceChildren(makeTable(columns,
+      lines.map(([, other, ...cells]) => tableRow(other, cells.map(withInterval)))));
   }
-  fillSelect("compared-model", unique(pairs.flatMap(({ models }) => models)), draw);
+  fillSelect("compared-model", models, draw);
   draw();
+  showCopies("compared-copies", () => shown().copies);
 }
 
 // A row for each training and a column for each model. The data set of a run is TRAINING or

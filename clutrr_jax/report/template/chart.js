@@ -32,8 +32,8 @@ const marker = ({ shape, hollow }, x, y) =>
 //   measure, most: title of the y axis and the value at its top
 //   linear: whether distances of the columns are those of xs; else they are equal
 function chart(node, { xs, lines, title, measure = "accuracy", most = 1, linear = false }) {
-  const [left, top, bottom, height] = [46, 12, 330, 378];
-  let right; // of the plot, which is as wide as the node
+  const [left, top] = [46, 12];
+  let [right, bottom] = [0, 0]; // of the plot, which is as wide as the node
   let selected = null; // the point with a tooltip: { line, column }
   const tip = el("div", { class: "tip", role: "status", hidden: "" });
   const plot = el("div", {});
@@ -46,7 +46,9 @@ function chart(node, { xs, lines, title, measure = "accuracy", most = 1, linear 
 
   function draw() {
     right = node.clientWidth - 14;
-    const root = svg("svg", { viewBox: `0 0 ${right + 14} ${height}`, "aria-hidden": "true" });
+    bottom = matchMedia("(max-width: 30rem)").matches ? 250 : 330;
+    const size = { viewBox: `0 0 ${right + 14} ${bottom + 48}`, height: bottom + 48 };
+    const root = svg("svg", { ...size, "aria-hidden": "true" });
     const text = (x, y, anchor, content, transform) =>
       root.append(svg("text", { x, y, "text-anchor": anchor, transform }, content));
     for (const tick of [0, 0.2, 0.4, 0.6, 0.8, 1]) {

@@ -1,11 +1,11 @@
 $("title").textContent = DATA.title;
+$("headline").textContent = DATA.headline.replaceAll(" = ", "\u00a0=\u00a0");
 $("task").textContent = DATA.task;
 $("summary").textContent = DATA.summary;
 showCurves();
 showHeatMaps();
 showClaims();
 showTable();
-showCopies();
 showCompared();
 showRuns();
 if (DATA.sets.length) {

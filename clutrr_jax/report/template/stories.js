@@ -111,7 +111,7 @@ function storyDetails(story) {
   return [
     note(SET.isKinship
       ? `Noise type: ${SET.noiseTypes[test.noise]}. Clause of length ${test.k}: ${STORIES.clause[story]}.`
-      : `${SET.noiseTypes[test.noise]}, k = ${test.k}.`),
+      : `Paths: ${SET.noiseTypes[test.noise]}, k = ${test.k}.`),
     storyText(story, attentionOf(story, "words")),
     attending ? note(`Attention of ${attending}, first replica, relative to the largest weight in the `
       + "story: shading of a word, or width of an arrow.") : "",

@@ -8,8 +8,8 @@ import pytest
 
 from clutrr_jax.devices import available_cores
 from clutrr_jax.experiment import ERROR, SUMMARY
-from experiments.slurm import launcher
-from experiments.slurm.job import Job
+from clutrr_jax.slurm import launcher
+from clutrr_jax.slurm.job import Job
 from generator.errors import InputError
 
 NAMES = ["clean/gat", "supporting/gat"]

@@ -35,8 +35,8 @@ from clutrr_jax.run import (
     record_failure,
     run_all,
 )
+from clutrr_jax.slurm.job import Job
 from clutrr_jax.training import preemption
-from experiments.slurm.job import Job
 from generator.errors import InputError
 from generator.files import write_text
 

@@ -1,0 +1,167 @@
+"""Trains and tests models on CLUTRR: an experiment is a list of runs and one report.
+
+  COMMAND --workdir=runs/first --config.models=gat,prover --config.data=FILE
+  COMMAND --config=my_experiment.py --workdir=runs/mine
+
+--config is an experiment, a Python file whose function get_config() returns its settings, such as
+clutrr_jax.settings.default_settings("mine", "gat,prover"). Without it, the models are trained on
+one data set. Any setting can be changed on the command line. With --help and --config or
+--config.models it lists them, with the settings of these models:
+
+  --config.data=FILE         a CLUTRR data set: .zip, folder, .csv, .csv.gz, .parquet or .jsonl
+                             (empty: generate stories with the settings --config.generate.*;
+                             generate: the same, with new train stories in every epoch;
+                             FILE,generate: also train on stories that are generated once)
+  --config.models=A,B        the models, see the list below
+  --config.seed=N            seed of the first replica; replica i has seed N + i
+  --config.train.replicas=N  number of replicas, which differ in their seed
+  --config.train.steps=N     optimizer steps at most; a replica stops earlier if it does not improve
+  --config.train.epochs=N    passes over the train stories instead, without stopping early
+  --config.gat.dropout=X     a setting of one model
+  --config.gat.train.epochs=N  a train setting for one model only, before --config.train.epochs
+  --config.tensorboard=True  also write TensorBoard event files (needs tensorboardX)
+  --config.only=A,B          train only these runs; names may contain wildcards, such as */gat*.
+                             none: only write the report
+
+Settings of experiments with several data sets, such as the tables and figures of the papers:
+
+  --config.scale=S           paper, laptop or smoke
+  --config.data=DIR          folder with the released data sets data_*.zip, or one of them
+                             (empty: generate stories, with another seed for each replica)
+
+On a cluster:
+
+  --launcher=slurm           submit the runs as Slurm jobs and wait for them (needs submitit)
+  --slurm.partition=P        an sbatch option of the jobs, see the list below
+  --hosts=auto               several hosts train each run; start the same command on each of them.
+                             Detects the hosts through Slurm, Cloud TPU, GKE or MPI
+  --hosts=HOST:PORT          address of the first host, with
+  --host_count=N             the number of hosts and
+  --host_number=I            the index of this host, from 0
+
+--workdir receives the report (report.html, results.*, curve.*) and one folder per
+run. The same command resumes an interrupted run.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import fill
+
+from absl import flags
+from ml_collections import ConfigDict
+
+from clutrr_jax.command_line import (
+    choose_models,
+    flag_name,
+    parse_flags,
+    print_results,
+    run_command_line,
+    without_help,
+)
+from clutrr_jax.counts import write_counts
+from clutrr_jax.data.prepare import GENERATE, generates
+from clutrr_jax.experiment import SCALE, check_decided_settings
+from clutrr_jax.models import MODELS
+from clutrr_jax.run import configure_jax, run_experiment
+from clutrr_jax.settings import default_settings, describe
+from clutrr_jax.slurm import launcher
+from clutrr_jax.training import distributed
+from clutrr_jax.user_files import load_experiment
+from generator.errors import InputError
+
+
+def main(arguments: list[str], command: str = "python -m clutrr_jax train") -> int:
+    """Runs a command line and returns its exit code, see `run_command_line`."""
+    configure_jax()
+    return run_command_line(launch, [command, *arguments])
+
+
+def help_text(argv: list[str]) -> str:
+    """Returns the settings of the experiment in a command line; without one the module docstring
+    with the lists of models and Slurm options."""
+    if any(flag_name(argument).partition(".")[0] == "config" for argument in argv):
+        config = parse([*argv, "--workdir=DIR"])[1]
+        if "models" in config:
+            return "\n".join(describe(config, {"scale": SCALE} if "scale" in config else {}))
+    lists = {"Models": MODELS, "Slurm options (time in minutes)": launcher.settings()}
+    parts = [f"{title}:\n\n{fill(', '.join(names), 100)}" for title, names in lists.items()]
+    return "\n\n".join([(__doc__ or "").strip().replace("COMMAND", argv[0]), *parts])
+
+
+def launch(argv: list[str]) -> int:
+    """Runs an experiment and returns the exit code: 1 if some runs failed, else 0.
+
+    Raises:
+      InputError: a wrong flag, setting, experiment or data file.
+    """
+    others = without_help(argv)
+    if others != argv:
+        print(help_text(others))
+        return 0
+    options, config, slurm_settings = parse(argv)
+    workdir = Path(options.workdir)
+    if "counts" in config:
+        print(write_counts(config.name, config.counts(), workdir))
+        return 0
+    if options.hosts:
+        distributed.initialize(options.hosts, options.host_count, options.host_number)
+    if options.launcher == "job":
+        launcher.run_job(config, workdir)
+        return 0
+    if options.launcher == "slurm":
+        command = [sys.executable, "-m", "clutrr_jax", "train", *argv[1:]]
+        results, failed = launcher.run_on_cluster(config, workdir, slurm_settings, command)
+    else:
+        results, failed = run_experiment(config, workdir)
+    return print_results(results, failed, workdir)
+
+
+def parse(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDict]:
+    """Parses the command line and executes the experiment file.
+
+    Returns:
+      The plain flags, the settings of the experiment, and the options of Slurm jobs.
+    Raises:
+      InputError: an unknown flag or setting, a wrong value, or a wrong experiment.
+    """
+    options = flags.FlagValues()
+    for name in ("config", "workdir", "hosts"):
+        flags.DEFINE_string(name, None, "", flag_values=options)
+    for name in ("host_count", "host_number"):
+        flags.DEFINE_integer(name, None, "", flag_values=options)
+    # job: one run, started by a Slurm job.
+    flags.DEFINE_enum("launcher", "local", ["local", "slurm", "job"], "", flag_values=options)
+
+    def groups_of(rest: Sequence[str]) -> dict[str, ConfigDict]:
+        if not options.workdir:
+            raise InputError("--workdir=DIR is required; see --help")
+        if options.config is None:
+            config = choose_models(default_settings("single", "gat"), rest)
+        else:
+            config = load_experiment(options.config, rest)
+        return {"config": config, "slurm": launcher.settings()}
+
+    groups, rest = parse_flags(argv, options, groups_of)
+    check_combinations(options, groups["config"], rest)
+    return options, groups["config"], groups["slurm"]
+
+
+def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list[str]) -> None:
+    """Raises InputError for flags that exclude each other or have no effect."""
+    if options.hosts and options.launcher != "local":
+        raise InputError(f"--hosts={options.hosts}: expected no --launcher={options.launcher}")
+    if {options.host_count, options.host_number} != {None} and options.hosts in (None, "auto"):
+        raise InputError("--host_count, --host_number: expected --hosts=HOST:PORT as well")
+    names = list(map(flag_name, rest))
+    first = config.get("data", "").partition(",")[0]
+    for name in names:
+        if name.startswith("slurm.") and options.launcher == "local":
+            raise InputError(f"--{name}: expected --launcher=slurm as well")
+        if name.startswith("config.generate.") and not generates(config.get("data", "")):
+            raise InputError(f"--{name}: expected no --config.data=FILE, or FILE,generate")
+        of_tests = name in ("config.generate.test", "config.generate.test_rows")
+        if of_tests and first not in ("", GENERATE):
+            raise InputError(f"--{name}: no effect, the test stories are those of {first}")
+    if "train" in config:
+        check_decided_settings(config, [name.removeprefix("config.") for name in names])

@@ -1,0 +1,62 @@
+"""Python files of users: experiments (`train --config`) and models (`predict --model-file`)."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from runpy import run_path
+from traceback import extract_tb
+
+from ml_collections import ConfigDict
+
+from clutrr_jax.command_line import choose_models
+from clutrr_jax.models import MODELS
+from generator.errors import InputError, one_line
+
+
+def load_experiment(file: str, arguments: Sequence[str] = ()) -> ConfigDict:
+    """Executes an experiment file and returns `get_config()`.
+
+    Args:
+      file: the experiment.
+      arguments: of the command line. The experiment has the settings of the models that they
+        choose.
+    Raises:
+      InputError: an error in the file, or it is no experiment, or a wrong model.
+    """
+    with _errors_of(file, "an experiment with get_config()"):
+        config = run_path(file)["get_config"]()
+        if not isinstance(config, ConfigDict):
+            raise TypeError(f"get_config() returned {config!r}, not a ConfigDict")
+    return choose_models(config, arguments)
+
+
+def register_models(file: str) -> None:
+    """Executes a file that registers models, such as an experiment.
+
+    Raises:
+      InputError: an error in the file, or it registers no model.
+    """
+    before = dict(MODELS)
+    with _errors_of(file, "a file that calls clutrr_jax.register"):
+        content = run_path(file)
+        if "get_config" in content:  # an experiment may register its models there
+            content["get_config"]()
+    if all(spec is before.get(name) for name, spec in MODELS.items()):
+        raise InputError(f"{file}: registers no model, expected a call of clutrr_jax.register")
+
+
+@contextmanager
+def _errors_of(file: str, expected: str) -> Iterator[None]:
+    """Reports errors in a Python file, which is executed, as one line with their place."""
+    if not Path(file).is_file():
+        raise InputError(f"{file or repr(file)}: no such file, expected {expected}")
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        frames = extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == file]
+        line = getattr(error, "lineno", None) or (lines or [None])[-1]
+        where = f", line {line}" if line else ""
+        raise InputError(f"{file}{where}: {one_line(error)}; expected {expected}") from None
