@@ -26,10 +26,10 @@ from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import Records, Story
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_probabilities
+from clutrr_jax.language_models.in_memory import to_submissions
 from clutrr_jax.language_models.submissions import (
     read_predictions,
     read_submissions,
-    to_submissions,
 )
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import as_settings

@@ -7,7 +7,7 @@ import numpy as np
 
 from clutrr_jax.counts import counts_table
 from clutrr_jax.data.batching import GRAPHS
-from clutrr_jax.evaluation.predictions import is_ensemble
+from clutrr_jax.evaluation.predictions import is_derived
 from clutrr_jax.models import MODELS
 from clutrr_jax.report.markdown import markdown_table
 from clutrr_jax.report.tables import (
@@ -107,7 +107,7 @@ def by_test(parts: Sequence[Recorded], prefix: str) -> list[str]:
     table = [["model", "given", "replicas", *(f"{panel}, k = {x}" for panel, x in tests)]]
     for series in dict.fromkeys(key[2] for key in rows):
         of_series, measured = _across(rows, series, tests)
-        if measured and not is_ensemble(series):
+        if measured and not is_derived(series):
             about = [series, parts[0]["given"][series], str(measured[0]["replicas"])]
             table.append([*about, *map(_accuracy, of_series)])
     return markdown_table(table)
@@ -116,7 +116,7 @@ def by_test(parts: Sequence[Recorded], prefix: str) -> list[str]:
 def variants(parts: Sequence[Recorded], model: str, panel: str) -> list[str]:
     """A model and its variants, which are named "MODEL: VARIANT", by k."""
     lines = _selected(parts, panel, lambda series: (
-        series.partition(":")[0] == model and not is_ensemble(series)))  # fmt: skip
+        series.partition(":")[0] == model and not is_derived(series)))  # fmt: skip
     return _table(parts, [], lines)
 
 

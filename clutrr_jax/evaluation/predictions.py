@@ -134,7 +134,7 @@ def with_derived(
     return found
 
 
-def is_ensemble(series: str) -> bool:
+def is_derived(series: str) -> bool:
     """Returns whether a series has the name of an ensemble, or of strict answers: other predictions
     of a model that has a series, which stand in tables only."""
     return "(ensemble of " in series or series.endswith(STRICT)

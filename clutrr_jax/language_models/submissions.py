@@ -27,7 +27,6 @@ from clutrr_jax.language_models.prompts import question
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.given import given
 from generator.algebra import Algebra
-from generator.cells import is_frame, plain
 from generator.errors import InputError, at, check_utf8
 from generator.files import read_json, table_rows
 
@@ -70,12 +69,12 @@ def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submiss
       InputError: the message gives file and row of the first error.
     """
     read = [(label, path, *one) for label, path in map(split_name, files)
-            for one in _read(path, test)]  # fmt: skip
+            for one in read_file(path, test)]  # fmt: skip
     short = [(name, kind) for _, _, name, kind, _ in read]
     return [
         submission._replace(
             name=(label or (name if name and short.count((name, kind)) == 1 else str(path))) + kind,
-            given=_given(path),
+            given=given_of(path),
         )
         for label, path, name, kind, submission in read
     ]
@@ -83,7 +82,7 @@ def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submiss
 
 def read_predictions(path: Path, test: Records) -> Predictions:
     """Reads one file of predictions of all test stories, see `read_submissions`."""
-    (_, _, submission), *_ = _read(path, test)
+    (_, _, submission), *_ = read_file(path, test)
     if missing := len(test) - len(submission.stories):
         raise InputError(
             f"{path}: no prediction for {missing:,} of {len(test):,} test stories, expected one "
@@ -100,7 +99,7 @@ def split_name(file: str | Path) -> tuple[str, Path]:
     return str(file).removesuffix(path).removesuffix("="), Path(path)
 
 
-def _given(path: Path) -> str:
+def given_of(path: Path) -> str:
     """Column "given" of a file in the folder of a run, and of files that agree; else unknown."""
     known = {_given_of_one(file) for file in _files(path)}
     return known.pop() if len(known) == 1 else ""
@@ -144,7 +143,7 @@ def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> Non
             )
 
 
-def _read(path: Path, test: Records) -> list[tuple[str, str, Submission]]:
+def read_file(path: Path, test: Records) -> list[tuple[str, str, Submission]]:
     """Name of a file or its model, kind (see `_KINDS`) and submission without a name."""
     check_utf8(path)
     of_run = path.stem in ("predictions", "probabilities")
@@ -225,7 +224,7 @@ def _collect(path: Path, answers: Iterable[Answer], test: Records) -> Submission
     relation, last, probability = np.moveaxis(every, -1, 0)
     predictions = Predictions(relation.astype(int), last.astype(int), probability)
     texts = [[answer.text for answer in one] for one in ordered]
-    strict = _strict(predictions.relation, texts, test, stories)
+    strict = strict_answers(predictions.relation, texts, test, stories)
     return Submission("", predictions, np.array(stories), replicas, texts, strict=strict)
 
 
@@ -258,7 +257,7 @@ def check_no_ids(place: str, predictions: Iterable[Any], algebra: Algebra) -> No
         raise InputError(f"{place}: all are numbers as text, expected names of relations or text")
 
 
-def _strict(
+def strict_answers(
     relation: np.ndarray, texts: Sequence[Sequence[Any]], test: Records, stories: Sequence[int]
 ) -> np.ndarray | None:
     """See `Submission.strict`."""
@@ -332,105 +331,3 @@ def _json_answers(path: Path) -> Iterator[Answer]:
             row["prompt"] = prompt_text(row["prompt"])
         keys = ("id", "prediction", "replica", "prompt", "target")
         yield Answer(place, *(str(row[key]) for key in keys))
-
-
-def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:
-    """Converts the predictions of one model; a file of lm-eval may have two groups of tasks.
-
-    Args:
-      name: name of the model.
-      values: a file, `Predictions`, or relation names, relation ids or text, [S] or [replicas, S];
-        or a list of .npz files, whose replicas are taken together.
-        A missing value (None, NaN, "") is a missing answer.
-      test: the S test records.
-    Raises:
-      InputError: predictions of another shape or type, or with ids of stories.
-    """
-    if isinstance(values, list | tuple) and values and all(map(_is_probabilities, values)):
-        values = ",".join(map(str, values))
-    if isinstance(values, str | Path):
-        path = Path(values)
-        return [
-            submission._replace(name=name + kind, given=_given(path))
-            for _, kind, submission in _read(path, test)
-        ]
-    given = values.relation if isinstance(values, Predictions) else _in_order(name, values, test)
-    items = np.atleast_2d(np.array(plain(given), dtype=object))
-    if name == "id" or {*map(str, items.flat)} == {*story_ids(test)}:
-        raise InputError(
-            f'predictions of "{name}": ids of stories, expected predictions in the order of the '
-            "test stories, with their ids as index at most, or the path of a file"
-        )
-    if items.ndim != 2 or items.shape[1] != len(test) or not len(items):
-        raise InputError(
-            f'predictions of "{name}": shape {items.shape}, expected one for each of the '
-            f"{len(test):,} test stories, with the replicas as first axis"
-        )
-    check_no_ids(f'predictions of "{name}"', items.flat, test.algebra)
-    ids, known = np.empty(items.shape, int), isinstance(values, Predictions)
-    for place, item in np.ndenumerate(items):
-        relation = UNMAPPED if known and item == UNMAPPED else _relation(item, test, place[1])
-        if relation is None:
-            raise InputError(
-                f'predictions of "{name}", story {place[1]}: {item!r}, expected a relation name, '
-                f'text ("" for a missing answer), or a relation id from 0 to {test.unstated - 1}'
-            )
-        ids[place] = relation
-    if not known:
-        values = Predictions(ids, ids, np.ones(ids.shape))
-    strict = _strict(ids, items.tolist(), test, range(len(test)))
-    return [Submission(name, values, np.arange(len(test)), strict=strict)]
-
-
-def _in_order(name: str, values: Any, test: Records) -> Any:
-    """Returns predictions in the order of the test stories, where pandas has the ids of these as
-    labels of the last axis.
-
-    Raises:
-      InputError: the labels are others than these, and not 0, 1, ... in this order.
-    """
-    if isinstance(values, list | tuple):
-        return [_in_order(name, one, test) for one in values]
-    axis = "columns" if is_frame(values) else "index"
-    index: Any = getattr(values, axis, None)
-    if not hasattr(index, "get_indexer"):
-        return values
-    array, labels, story_of = values.to_numpy(), list(index), stories_by_id(test)
-    is_default = labels == list(range(len(labels)))
-    others = [id for id in story_ids(test) if not id.isdecimal()]
-    numbers = [] if others else [int(id) for id in story_ids(test)]
-    if is_default and index.name != "id":
-        if numbers != labels and sorted(numbers) == labels:
-            raise InputError(
-                f'predictions of "{name}": {axis} 0, 1, ..., which may be positions or the ids of '
-                'the test stories; expected an array, or an index named "id"'
-            )
-        return array
-    place = {story_of.get(str(label), -1): i for i, label in enumerate(labels)}
-    missing = set(range(len(test))) - place.keys()
-    if missing or len(labels) > len(test):
-        unknown = [label for label in labels if str(label) not in story_of]
-        wrong = f"such as {str(unknown[0])[:60]!r}" if unknown else "that occur twice"
-        if missing and not unknown:
-            wrong = f"that lack {len(missing):,} stories"
-        raise InputError(
-            f'predictions of "{name}": {axis} with labels {wrong}, expected 0, 1, ... in this '
-            "order, or each id of the test stories once"
-        )
-    return array[..., [place[story] for story in range(len(test))]]
-
-
-def _is_probabilities(value: Any) -> bool:
-    return isinstance(value, str | Path) and str(value).endswith(".npz")
-
-
-def _relation(item: Any, test: Records, story: int) -> int | None:
-    """Relation id of a value in memory; None if it is no prediction."""
-    if item is None:
-        return UNMAPPED
-    if isinstance(item, str):
-        return relation_id(item, test, story)
-    if isinstance(item, float) and item.is_integer():  # of pandas, if another id is missing
-        item = int(item)
-    is_id = isinstance(item, int | np.integer) and not isinstance(item, bool)
-    return int(item) if is_id and 0 <= item < len(test.algebra.relations) else None

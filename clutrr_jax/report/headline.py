@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from clutrr_jax.evaluation.predictions import is_ensemble
+from clutrr_jax.evaluation.predictions import is_derived
 from clutrr_jax.experiment import NO_K
 from clutrr_jax.report.results import series_of
 from clutrr_jax.report.tables import Results, Row, format_fraction, with_most_stories
@@ -39,7 +39,7 @@ def headline(results: Results) -> str:
     baselines = {one["name"] for one in results["series"] if one["baseline"]}
     variants = {variant for name in found for variant in series_of(name)[1:]}
     models = {name: rows for name, rows in found.items()
-              if not is_ensemble(name) and name not in baselines | variants}  # fmt: skip
+              if not is_derived(name) and name not in baselines | variants}  # fmt: skip
     tests = _Tests(list(measured), x)
     if models:
         return " ".join(filter(None, [_best(models, tests), _fallen(models, tests)]))

@@ -13,7 +13,7 @@ import numpy as np
 
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.data.vocabulary import sentences
-from clutrr_jax.evaluation.predictions import is_ensemble
+from clutrr_jax.evaluation.predictions import is_derived
 from clutrr_jax.experiment import noise_name, run_name
 from clutrr_jax.language_models.submissions import UNMAPPED
 from clutrr_jax.report.export import PAIRED_LEGEND, latex_paired, latex_table, paired_table
@@ -50,7 +50,7 @@ def content(results: dict[str, Any], shown: Sequence[Shown]) -> dict[str, Any]:
     # hidden at first.
     hidden = {"given rules", "induced rules"}
     table = accuracy_table(results, cell=with_interval)
-    hidden |= {s["name"] for s in results["series"] if is_ensemble(s["name"])}
+    hidden |= {s["name"] for s in results["series"] if is_derived(s["name"])}
     return {
         **{name: results[name] for name in ("columns", "rows", "averages", "references", "claims",
                                             "runs")},

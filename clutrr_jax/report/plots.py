@@ -10,7 +10,7 @@ from matplotlib import rc_context
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 from matplotlib.text import Text
 
-from clutrr_jax.evaluation.predictions import is_ensemble
+from clutrr_jax.evaluation.predictions import is_derived
 from clutrr_jax.evaluation.published import Accuracy, published_interval
 from clutrr_jax.report.tables import Results, Row, rows_by_key, title, with_most_stories
 
@@ -85,7 +85,7 @@ def _plot(results: Results) -> Figure:
     """
     rows = rows_by_key(results)
     averaged = {tuple(row[name] for name in results["columns"][:2]) for row in results["averages"]}
-    keys = [key for key in rows if key[:2] not in averaged and not is_ensemble(str(key[2]))]
+    keys = [key for key in rows if key[:2] not in averaged and not is_derived(str(key[2]))]
     panels, xs, series = (list(dict.fromkeys(key[part] for key in keys)) for part in range(3))
     panels += dict.fromkeys(panel for panel, x in averaged if x in xs)
     is_curve = not any(isinstance(x, str) for x in xs)

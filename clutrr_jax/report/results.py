@@ -13,7 +13,7 @@ from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import Counts, Measured, measure, score
-from clutrr_jax.evaluation.predictions import is_ensemble, with_derived
+from clutrr_jax.evaluation.predictions import is_derived, with_derived
 from clutrr_jax.evaluation.published import Accuracy, intervals_disjoint
 from clutrr_jax.experiment import (
     DATA,
@@ -88,7 +88,7 @@ def collect(
              if run.name in finished]  # fmt: skip
     compares = not experiment.published and experiment.column_names[2] == "model"
     if not compares:
-        tests = [(t, [c for c in of_run if not is_ensemble(c.model)]) for t, of_run in tests]
+        tests = [(t, [c for c in of_run if not is_derived(c.model)]) for t, of_run in tests]
     found = {run.model: dict.fromkeys(series_of(run.model)) for run in all_runs}
     for run, (_, of_run) in zip([r for r in all_runs if r.name in finished], tests, strict=True):
         found[run.model] |= dict.fromkeys(c.model for c in of_run)

@@ -15,7 +15,7 @@ from clutrr_jax.data.records import Records, story_ids, tasks
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import score
-from clutrr_jax.evaluation.predictions import STRICT, is_ensemble, with_derived
+from clutrr_jax.evaluation.predictions import STRICT, is_derived, with_derived
 from clutrr_jax.evaluation.significance import holm, paired_p
 from clutrr_jax.experiment import PATHS, SINGLE
 from clutrr_jax.language_models.submissions import UNMAPPED, Submission, check_names
@@ -161,9 +161,7 @@ def notes(results: dict[str, Any]) -> list[str]:
     total, covered = data["test_rows"], data["scored_rows"]
     if any(model["stories"] < total for model in models.values()):
         each = ", ".join(
-            f"{name} {model['stories']:,}"
-            for name, model in models.items()
-            if not is_ensemble(name)
+            f"{name} {model['stories']:,}" for name, model in models.items() if not is_derived(name)
         )
         notes.append(
             f"{covered:,} of {total:,} test stories have a prediction ({each}); the baselines and "

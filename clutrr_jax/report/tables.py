@@ -9,7 +9,7 @@ from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
 from clutrr_jax.data.copies import copy_notes
-from clutrr_jax.evaluation.predictions import is_ensemble
+from clutrr_jax.evaluation.predictions import is_derived
 from clutrr_jax.experiment import NO_K
 from clutrr_jax.models import MODELS
 from clutrr_jax.settings import TRAIN
@@ -157,7 +157,7 @@ def _series(
     intervals and the number of answers that were not mapped."""
     measured = [row for row in rows if row.get("accuracy") is not None]
     replicas = {row["replicas"] for row in measured}
-    named = baseline or is_ensemble(name) or len(replicas) != 1
+    named = baseline or is_derived(name) or len(replicas) != 1
     label = name if named else f"{name} ({count_replicas(*replicas)})"
     yield [label, *map(cell, rows)]
     last = [with_stderr(row, "_last") for row in rows]

@@ -27,11 +27,11 @@ from clutrr_jax.evaluation.predictions import (
     write_probabilities,
 )
 from clutrr_jax.evaluation.significance import holm, paired_p
+from clutrr_jax.language_models.in_memory import to_submissions
 from clutrr_jax.language_models.submissions import (
     UNMAPPED,
     Submission,
     read_submissions,
-    to_submissions,
 )
 from clutrr_jax.report import scoring
 from clutrr_jax.report.results import score_added
