@@ -25,10 +25,9 @@ from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import Records, Story
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
-from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_probabilities
+from clutrr_jax.evaluation.predictions import Predictions, read_run
 from clutrr_jax.language_models.in_memory import to_submissions
 from clutrr_jax.language_models.submissions import (
-    read_predictions,
     read_submissions,
 )
 from clutrr_jax.models import MODELS, Spec
@@ -201,12 +200,7 @@ class Trained(Evaluation):
         super().__init__(json.loads((folder / "results.json").read_text()))
         self.folder, test = folder, dataset.records("test")
         self.predictions: dict[str, Predictions] = {
-            model: read_predictions(folder / model / prediction_file(), test)._replace(
-                probabilities=read_probabilities(
-                    [folder / model / prediction_file("", "probabilities")], test
-                ).probabilities
-            )
-            for model in self.results["models"]
+            model: read_run(folder / model, test) for model in self.results["models"]
         }
 
     def model(self, name: str | None = None) -> Model:

@@ -12,7 +12,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 from clutrr_jax.cli import run
-from clutrr_jax.evaluation.predictions import write_predictions, write_probabilities
+from clutrr_jax.evaluation.predictions import export_predictions, write_predictions
 from clutrr_jax.run import configure_jax
 from clutrr_jax.trained_model import load_model, stories_of
 from clutrr_jax.user_files import register_models
@@ -59,7 +59,7 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.predict") -> No
         return
     records = stories_of(options.data, model.algebra)
     predictions = model.predict(records)
-    write = write_predictions if options.out.suffix == ".csv" else write_probabilities
+    write = export_predictions if options.out.suffix == ".csv" else write_predictions
     write(options.out, predictions, records)
     print(f"Wrote predictions of {len(records):,} stories to {options.out}.")
 

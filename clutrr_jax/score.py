@@ -2,7 +2,7 @@
 
 A file of predictions is CSV or JSON Lines with the fields `id` and `prediction`, and `replica` if
 there are several. An id is that of the row in the data, or T.K/ROW: the task and the row within it,
-from 1. Also accepted are the predictions.csv of a run; its probabilities.npz, also
+from 1. Also accepted are the predictions.csv of a run; its predictions.npz, also
 several of them joined by commas, whose replicas are tested as one ensemble as well; and logs of the
 harnesses of `python -m clutrr_jax.language_models export`: the .eval or .json file of inspect_ai,
 whose epochs are replicas, and the folder of the samples_*.jsonl of lm-eval, whose newest run is

@@ -16,7 +16,7 @@ import clutrr_jax.language_models
 from clutrr_jax import score
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import Records
-from clutrr_jax.evaluation.predictions import Predictions, write_predictions
+from clutrr_jax.evaluation.predictions import Predictions, export_predictions
 from clutrr_jax.language_models import __main__ as language_models
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import as_settings
@@ -149,7 +149,7 @@ def write_answers(folder: Path, test: Records) -> None:
     write_inspect(folder / "logs/inspect/RUN.eval", inspect_log(rows, [answers]))
     best = test.target[None]
     predictions = Predictions(best, best, np.ones(best.shape))
-    write_predictions(folder / "runs/first/gat/predictions.csv", predictions, test)
+    export_predictions(folder / "runs/first/gat/predictions.csv", predictions, test)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 import clutrr_jax
 from clutrr_jax import api
 from clutrr_jax.data.records import Records, tasks
-from clutrr_jax.evaluation.predictions import Predictions, ensemble, read_probabilities
+from clutrr_jax.evaluation.predictions import Predictions, ensemble, read_predictions, read_run
 from clutrr_jax.models.prover import Prover
 from clutrr_jax.predict import main
 from clutrr_jax.rules import main as rules
@@ -79,7 +79,7 @@ def test_a_loaded_model_predicts_what_its_run_did(name: str, run, test) -> None:
     found = model.predict(test)
     np.testing.assert_array_equal(found.relation, run.predictions[name].relation)
     np.testing.assert_array_equal(found.last, run.predictions[name].last)
-    with np.load(run.folder / name / "probabilities.npz") as file:
+    with np.load(run.folder / name / "predictions.npz") as file:
         np.testing.assert_array_equal(file["probabilities"], found.probabilities)
         assert file["ids"].tolist() == list(test.ids)
         assert file["relations"].tolist() == list(RELATIONS)
@@ -364,7 +364,7 @@ def test_a_longer_training_goes_on_as_if_it_were_one(small_folder, tmp_path) -> 
     def check(one: clutrr_jax.Trained, other: clutrr_jax.Trained, epochs: int) -> None:
         first, second = one.model(), other.model()
         jax.tree.map(np.testing.assert_array_equal, first.params, second.params)
-        for file in ("predictions.csv", "probabilities.npz"):
+        for file in ("predictions.csv", "predictions.npz"):
             files = [run.folder / "edge_rnn" / file for run in (one, other)]
             assert files[0].read_bytes() == files[1].read_bytes()
         lines = (one.folder / "edge_rnn" / "metrics.jsonl").read_text().splitlines()
@@ -459,7 +459,7 @@ def test_an_ensemble_is_the_mean_of_the_probabilities(run, test, small_folder) -
 
 
 def test_several_files_are_one_ensemble(run, test, small_folder, capsys) -> None:
-    files = [run.folder / name / "probabilities.npz" for name in ("gat", "prover")]
+    files = [run.folder / name / "predictions.npz" for name in ("gat", "prover")]
     found = clutrr_jax.evaluate({"both": files}, small_folder)
     each = [run.predictions[name].probabilities for name in ("gat", "prover")]
     right = np.concatenate(each).mean(axis=0).argmax(axis=-1) == test.target
@@ -491,6 +491,16 @@ def test_an_ensemble_of_one_is_the_model_and_of_equals_is_each(test) -> None:
     np.testing.assert_allclose(found.probabilities, values, rtol=1e-6)
 
 
+def test_a_folder_of_version_0_2_0_is_read(run, test, tmp_path) -> None:
+    """It has the probabilities alone, in a file of another name."""
+    with np.load(run.folder / "gat" / "predictions.npz") as file:
+        old = {name: file[name] for name in ("probabilities", "ids", "targets", "relations")}
+    np.savez_compressed(tmp_path / "probabilities.npz", **old)
+    found = read_run(tmp_path, test)
+    np.testing.assert_array_equal(found.relation, run.predictions["gat"].relation)
+    np.testing.assert_array_equal(found.probabilities, run.predictions["gat"].probabilities)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -498,21 +508,24 @@ def test_an_ensemble_of_one_is_the_model_and_of_equals_is_each(test) -> None:
         (lambda a: a.update(ids=np.array(["x"] * 80)), "no story .* expected those of this data"),
         (lambda a: a.update(relations=np.array(["x"] * 22)), "expected probabilities of 22 relat"),
         (lambda a: a.update(ids=a["ids"][:9]), "expected probabilities of 22 relations"),
+        (lambda a: a.update(predicted=a["predicted"] + 22), "expected a predicted relation for"),
+        (lambda a: a.update(last=a["predicted"][:, 1:]), "expected a predicted relation for each"),
     ],
 )
 def test_foreign_probabilities_are_one_line(change, message, run, test, tmp_path) -> None:
-    with np.load(run.folder / "gat" / "probabilities.npz") as file:
+    with np.load(run.folder / "gat" / "predictions.npz") as file:
         arrays = dict(file)
     order = np.random.default_rng(0).permutation(len(test))
     moved = arrays | {
         "probabilities": arrays["probabilities"][:, order],
         "ids": arrays["ids"][order],
         "targets": arrays["targets"][order],
+        "predicted": arrays["predicted"][:, order],
     }
     np.savez(tmp_path / "p.npz", **moved)
-    found = read_probabilities([tmp_path / "p.npz"], test)
+    found = read_predictions([tmp_path / "p.npz"], test)
     np.testing.assert_array_equal(found.probabilities, arrays["probabilities"])
     change(arrays)
     np.savez(tmp_path / "p.npz", **arrays)
     with pytest.raises(InputError, match=f"p.npz: {message}"):
-        read_probabilities([tmp_path / "p.npz"], test)
+        read_predictions([tmp_path / "p.npz"], test)

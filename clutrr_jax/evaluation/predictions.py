@@ -1,10 +1,9 @@
-"""Predictions of a model, and their files `predictions.csv` and `probabilities.npz` in its
-folder."""
+"""Predictions of a model, and its files: `predictions.npz`, and `predictions.csv` for people."""
 
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,14 +23,13 @@ class Predictions(NamedTuple):
     probabilities: np.ndarray | None = None  # [R, S, N] of all N relations, float32, if known
 
 
-def prediction_file(variant: str = "", what: str = "predictions") -> str:
-    """Name of the file of predictions, or of probabilities, of a model or one of its variants."""
-    suffix = ".csv" if what == "predictions" else ".npz"
-    return "_".join([what, *variant.replace(",", "").split()]) + suffix
+def prediction_file(variant: str = "", suffix: str = ".npz") -> str:
+    """Name of the file of predictions of a model or one of its variants."""
+    return "_".join(["predictions", *variant.replace(",", "").split()]) + suffix
 
 
-def write_predictions(path: Path, predictions: Predictions, records: Records) -> None:
-    """Writes one line per replica and test story, task by task. `read_submissions` reads it."""
+def export_predictions(path: Path, predictions: Predictions, records: Records) -> None:
+    """Writes a CSV file with one line per replica and test story, task by task."""
     ids, name = story_ids(records), records.relation_name
     order = [(task, story) for task, rows in tasks(records) for story in rows]
     with atomic_write(path) as part, part.open("w", newline="") as file:
@@ -50,33 +48,49 @@ def write_predictions(path: Path, predictions: Predictions, records: Records) ->
                 ))  # fmt: skip
 
 
-def write_probabilities(path: Path, predictions: Predictions, records: Records) -> None:
-    """Writes the probabilities of all relations, with the ids and the targets of the stories in
-    their order."""
+def write_predictions(path: Path, predictions: Predictions, records: Records) -> None:
+    """Writes the predicted relations and the probabilities of all relations as NumPy arrays, with
+    the ids and the targets of the stories in their order, and the predictions after the last epoch
+    if they differ."""
     assert predictions.probabilities is not None
+    arrays: dict[str, Any] = {
+        "probabilities": predictions.probabilities,
+        "predicted": predictions.relation.astype(np.int16),
+        "ids": np.array(story_ids(records)),
+        "targets": np.array([records.relation_name(target) for target in records.target]),
+        "relations": np.array(records.algebra.relations),
+    }
+    if (predictions.last != predictions.relation).any():
+        arrays["last"] = predictions.last.astype(np.int16)
     with atomic_write(path) as part, part.open("wb") as file:
-        np.savez_compressed(
-            file,
-            probabilities=predictions.probabilities,
-            ids=np.array(story_ids(records)),
-            targets=np.array([records.relation_name(target) for target in records.target]),
-            relations=np.array(records.algebra.relations),
-        )
+        np.savez_compressed(file, **arrays)
 
 
-def read_probabilities(paths: Sequence[Path], records: Records) -> Predictions:
-    """Reads files of `write_probabilities` for the same stories, with the replicas of all.
+def read_run(folder: Path, records: Records) -> Predictions:
+    """Reads the predictions in the folder of a run.
+
+    Raises:
+      InputError: see `read_predictions`.
+    """
+    path = folder / prediction_file()
+    # Version 0.2.0 wrote the probabilities alone.
+    return read_predictions([path if path.exists() else folder / "probabilities.npz"], records)
+
+
+def read_predictions(paths: Sequence[Path], records: Records) -> Predictions:
+    """Reads files of `write_predictions` for the same stories, with the replicas of all.
 
     Raises:
       InputError: a file cannot be read, or has other stories or relations.
     """
-    values = np.concatenate([_read_probabilities(path, records) for path in paths])
-    relation = values.argmax(axis=-1)
-    return Predictions(relation, relation, values.max(axis=-1), values)
+    found = [_read(path, records) for path in paths]
+    values, relation, last = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    return Predictions(relation, last, values.max(axis=-1), values)
 
 
-def _read_probabilities(path: Path, records: Records) -> np.ndarray:
-    """Probabilities [R, S, N] in a file, whose stories may have any order."""
+def _read(path: Path, records: Records) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Probabilities [R, S, N], predictions and those of the last epoch [R, S] in a file, whose
+    stories may have any order."""
     arrays = read_arrays(path)
     names = ("probabilities", "ids", "relations")
     if arrays is None or not set(names) <= set(arrays):
@@ -93,6 +107,12 @@ def _read_probabilities(path: Path, records: Records) -> np.ndarray:
     if targets.shape != ids.shape:
         shape = targets.shape
         raise InputError(f"{path}: targets of shape {shape}, expected one for each of {ids.shape}")
+    predicted = arrays.get("predicted", values.argmax(axis=-1))
+    last = arrays.get("last", predicted)
+    for array in (predicted, last):
+        in_range = array.dtype.kind in "iu" and ((array >= 0) & (array < len(expected))).all()
+        if array.shape != values.shape[:2] or not in_range:
+            raise InputError(f"{path}: expected a predicted relation for each replica and story")
     place = {id: i for i, id in enumerate(ids.tolist())}
     missing = [id for id in story_ids(records) if id not in place]
     if missing:
@@ -106,7 +126,7 @@ def _read_probabilities(path: Path, records: Records) -> np.ndarray:
                 f"{path}: story {str(ids[row])!r} has another label, expected predictions for this "
                 "data"
             )
-    return values[:, rows]
+    return values[:, rows], predicted[:, rows].astype(int), last[:, rows].astype(int)
 
 
 def ensemble(name: str, predictions: Predictions) -> dict[str, Predictions]:

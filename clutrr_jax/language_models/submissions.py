@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clutrr_jax.data.records import Records, positional_ids, story_ids
-from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_probabilities
+from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_predictions
 from clutrr_jax.language_models.answers import to_relation
 from clutrr_jax.language_models.export import MULTIPLE_CHOICE, TASK
 from clutrr_jax.language_models.harness_logs import (
@@ -80,17 +80,6 @@ def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submiss
     ]
 
 
-def read_predictions(path: Path, test: Records) -> Predictions:
-    """Reads one file of predictions of all test stories, see `read_submissions`."""
-    (_, _, submission), *_ = read_file(path, test)
-    if missing := len(test) - len(submission.stories):
-        raise InputError(
-            f"{path}: no prediction for {missing:,} of {len(test):,} test stories, expected one "
-            "for each"
-        )
-    return submission.predictions
-
-
 def split_name(file: str | Path) -> tuple[str, Path]:
     """Name, "" if there is none, and path of a FILE or NAME=FILE."""
     path = str(file)
@@ -118,8 +107,9 @@ def _given_of_one(path: Path) -> str:
     prefix = f"{model}."
     settings = {key.removeprefix(prefix): value for key, value in config.items()
                 if key.startswith(prefix) or key == "start"}  # fmt: skip
-    files = {prediction_file(variant, what): variant for variant in ("", *MODELS[model].variants)}
-    return given(settings, files.get(path.name, ""))
+    variants = ("", *MODELS[model].variants)
+    files = {prediction_file(variant, path.suffix): variant for variant in variants}
+    return given(settings, files.get(path.name.replace(what, "predictions"), ""))
 
 
 def _files(path: Path) -> list[Path]:
@@ -152,7 +142,7 @@ def read_file(path: Path, test: Records) -> list[tuple[str, str, Submission]]:
         files = _files(path)
         if len({file.resolve() for file in files}) < len(files):
             raise InputError(f"{path}: a file occurs twice, expected each replica once")
-        found = read_probabilities(files, test)
+        found = read_predictions(files, test)
         replicas = list(range(len(found.relation)))
         texts = [[test.relation_name(r) for r in one] for one in found.relation]
         return [(name, "", Submission("", found, np.arange(len(test)), replicas, texts))]

@@ -12,9 +12,9 @@ from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.evaluation.attention import Attention, read_attention
 from clutrr_jax.evaluation.extraction import Extraction, read_extracted
 from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.evaluation.predictions import Predictions, prediction_file
+from clutrr_jax.evaluation.predictions import Predictions, read_run
 from clutrr_jax.experiment import DATA, SUMMARY, Run
-from clutrr_jax.language_models.submissions import Submission, read_predictions
+from clutrr_jax.language_models.submissions import Submission
 from generator.errors import InputError
 from generator.files import json_lines, read_json
 
@@ -50,7 +50,7 @@ def read_outputs(folder: Path, truth: GroundTruth) -> Outputs:
       InputError: a file cannot be read, or belongs to other stories.
     """
     return Outputs(
-        read_predictions(folder / prediction_file(), truth.test),
+        read_run(folder, truth.test),
         read_attention(folder, truth.test),
         read_extracted(folder, truth),
         read_curves(folder / "metrics.jsonl"),

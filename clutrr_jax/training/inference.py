@@ -20,9 +20,9 @@ from clutrr_jax.evaluation.extraction import write_extracted
 from clutrr_jax.evaluation.predict import Output, classify, test_batches
 from clutrr_jax.evaluation.predictions import (
     Predictions,
+    export_predictions,
     prediction_file,
     write_predictions,
-    write_probabilities,
 )
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
@@ -122,8 +122,6 @@ def write_outputs(
     for series, predictions in found.items():
         variant = series.removeprefix(name).removeprefix(": ")
         write_predictions(folder / prediction_file(variant), predictions, data.test)
-        write_probabilities(
-            folder / prediction_file(variant, "probabilities"), predictions, data.test
-        )
+        export_predictions(folder / prediction_file(variant, ".csv"), predictions, data.test)
     write_attention(folder, first, kind, data.test_stories)
     write_extracted(folder, first, kind, data)

@@ -8,8 +8,8 @@ from scipy import stats
 from clutrr_jax.evaluation.baselines import BASELINES, majority
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import interval, measure, score
-from clutrr_jax.evaluation.predictions import Predictions, write_predictions
-from clutrr_jax.language_models.submissions import read_predictions
+from clutrr_jax.evaluation.predictions import Predictions, export_predictions
+from clutrr_jax.language_models.submissions import read_submissions
 from generator.errors import InputError
 from generator.kinship import NUM_RELATIONS
 from tests.data.test_records import records_of
@@ -142,18 +142,18 @@ def test_predictions_round_trip(change: str, how: dict, tmp_path) -> None:
     path = tmp_path / "p.csv"
     test = records_of({}, {"task_name": "task_1.10"}, {"task_name": "task_1.10"})
     before = some_predictions(test)
-    write_predictions(path, before, test)
+    export_predictions(path, before, test)
     CHANGES[change](pd.read_csv(path)).to_csv(path, **how)
-    for a, b in zip(before, read_predictions(path, test), strict=True):
+    for a, b in zip(before, read_submissions([path], test)[0].predictions, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
 def test_probability_that_is_no_number_is_refused(tmp_path) -> None:
     path, test, one = tmp_path / "p.csv", records_of({}), np.zeros((1, 1), int)
-    write_predictions(path, Predictions(one, one, np.full((1, 1), 0.5)), test)
+    export_predictions(path, Predictions(one, one, np.full((1, 1), 0.5)), test)
     path.write_text(path.read_text().replace(",0.5000", ",half"))
     with pytest.raises(InputError, match="row 1: probability 'half'"):
-        read_predictions(path, test)
+        read_submissions([path], test)
 
 
 def test_baselines_of_unambiguous_stories(small) -> None:

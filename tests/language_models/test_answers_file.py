@@ -9,7 +9,7 @@ import pytest
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import story_ids
-from clutrr_jax.evaluation.predictions import write_predictions
+from clutrr_jax.evaluation.predictions import export_predictions
 from clutrr_jax.score import main
 from generator.errors import InputError
 from generator.kinship import RELATIONS
@@ -44,7 +44,7 @@ def test_all_answers_are_written(small_folder, tmp_path, capsys) -> None:
     ]
     (tmp_path / "lm.jsonl").write_text("\n".join(map(json.dumps, reversed(rows))))
     run = some_predictions(data.test, replicas=1)
-    write_predictions(tmp_path / "run/predictions.csv", run, data.test)
+    export_predictions(tmp_path / "run/predictions.csv", run, data.test)
     files = [f"mine={tmp_path / 'lm.jsonl'}", str(tmp_path / "run/predictions.csv")]
     main(["--data", str(small_folder), "--predictions", *files, "--out", str(tmp_path / "out")])
     found = answers_in(tmp_path / "out" / "answers.csv")

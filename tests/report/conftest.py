@@ -88,10 +88,10 @@ def run_folder(small_folder, tmp_path_factory) -> Path:
         replicas = MODELS[run.model]
         shape = (replicas, len(test))
         best = np.where(rng.random(shape) < 0.7, test.target, rng.integers(22, size=shape))
-        predictions = Predictions(best, best, np.ones(shape))
+        predictions = Predictions(best, best, np.ones(shape), np.eye(22, dtype=np.float32)[best])
         finish(folder, run, score({run.model: predictions}, truth), replicas=replicas,
                diverged_epochs=[0, 0, 7][:replicas])  # fmt: skip
-        write_predictions(folder / run.model / "predictions.csv", predictions, test)
+        write_predictions(folder / run.model / "predictions.npz", predictions, test)
         write_text(folder / run.model / "config.json", json.dumps(identity(run)))
         over, size = ("facts", len(test.relations)) if run.model == "gat" else ("words", words)
         np.savez(folder / run.model / "attention.npz", over=over, weights=rng.random(size))

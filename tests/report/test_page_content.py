@@ -14,9 +14,8 @@ from clutrr_jax.data.prepare import prepare_run
 from clutrr_jax.data.records import positional_ids, tasks
 from clutrr_jax.evaluation.attention import Attention
 from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.evaluation.predictions import Predictions, write_probabilities
+from clutrr_jax.evaluation.predictions import Predictions, read_run, write_predictions
 from clutrr_jax.experiment import SUMMARY
-from clutrr_jax.language_models.submissions import read_predictions
 from clutrr_jax.report import page_content
 from clutrr_jax.report.__main__ import main
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs
@@ -59,7 +58,7 @@ def test_the_page_holds_all_stories_and_predictions(run_folder, content, test_re
     order = np.concatenate([rows for _, rows in tasks(test_records)])
     assert content["stories"]["text"] == [test_records.stories[s] for s in order]
     for model in MODELS:
-        best = read_predictions(run_folder / model / "predictions.csv", test_records).relation
+        best = read_run(run_folder / model, test_records).relation
         letters = content["models"][model]["predictions"]
         found = [[ord(c) - ord("a") for c in replica] for replica in letters]
         assert found == best[:, order].tolist()
@@ -299,7 +298,7 @@ def test_added_probabilities_are_also_an_ensemble(run_folder, test_records, tmp_
     chance[0, np.arange(count), target] = 0.9
     chance[1:, np.arange(count), (target + 1) % len(RELATIONS)] = 0.3
     predicted = chance.argmax(axis=-1)
-    write_probabilities(
+    write_predictions(
         tmp_path / "own.npz",
         Predictions(predicted, predicted, chance.max(-1), chance),
         test_records,

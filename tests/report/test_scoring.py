@@ -22,9 +22,9 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import measure, score
 from clutrr_jax.evaluation.predictions import (
     Predictions,
-    read_probabilities,
+    export_predictions,
+    read_predictions,
     write_predictions,
-    write_probabilities,
 )
 from clutrr_jax.evaluation.significance import holm, paired_p
 from clutrr_jax.language_models.in_memory import to_submissions
@@ -135,7 +135,7 @@ def test_every_file_format_gives_the_same_predictions(data, ids, tmp_path) -> No
     predictions = some_predictions(data.test, replicas=3)
     paths = [tmp_path / name for name in ("a.csv", "b.jsonl", "run/gat/predictions.csv")]
     paths[2].parent.mkdir(parents=True)
-    write_predictions(paths[2], predictions, data.test)
+    export_predictions(paths[2], predictions, data.test)
     rows = [
         (id, RELATIONS[predictions.relation[r, s]], r) for r in range(3) for s, id in enumerate(ids)
     ]
@@ -215,7 +215,7 @@ def test_relations_may_be_named_by_numbers(tmp_path) -> None:
     data = load({"test": rows}, algebra=str(tmp_path / "algebra.json"))
     best = data.test.target[None]
     path = tmp_path / "predictions.csv"
-    write_predictions(path, Predictions(best, best, np.ones(best.shape)), data.test)
+    export_predictions(path, Predictions(best, best, np.ones(best.shape)), data.test)
     for found in (
         read_submissions([path], data.test),
         to_submissions("m", ["1", "2", "3"], data.test),
@@ -292,7 +292,7 @@ def test_a_swapped_comparison_has_the_opposite_sign(data, ids, tmp_path) -> None
         best = np.where(
             predictions.relation % 3 == replicas - 2, data.test.target, predictions.relation
         )
-        write_predictions(
+        export_predictions(
             tmp_path / name / "predictions.csv", predictions._replace(relation=best), data.test
         )
     a, b = read_submissions([tmp_path / name / "predictions.csv" for name in "ab"], data.test)
@@ -396,18 +396,18 @@ def test_probabilities_are_those_of_the_same_labels(data, tmp_path) -> None:
     other = replace(test, target=(test.target + 1) % 22)
     path = tmp_path / "p.npz"
     for records in (test, replace(test, target=np.full(len(test), -1))):
-        write_probabilities(path, some_probabilities(test), records)
-        read_probabilities([path], test)
-    write_probabilities(path, some_probabilities(test), test)
+        write_predictions(path, some_probabilities(test), records)
+        read_predictions([path], test)
+    write_predictions(path, some_probabilities(test), test)
     with pytest.raises(InputError, match=r"p.npz: story '1.2/1' has another label"):
-        read_probabilities([path], other)
+        read_predictions([path], other)
     arrays = dict(np.load(path))
     np.savez(path, **arrays | {"targets": arrays["targets"][1:]})
     with pytest.raises(InputError, match="expected one for each of"):
-        read_probabilities([path], test)
+        read_predictions([path], test)
     del arrays["targets"]  # a file of an earlier version
     np.savez(path, **arrays)
-    read_probabilities([path], other)
+    read_predictions([path], other)
 
 
 @pytest.mark.parametrize(
@@ -422,28 +422,28 @@ def test_probabilities_are_those_of_the_same_labels(data, tmp_path) -> None:
 )
 def test_probabilities_are_numbers_from_0_to_1(change, message: str, data, tmp_path) -> None:
     path = tmp_path / "p.npz"
-    write_probabilities(path, some_probabilities(data.test), data.test)
+    write_predictions(path, some_probabilities(data.test), data.test)
     arrays = dict(np.load(path))
     changed = change(arrays["probabilities"])
     np.savez(path, **arrays | {"probabilities": changed})
     with pytest.raises(InputError, match=message):
-        read_probabilities([path], data.test)
+        read_predictions([path], data.test)
 
 
 def test_probabilities_have_each_story_once(data, tmp_path) -> None:
     path = tmp_path / "p.npz"
-    write_probabilities(path, some_probabilities(data.test), data.test)
+    write_predictions(path, some_probabilities(data.test), data.test)
     arrays = dict(np.load(path))
     for name in ("probabilities", "ids", "targets"):
         arrays[name] = np.concatenate([arrays[name]] * 2, axis=int(name == "probabilities"))
     np.savez(path, **arrays)
     with pytest.raises(InputError, match="a story occurs twice"):
-        read_probabilities([path], data.test)
+        read_predictions([path], data.test)
 
 
 def test_answers_of_probabilities_are_written(data, tmp_path) -> None:
     path = tmp_path / "p.npz"
-    write_probabilities(path, some_probabilities(data.test), data.test)
+    write_predictions(path, some_probabilities(data.test), data.test)
     submissions = read_submissions([path], data.test)
     scoring.write(collect(data, submissions), submissions, data.test, tmp_path / "out")
     lines = list(csv.DictReader((tmp_path / "out" / "answers.csv").open()))
@@ -489,7 +489,7 @@ def test_predictions_of_a_run_say_what_the_model_is_given(data, tmp_path) -> Non
     best = np.zeros((1, len(data.test)), int)
     files = ["prover/predictions.csv", "reader_prover/predictions_given_rules.csv", "my/own.csv"]
     for file in files:
-        write_predictions(tmp_path / file, Predictions(best, best, np.ones(best.shape)), data.test)
+        export_predictions(tmp_path / file, Predictions(best, best, np.ones(best.shape)), data.test)
     settings = {"prover.share_genders": True, "reader_prover.reasoner": "prover"}
     for file in files[:2]:
         model = file.partition("/")[0]
@@ -510,7 +510,7 @@ def test_predictions_of_a_run_say_what_the_model_is_given(data, tmp_path) -> Non
 @pytest.mark.parametrize("name", ["predictions.csv", "own.csv"])
 def test_another_config_beside_the_answers_has_no_effect(config, name, data, tmp_path) -> None:
     best = np.zeros((1, len(data.test)), int)
-    write_predictions(tmp_path / name, Predictions(best, best, np.ones(best.shape)), data.test)
+    export_predictions(tmp_path / name, Predictions(best, best, np.ones(best.shape)), data.test)
     (tmp_path / "config.json").write_text(config, "latin-1")
     (found,) = read_submissions([tmp_path / name], data.test)
     assert found.given in ("", "nothing")

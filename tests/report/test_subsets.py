@@ -14,12 +14,10 @@ from clutrr_jax.evaluation.metrics import measure, score
 from clutrr_jax.evaluation.predictions import Predictions
 from clutrr_jax.language_models.submissions import (
     Submission,
-    read_predictions,
     read_submissions,
 )
 from clutrr_jax.report.scoring import collect, compare, tables, text
 from clutrr_jax.score import main
-from generator.errors import InputError
 from generator.kinship import RELATIONS
 from tests.data.test_records import records_of
 from tests.report.test_scoring import AMBIGUOUS
@@ -148,11 +146,6 @@ def test_evaluate_reads_a_part(data, write) -> None:
     (note,) = [line for line in repr(scores).splitlines() if "have a prediction" in line]
     assert note.startswith("80 of 80 test stories have a prediction (part 3, list 80)")
     assert f"<p>{note}</p>" in scores._repr_html_()
-
-
-def test_the_predictions_of_a_run_must_be_complete(data, write) -> None:
-    with pytest.raises(InputError, match=r"part\.jsonl: no prediction for 77 of 80 test stories"):
-        read_predictions(write("part", range(3)), data.test)
 
 
 def test_missing_is_wrong_and_no_line_is_not_asked(data, tmp_path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from flax import nnx
 
 from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.evaluation.predictions import prediction_file
-from clutrr_jax.language_models.submissions import read_predictions
+from clutrr_jax.evaluation.predictions import prediction_file, read_predictions
+from clutrr_jax.language_models.submissions import read_submissions
 from clutrr_jax.settings import default_settings
 from clutrr_jax.training import steps
 from clutrr_jax.training.loop import predict_tests, run_model, train_model
@@ -30,13 +30,17 @@ def test_each_file_holds_the_predictions_of_its_parameters(name: str, few, tmp_p
     predict_tests("m", trainer, state, few, tmp_path)
     model, found = trainer.model, []
     for name, variant in {"": None, **model.spec.variants}.items():
-        file = read_predictions(tmp_path / prediction_file(name), few.test)
+        file = read_predictions([tmp_path / prediction_file(name)], few.test)
         expected = [
             trainer.predict(p, state.buffers, few.test_stories, variant) for p in (best, averaged)
         ]
         np.testing.assert_array_equal(file.relation, expected[0][0])
         np.testing.assert_allclose(file.probability, expected[0][1].max(axis=-1), atol=1e-4)
         np.testing.assert_array_equal(file.last, expected[1][0])
+        path = tmp_path / prediction_file(name, ".csv")
+        exported = read_submissions([path], few.test)[0].predictions
+        np.testing.assert_array_equal(exported.relation, file.relation)
+        np.testing.assert_array_equal(exported.last, file.last)
         found.append(file.relation)
     assert len({array.tobytes() for array in found}) == len(found)
     first = nnx.state(trainer.predict.first(best, state.buffers), nnx.Param)
