@@ -249,7 +249,7 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
         (["--config.train.epochs.x=1"], 'no setting "config.train.epochs.x"; see --help'),
         (["--config.train.epochs=many"], "epochs"),
         (["--config.data=nowhere.zip"], "nowhere.zip"),
-        (["--config.data=tests"], "tests: no data"),
+        (["--config.data=docs"], "docs: no data"),
         (["--config.data=generate", "--config.models=gat,bert"], "tokens of a pretrained encoder"),
         (["--hosts=auto", "--host_count=2"], "--host_count, --host_number: expected --hosts=HOST"),
         (["--nonsense"], "nonsense"),

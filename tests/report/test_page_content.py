@@ -231,7 +231,7 @@ def reword(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
-        (lambda run: (run / "results.json").unlink(), "no report in this folder"),
+        (lambda run: (run / "results.json").unlink(), "no results.json, expected the folder of"),
         (lambda run: (run / "results.json").write_text("{"), "results.json: damaged"),
         (lambda run: (run / "results.json").write_text("[]"), "results.json: damaged"),
         (lambda run: (run / "gat" / SUMMARY).write_text("{"), "model.json: damaged"),
