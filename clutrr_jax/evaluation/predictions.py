@@ -72,9 +72,8 @@ def read_run(folder: Path, records: Records) -> Predictions:
     Raises:
       InputError: see `read_predictions`.
     """
-    path = folder / prediction_file()
-    # Version 0.2.0 wrote the probabilities alone.
-    return read_predictions([path if path.exists() else folder / "probabilities.npz"], records)
+    path, old = folder / prediction_file(), folder / "probabilities.npz"  # of version 0.2.0
+    return read_predictions([old if old.exists() and not path.exists() else path], records)
 
 
 def read_predictions(paths: Sequence[Path], records: Records) -> Predictions:

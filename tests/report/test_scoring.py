@@ -434,8 +434,8 @@ def test_probabilities_have_each_story_once(data, tmp_path) -> None:
     path = tmp_path / "p.npz"
     write_predictions(path, some_probabilities(data.test), data.test)
     arrays = dict(np.load(path))
-    for name in ("probabilities", "ids", "targets"):
-        arrays[name] = np.concatenate([arrays[name]] * 2, axis=int(name == "probabilities"))
+    for name, axis in (("probabilities", 1), ("predicted", 1), ("ids", 0), ("targets", 0)):
+        arrays[name] = np.concatenate([arrays[name]] * 2, axis=axis)
     np.savez(path, **arrays)
     with pytest.raises(InputError, match="a story occurs twice"):
         read_predictions([path], data.test)
