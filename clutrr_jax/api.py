@@ -250,7 +250,11 @@ def train(
         another run, or a start with other relations.
     """
     dataset = _dataset(dataset)
-    names = model_names(models if isinstance(models, str) else ",".join(models))
+    if not isinstance(models, str):
+        if not isinstance(models, Sequence) or not all(isinstance(name, str) for name in models):
+            raise InputError(f"models: {models!r}, expected names such as {next(iter(MODELS))!r}")
+        models = ",".join(models)
+    names = model_names(models)
     config = default_settings("train", ",".join(names))
     if start is not None and not isinstance(start, Model):
         start = load_model(start)

@@ -44,7 +44,7 @@ from generator.errors import InputError
 from generator.files import atomic_write, read_json
 
 SHOWN = 5  # relations of a printed answer
-EQUAL = 0.01  # relative difference of probabilities that count as equal
+EQUAL = 1e-4  # relative difference of probabilities that count as equal
 
 
 class Answer(NamedTuple):

@@ -24,7 +24,10 @@ def load_experiment(file: str, arguments: Sequence[str] = ()) -> ConfigDict:
       InputError: an error in the file, or it is no experiment, or a wrong model.
     """
     with _errors_of(file, "an experiment with get_config()"):
-        config = run_path(file)["get_config"]()
+        content = run_path(file)
+        if not callable(content.get("get_config")):
+            raise InputError(f"{file}: no function get_config(), which returns the settings")
+        config = content["get_config"]()
         if not isinstance(config, ConfigDict):
             raise TypeError(f"get_config() returned {config!r}, not a ConfigDict")
     return choose_models(config, arguments)
@@ -49,7 +52,8 @@ def register_models(file: str) -> None:
 def _errors_of(file: str, expected: str) -> Iterator[None]:
     """Reports errors in a Python file, which is executed, as one line with their place."""
     if not Path(file).is_file():
-        raise InputError(f"{file or repr(file)}: no such file, expected {expected}")
+        problem = "a folder" if Path(file).is_dir() else "no such file"
+        raise InputError(f"{file or repr(file)}: {problem}, expected {expected}")
     try:
         yield
     except InputError:

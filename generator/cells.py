@@ -76,8 +76,9 @@ def with_label_names(
       features: type of each column, as `datasets` writes it in JSON: a class label has "names",
         and a list the "feature" of its parts.
     """
+    has_labels = "ClassLabel" in str(features)
     for index, row in enumerate(rows, start=1):
-        if hasattr(row, "items"):
+        if has_labels and hasattr(row, "items"):
             row = {column: _named(name, index, column, cell, features.get(column))
                    for column, cell in row.items()}  # fmt: skip
         yield row

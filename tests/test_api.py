@@ -254,6 +254,8 @@ def test_wrong_predictions_are_one_line(predictions, problem, dataset) -> None:
     ("arguments", "problem"),
     [
         ({"models": "nope"}, 'no model "nope"'),
+        ({"models": None}, "models: None, expected names such as 'gat'"),
+        ({"models": ["gat", 3]}, r"models: \['gat', 3\], expected names such as 'gat'"),
         (
             {"settings": {"gat.lr": 1}},
             r'^no setting "gat\.lr"; expected one of gat\.directions, [a-z., ]*gat\.steps$',

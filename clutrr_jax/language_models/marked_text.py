@@ -87,12 +87,12 @@ _INFORMAL = (
     "husband hubby, wife wive, sister sis, brother bro, aunt auntie aunty, niece neice, cousin"
 )
 # Words that make another relative of the next one, with anything but letters between them, and not
-# a marker after a space: "Go step by step. \\boxed{mother}".
+# an end of a paragraph or a marker after a space: "Go step by step. \\boxed{mother}".
 _BEFORE = (
-    r"(?:(?:step|half|great|grand|god|foster|ex|former|adopt(?:ive|ed(?=\W+(?:grand)?(?:mo|fa|dad))"
-    r")|surrogate|honorary|future|co(?=-)|would-be|soon-to-be|pseudo|quasi|prospective|divorced|"
-    r"bonus|(?:non|not)[\W_]*biological|in[\W_]*laws?|laws?)"
-    rf"(?:(?!####|(?<=[^\w{{}}$])[{BOX}{ANSWER_TAG}{RESULT_TAG}])[\W_])*){{0,5}}"
+    r"(?:(?:(?<!by )step|half|great|grand|god|foster|ex|former|adopt(?:ive|ed(?=\W+(?:grand)?(?:mo|"
+    r"fa|dad)))|surrogate|honorary|future|co(?=-)|would-be|soon-to-be|pseudo|quasi|prospective|"
+    r"divorced|bonus|(?:non|not)[\W_]*biological|in[\W_]*laws?|laws?)(?:(?!\n\n|(?<=[.!?])\n|####|"
+    rf"(?<=[^\w{{}}$])[{BOX}{ANSWER_TAG}{RESULT_TAG}])[\W_])*){{0,5}}"
 )
 # Also an "-in-law" that is cut off.
 _AFTER = (
@@ -101,9 +101,9 @@ _AFTER = (
 )
 # After a relative: "father figure", "mother (step)"; and before one: "like an uncle".
 _FIGURE = re.compile(
-    r"\W?(?:figures?|like|to\Wbe)\b|[\"' ]*[(\[](?:step|half|great|god|foster|ex|former|adoptive)\b"
-    r"|(?: (?:of|to) [^\W_]+)?[^\w\n]*(?:by|through|via)(?: her| his)?[ -](?:adoption|marriage)\b|"
-    r"(?:'?s)? (?:day|tongue|nature)\b"
+    r"\W?(?:figures?|like|to\Wbe)\b|[\"' ]*[(\[](?:step(?! by)|half|great|god|foster|ex|former|"
+    r"adoptive)\b|(?: (?:of|to) [^\W_]+)?[^\w\n]*(?:by|through|via)(?: her| his)?[ -](?:adoption|"
+    r"marriage)\b|(?:'?s)? (?:day|tongue|nature)\b"
 )
 _LIKE = re.compile(r"\b(?:like|acts? as|practically|almost)(?: \w+ly)? (?:an?|her|his) ['\"]?$")
 # Signs that may stand between the words of one name; others may end a sentence.

@@ -125,7 +125,8 @@ def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> Non
     for name in names:
         if not name.isprintable() or name != name.strip():
             raise InputError(
-                f"predictions: name {name!r}, expected text on one line without blanks around it"
+                f"predictions: name {name!r}, expected text on one line without blanks around it, "
+                "control characters and other blanks than spaces"
             )
         if names.count(name) > 1:
             raise InputError(

@@ -29,6 +29,11 @@ def escape_markdown(text: str) -> str:
     return _MARKUP.sub(r"\\\g<0>", " ".join(text.splitlines()))
 
 
+def paragraph(text: str) -> str:
+    """Returns a text as a paragraph, which no sign at its beginning makes a heading or a list."""
+    return re.sub(r"^(\s*)(?=[#>+-])|^(\s*\d+)(?=[.)])", r"\1\2\\", escape_markdown(text))
+
+
 def markdown_table(table: list[list[str]]) -> list[str]:
     """Formats a table as lines of Markdown."""
     rows = ["| " + " | ".join(map(escape_markdown, line)) + " |" for line in table]
@@ -45,8 +50,8 @@ def results_markdown(results: Results) -> str:
     found = [f"- {source}" for source in sources(results)]
     paragraphs = [
         f"# {escape_markdown(title(results))}",
-        escape_markdown(results["headline"]),
-        escape_markdown(summary(results)),
+        paragraph(results["headline"]),
+        paragraph(summary(results)),
         *(["Failed:", "\n".join(failed)] if failed else []),
         legend(results),
         "\n".join(markdown_table(accuracy_table(results, cell=with_interval))),

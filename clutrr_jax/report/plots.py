@@ -19,6 +19,7 @@ COLORS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8B6B2E",
 )  # fmt: skip
 MARKERS = "os^Dv<>PX"  # one more than the colors, so that pairs repeat only after 72 series
+NAME_LENGTH = 40  # of the characters of a name in the legend
 LINE_STYLES = ("-", "--", "-.", ":")
 
 
@@ -60,6 +61,12 @@ def plot_results(results: Results) -> Figure:
     for text in figure.findobj(Text):
         text.set_text(text.get_text().translate({code: ascii(chr(code))[1:-1] for code in missing}))
     return figure
+
+
+def _shortened(name: str) -> str:
+    """A name of at most `NAME_LENGTH` characters, which leaves room for the plot."""
+    half = NAME_LENGTH // 2
+    return name if len(name) <= NAME_LENGTH else f"{name[:half]} ... {name[-half:]}"
 
 
 def _families(text: str) -> tuple[list[str], set[int]]:
@@ -127,7 +134,7 @@ def _plot(results: Results) -> Figure:
     # A legend leaves out what has a label that begins with "_".
     legend = figure.legend(handles.values(), ["-"] * len(handles), loc="outside right upper",
                            frameon=False, fontsize=8)  # fmt: skip
-    for text, name in zip(legend.get_texts(), handles, strict=True):
+    for text, name in zip(legend.get_texts(), map(_shortened, handles), strict=True):
         text.set_text(name)
     return figure
 

@@ -95,13 +95,30 @@ def test_in_law_is_never_lost(frame, one, other) -> None:
         assert found in (None, f"{name}-in-law")
 
 
-@given(frames, st.sampled_from(["step", "great", "half", "ex", "former", "foster"]), separators)
+# The end of a line may be that of a sentence: "This is great.\nmother".
+in_a_line = separators.filter(lambda text: text.splitlines() in ([], [text]))
+
+
+@given(frames, st.sampled_from(["step", "great", "half", "ex", "former", "foster"]), in_a_line)
+@example("{}", "step", "\n")
+@example("{}", "great", "-\n")
 def test_a_relative_outside_the_benchmark_is_never_mapped(frame, prefix, separator) -> None:
     for name in ("mother", "aunt", "mother-in-law"):
         assert to_relation(frame.format(prefix + separator + name), RELATIONS) is None
     found = to_relation(frame.format(f"grand{separator}mother"), RELATIONS)
     assert found in (None, "grandmother")
     assert to_relation(frame.format(f"grand{separator}aunt"), RELATIONS) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Let me go step by step\n\n{}", "Step by step: {}", "{} (step by step)", "Last step.\n\n{}",
+     "Here is the chain, step by step:\n\n{}", "We go step by step.\n\n**{}**", "Great!\n{}",
+     "This is great.\n\n{}", "As in the former.\n{}"]
+)  # fmt: skip
+def test_words_at_the_end_of_a_sentence_change_no_relative(text: str) -> None:
+    for name in ("mother", "sister-in-law"):
+        assert to_relation(text.format(name), RELATIONS) == name
 
 
 @pytest.mark.parametrize("form", NEVER_WITHOUT_LAW)

@@ -121,6 +121,13 @@ def test_only_references_that_are_shown_are_dotted_lines(shown: bool) -> None:
         assert lines["people"].get_linestyle() == ":"
 
 
+def test_long_names_leave_room_for_the_plot() -> None:
+    name = f"a{'b' * 130}c"
+    figure = plot_results(results({("2,3", k, name): ROW for k in (2, 3)}))
+    text = figure.legends[0].get_texts()[0].get_text()
+    assert len(text) < 50 and text.startswith("ab") and text.endswith("bc") and " ... " in text
+
+
 def test_a_report_without_a_finished_run_has_an_empty_plot() -> None:
     assert plot_results(results({})).axes == []
 

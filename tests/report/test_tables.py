@@ -179,5 +179,7 @@ def test_names_are_no_markup(results) -> None:
     text = results_markdown(results)
     assert r"| \$a\|\*b\* (3 replicas) |  | .90 (.10-1.00) | .70 (.10-1.00) |" in text
     assert text.startswith(r"# test on \_data\_")
+    for name, shown in (("# x", r"\# x"), ("- x", r"\- x"), ("> x", r"\> x"), ("12) x", r"12\) x")):
+        assert results_markdown(results | {"headline": name}).splitlines()[2] == shown
     assert markdown_table([["a|b", "c"]]) == [r"| a\|b | c |", "|---|---|"]
     assert html_table([["$a$ <b>", "c"]]).startswith("<table class='tex2jax_ignore mathjax_ignore'")
