@@ -1,6 +1,6 @@
 """Evaluation of predictions.
 
-predictions    predictions of all replicas, and their file predictions.csv
+predictions    predictions of all replicas, and their files
 metrics        accuracy per test set with count, interval and ceiling
 significance   exact paired tests and Holm's correction
 claims         verdicts on claims about accuracies, from their intervals
