@@ -1,7 +1,7 @@
 """Training of one model: data, state, epochs, tests, summary.
 
 The folder of a model holds `checkpoints/`, `metrics.jsonl` (a line per epoch), `tensorboard/` if it
-was asked for, and, once the model is finished, `predictions.csv`, the predictions of each variant
+was asked for, and, once the model is finished, `predictions.npz`, the predictions of each variant
 of the model, `attention.npz` and `extracted.npz` for models that have them, and `model.json`.
 
 Shapes: R replicas, S stories, C batches, B stories of a batch, M microbatches.
