@@ -378,7 +378,8 @@ def scores(small_folder: Path, predictions: Path, tmp_path: Path) -> tuple[str, 
     main(["--data", str(small_folder), "--predictions", str(predictions),
           "--out", str(tmp_path / "scores")])  # fmt: skip
     results = json.loads((tmp_path / "scores" / "scores.json").read_text())
-    ((name, model),) = results["models"].items()
+    (name, model), *others = results["models"].items()
+    assert [other for other, _ in others] == [f"{name} (strict)"]
     points = {row["task"]: row["accuracy"] for row in results["rows"] if row["model"] == name}
     return name, model["replicas"], points
 
