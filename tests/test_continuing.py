@@ -121,7 +121,7 @@ def test_a_run_belongs_to_its_words_and_relations(epochs: int, tmp_path) -> None
         train(kept, epochs=epochs, folder=tmp_path / name)
 
 
-# Digests of the settings that decide whether a folder holds the same run, with all default settings.
+# Digests of the settings that decide whether a folder holds the same run; all are defaults.
 IDENTITY = {
     "gat": "3fb1da06", "gcn": "bbce584a", "rgcn": "b995aac3", "edge_rnn": "ead5eb0a",
     "edge_lstm": "a5f3de36", "edge_gru": "ab21fb14", "edge_cnn": "bf46121a",
