@@ -1,12 +1,16 @@
 """A training that starts from a model, or goes on from a finished run, needs the same relations and
 words; one that is refused leaves the finished run as it was."""
 
+import hashlib
 import json
 from pathlib import Path
 
 import pytest
 
 import clutrr_jax
+from clutrr_jax.experiment import runs
+from clutrr_jax.run import identity
+from clutrr_jax.settings import default_settings
 from generator.algebra import Algebra, parse_algebra
 
 MODEL = "edge_rnn"
@@ -115,3 +119,24 @@ def test_a_run_belongs_to_its_words_and_relations(epochs: int, tmp_path) -> None
             train(other, epochs=epochs, folder=tmp_path / name)
         assert content(tmp_path / name / MODEL) == before
         train(kept, epochs=epochs, folder=tmp_path / name)
+
+
+# Digests of the settings that decide whether a folder holds the same run; all are defaults.
+IDENTITY = {
+    "gat": "3fb1da06", "gcn": "bbce584a", "rgcn": "b995aac3", "edge_rnn": "ead5eb0a",
+    "edge_lstm": "a5f3de36", "edge_gru": "ab21fb14", "edge_cnn": "bf46121a",
+    "edge_attention": "97b3c5bb", "edge_transformer": "73e13da3", "epignn": "9e0c9414",
+    "nbfnet": "c0ab0086", "ctp_linear": "0277296f", "ctp_attentive": "5f507b25",
+    "ctp_memory": "ba9bbf8f", "ncrl": "1ca9467b", "prover": "299e7fac", "set_prover": "842c6a87",
+    "bilstm_mean": "5f7d0bb7", "bilstm_attention": "920310bb", "bilstm_last": "6becb64b",
+    "bilstm_2018": "319a5ef6", "rn": "63a64929", "mac": "2fb32a0d", "rmc": "3f1ceace",
+    "gnn_2018_mean": "d7a417ad", "gnn_2018_attention": "bea98fb9", "reader_prover": "6b2697a9",
+    "reader_prover_bert": "ee6ea38a", "bert": "4803b54f", "bert_lstm": "5a27f5a3",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IDENTITY)
+def test_folders_of_version_0_2_0_belong_to_the_same_runs(name: str) -> None:
+    (run,) = runs(default_settings("single", name))
+    text = json.dumps(identity(run), sort_keys=True)
+    assert hashlib.sha256(text.encode()).hexdigest()[:8] == IDENTITY[name]
