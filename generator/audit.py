@@ -90,8 +90,13 @@ def audit(table: Table, seen: Seen) -> Findings:
     starts = range(0, len(table.rows), _CHUNK)
     for start in tqdm(starts, table.name, leave=False, disable=None, unit=" chunks"):
         rows = table.rows[start : start + _CHUNK]
-        for row, relations, misread in zip(rows, implied(rows), otherwise(rows), strict=True):
-            _judge(row, relations, misread, result)
+        follows = implied(rows)
+        wrong = [row for row, found in zip(rows, follows, strict=True) if row.target not in found]
+        misread = {
+            row.row_index: reading for row, reading in zip(wrong, otherwise(wrong), strict=True)
+        }
+        for row, relations in zip(rows, follows, strict=True):
+            _judge(row, relations, misread.get(row.row_index, ""), result)
             _doubt(row, result)
     _compare(table, seen, result)
     return result

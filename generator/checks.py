@@ -81,9 +81,13 @@ def _contradictions(rows: Sequence[Row]) -> list[bool]:
     rows = rows[:: max(1, math.ceil(len(rows) / most))]
     if not rows:
         return []
+    found = implied(rows)
+    underived = [i for i, follows in enumerate(found) if not follows]
+    misread = dict(zip(underived, otherwise([rows[i] for i in underived]), strict=True))
     return [
-        not has_gender_of_target(row) or (row.target not in follows if follows else bool(misread))
-        for row, follows, misread in zip(rows, implied(rows), otherwise(rows), strict=True)
+        not has_gender_of_target(row)
+        or (row.target not in found[i] if found[i] else bool(misread[i]))
+        for i, row in enumerate(rows)
     ]
 
 

@@ -12,7 +12,7 @@ from io import TextIOWrapper
 from typing import Any, NoReturn
 
 _MAX_LENGTH = 2000  # characters of a message
-# What a terminal shows that does not have a character; others are escaped.
+# Replacements of characters that a terminal does not have; others are escaped.
 _ASCII = {"±": "+/-", "→": "->", "←": "<-", "⇒": "=>", "“": '"', "”": '"'}
 
 

@@ -32,6 +32,8 @@ ALWAYS_UNPACKED = 1 << 20  # bytes, whatever the ratio
 MAX_ROW = 1 << 20  # characters of a row of CSV
 MAX_LINE = 1 << 24  # characters of a line of JSON: logs of language models have long prompts
 _BATCH = 1024  # rows of Parquet
+# Beginnings of names that are hidden or not the user's; "." and ".." are none.
+_FOREIGN = re.compile(r"(?i)(?:^|[/\\])(?:~\$|__macosx(?:[/\\]|$)|\.+[^./\\])")
 # Names of tables that are not read.
 _UNREAD = re.compile(
     r"(?i)^[^.].*\.(?:csv|tsv|jsonl|ndjson|parquet|xlsx?|arrow|feather)(?:\.[a-z0-9]+)?$"
@@ -123,21 +125,20 @@ def tables_in(folder: Path) -> list[Path]:
 def _check_read(place: Path, names: Iterable[str]) -> None:
     """Raises InputError for a table in a format that is not read, unless it is foreign."""
     for name in names:
-        parts = re.split(r"[/\\]", name)
-        is_read = parts[-1].endswith(SUFFIXES) or any(map(is_foreign, parts))
-        if not is_read and _UNREAD.search(parts[-1]):
+        is_unread = _UNREAD.search(re.split(r"[/\\]", name)[-1]) and not name.endswith(SUFFIXES)
+        if is_unread and not is_foreign(name):
             raise InputError(f"{place}/{name}: expected a table that ends in {', '.join(SUFFIXES)}")
 
 
 def _is_table(name: str) -> bool:
-    """Whether a path within an archive or folder is that of a table, not of a hidden file or of
-    one that macOS adds."""
-    return name.endswith(SUFFIXES) and not any(map(is_foreign, re.split(r"[/\\]", name)))
+    """Returns whether a path within an archive or folder is that of a table."""
+    return name.endswith(SUFFIXES) and not is_foreign(name)
 
 
-def is_foreign(part: str) -> bool:
-    """Whether a part of a path is hidden, or one that an operating system or editor adds."""
-    return part.startswith("~$") or part.lower() == "__macosx" or bool(re.match(r"\.+[^.]", part))
+def is_foreign(name: str) -> bool:
+    """Returns whether a part of a path within an archive or folder is hidden, or one that an
+    operating system or editor adds."""
+    return bool(_FOREIGN.search(name))
 
 
 def _zip_sources(path: Path) -> list[Source]:

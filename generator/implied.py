@@ -52,8 +52,10 @@ def otherwise(rows: Sequence[Row]) -> list[str]:
     empty string. Genders make no difference.
 
     Args:
-      rows: at least one, of one algebra.
+      rows: of one algebra.
     """
+    if not rows:
+        return []
     unknown = [row._replace(genders=(UNKNOWN_GENDER,) * len(row.names)) for row in rows]
     readings = {
         "facts are read as (Y, relation, X)": [

@@ -271,7 +271,7 @@ def _edges(
 
 
 def _other_order(x: str, word: str, y: str, algebra: Algebra) -> str:
-    """What to say of the order of a fact whose relation stands at one of its ends."""
+    """Returns a message about a fact whose relation stands at one of its ends, else nothing."""
     for relation, one, other in ((y, x, word), (x, word, y)):
         known = algebra.relations + algebra_with(relation).relations
         if relation in known and len(relation) > 1:  # "d" is an interval relation, and a name

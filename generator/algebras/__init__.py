@@ -83,7 +83,7 @@ def algebra_of(path: Path) -> Algebra | None:
     try:
         with reading(path), zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if name.rpartition("/")[2] == FILE
-                     and not any(map(is_foreign, name.split("/")))]  # fmt: skip
+                     and not is_foreign(name)]  # fmt: skip
             if not names:
                 return None
             place = f"{path}/{names[0]}"

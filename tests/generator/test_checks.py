@@ -1,4 +1,4 @@
-"""What is said of a whole data set when it is read."""
+"""Lines about a whole data set when it is read."""
 
 import json
 import re
