@@ -36,8 +36,9 @@ def experiment(run_folder) -> dict[str, Any]:
         "difference": found["rows"][0]["accuracy"] - 0.9,
         "intervals_disjoint": True,
     }
-    found["references"] = [{"panel": "clean", "name": "gat (Doe)", "series": "gat", "shown": True,
-                            "source": "Doe", "values": {"3": {"mean": 0.8, "error": None}}}]  # fmt: skip
+    reference = {"panel": "clean", "name": "gat (Doe)", "series": "gat", "shown": True}
+    values = {"3": {"mean": 0.8, "error": None}}
+    found["references"] = [reference | {"source": "Doe", "values": values}]
     found["claims"] = {"Noise": {"supported": ["b > a"], "not supported": [EVIL]}}
     failed = {"name": "b/gat", "dataset": "b", "model": "gat", "state": "failed", "error": EVIL}
     found["runs"].append(failed)
@@ -357,8 +358,8 @@ def test_cells_of_the_confusion_matrix_lead_to_their_stories(page, content, stor
     cells[0].send_keys(Keys.ENTER)
     label, prediction, _ = labels[0]
     predicted = [{names[letter] for letter in of} for of in zip(*replicas, strict=True)]
-    wait_for_count(page, sum(names[t] == label and prediction in of
-                             for t, of in zip(stories["target"], predicted, strict=True)))  # fmt: skip
+    pairs = zip(stories["target"], predicted, strict=True)
+    wait_for_count(page, sum(names[t] == label and prediction in of for t, of in pairs))
 
 
 def test_groups_have_the_accuracy_of_their_stories(page, content, stories) -> None:
