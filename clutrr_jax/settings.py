@@ -175,7 +175,7 @@ def check(config: Any, models: list[str]) -> None:
     """
     RUN_SETTINGS["seed"].check("seed", config.seed)
     for model in models:
-        if config.data == GENERATE and MODELS[model].kind == "states":
+        if config.data == GENERATE and MODELS[model].encoder:
             raise InputError(
                 f'data "{GENERATE}": model "{model}" reads the tokens of a pretrained encoder, '
                 "which are computed once for all epochs; expected --config.data= or a data set"
