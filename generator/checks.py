@@ -43,7 +43,9 @@ def check_queries(file: str, rows: Sequence[Row]) -> None:
             problem = "query and query_edge name different people: expected the same"
         for name in row.query_names:
             if row.story and f"[{name}]" not in row.story:
-                problem = f'"[{name}]" is not in the story: expected two people, with names in brackets'
+                problem = (
+                    f'"[{name}]" is not in the story: expected two people, with names in brackets'
+                )
         if problem:
             raise InputError(f"{at(file, row.row_index, 'query')}: {problem}")
 

@@ -136,8 +136,8 @@ def dataset_of(name: str, tables: Sequence[tuple[str, Sequence[Row]]]) -> Datase
         part = [(file, row) for file, rows in tables for row in rows
                 if (row.split == "test") == (split == "test")]  # fmt: skip
         if part:
-            found[split] = build_records([row for _, row in part])
-            report_copies([file for file, _ in part], found[split])
+            records = found[split] = build_records([row for _, row in part])
+            report_copies([file for file, _ in part], records)
     if shared := count_copies(**found)["shared"]:
         print(f"{name}: {shared_note(shared)}", file=sys.stderr)
     return Dataset(name, **found)

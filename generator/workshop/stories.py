@@ -6,7 +6,6 @@ from uuid import UUID
 import numpy as np
 
 from generator.columns import format_row, story_row
-from generator.config import CLEAN
 from generator.kinship import NUM_RELATIONS, RELATION_OF, RELATIONS
 from generator.workshop.paths import Family, Paths
 from generator.workshop.rules import RELATIONS_2018, prove
@@ -98,7 +97,7 @@ def story_rows(
                 relations=relations,
                 query=(0, k),
                 target=answer,
-                noise=CLEAN,
+                noise=1,  # none
                 k=k,
                 split=split,
             )
