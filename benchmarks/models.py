@@ -158,7 +158,7 @@ def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         peak_memory()
         spec = MODELS[name]
         settings = ConfigDict(spec.config)
-        data = with_states(words, settings) if spec.kind == "states" else words
+        data = with_states(words, settings) if spec.encoder else words
         trainer = new_trainer(spec, settings, data, count, batch)
         state = trainer.init()
         test = partial(trainer.predict, state.params, state.buffers, data.test_stories)

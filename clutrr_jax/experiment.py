@@ -18,7 +18,6 @@ from typing import Any
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
-from clutrr_jax.data.prepare import GENERATE
 from clutrr_jax.evaluation.claims import Evidence
 from clutrr_jax.evaluation.metrics import Measured
 from clutrr_jax.evaluation.published import Accuracy, Reference
@@ -235,10 +234,6 @@ def runs(config: ConfigDict) -> list[Run]:
     config = with_models(config, models)
     check_decided_settings(config)
     config.data = re.sub(r"(?<=[^/,])/+(?=,|$)", "", config.data)  # a shell adds "/" to folders
-    if config.data == GENERATE and experiment.write_stories is not write_stories:
-        raise InputError(
-            f'data "{GENERATE}": {config.name} has its own generator; expected --config.data='
-        )
     check(config, list(models))
     found = [
         run
@@ -291,7 +286,7 @@ def _runs_of_model(
             run_config.train[name] = value
     count = config[model].train.replicas or config.train.replicas or count
     run_config[model].train.replicas = count
-    if data not in ("", GENERATE):
+    if data:
         return [Run(training.name, model, run_config, training)]
     found = []
     for seed in range(config.seed, config.seed + count):
@@ -371,7 +366,7 @@ def _trainings_with_data(data: str, experiment: Experiment) -> list[tuple[Traini
     training, else the path of its released data set. If `data` is a single released data set, only
     the training with that data set."""
     trainings = experiment.trainings
-    if data in ("", GENERATE) or not experiment.laptop:
+    if not data or not experiment.laptop:
         return [(training, data) for training in trainings]
     path = Path(data)
     own = [training for training in trainings if training.release == path.name.removesuffix(".zip")]

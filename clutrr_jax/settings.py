@@ -7,7 +7,6 @@ from typing import Any
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict, config_dict
 
-from clutrr_jax.data.prepare import GENERATE
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import Setting, Settings, check_values, defaults
 from generator.config import Config
@@ -26,8 +25,7 @@ SELECTIONS = ("last", "dev_loss", "dev_accuracy")
 RUN_SETTINGS = {
     "models": Setting("", "the models, joined by commas"),
     "data": Setting(
-        "",
-        "a .zip, folder, .csv, .csv.gz, .parquet or .jsonl; empty, or generate: generated stories",
+        "", "a .zip, folder, .csv, .csv.gz, .parquet or .jsonl; empty: generated stories"
     ),
     "seed": Setting(
         0, "of the first replica; replica i has seed + i", at_least=0, at_most=_LARGEST
@@ -175,11 +173,6 @@ def check(config: Any, models: list[str]) -> None:
     """
     RUN_SETTINGS["seed"].check("seed", config.seed)
     for model in models:
-        if config.data == GENERATE and MODELS[model].kind == "states":
-            raise InputError(
-                f'data "{GENERATE}": model "{model}" reads the tokens of a pretrained encoder, '
-                "which are computed once for all epochs; expected --config.data= or a data set"
-            )
         check_values(MODELS[model].settings, config[model].to_dict(), f"{model}.")
         _check_train(config, model)
 

@@ -25,7 +25,6 @@ from clutrr_jax.language_models.harness_logs import (
 )
 from clutrr_jax.language_models.prompts import question
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.given import given
 from generator.algebra import Algebra
 from generator.errors import InputError, at, check_utf8
 from generator.files import read_json, table_rows
@@ -45,7 +44,7 @@ class Submission(NamedTuple):
     stories: np.ndarray  # [n] indices of the test stories, ascending
     replicas: Sequence[int] = ()  # [R] numbers and [R, n] texts in the file; empty for arrays
     texts: Sequence[Sequence[str]] = ()
-    given: str = ""  # see `clutrr_jax.models.given`; empty if it is not known
+    given: str = ""  # see `Spec.given`; empty if it is not known
     # [R, n] relations that stand alone or follow a marker, UNMAPPED if a sentence states them; None
     # if there is no free text
     strict: np.ndarray | None = None
@@ -105,11 +104,13 @@ def _given_of_one(path: Path) -> str:
     if (model := config["model"]) not in MODELS:
         return ""
     prefix = f"{model}."
-    settings = {key.removeprefix(prefix): value for key, value in config.items()
-                if key.startswith(prefix) or key == "start"}  # fmt: skip
+    settings = MODELS[model].config | {
+        key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)
+    }
     variants = ("", *MODELS[model].variants)
     files = {prediction_file(variant, path.suffix): variant for variant in variants}
-    return given(settings, files.get(path.name.replace(what, "predictions"), ""))
+    variant = files.get(path.name.replace(what, "predictions"), "")
+    return MODELS[model].given(settings, variant, "start" in config)
 
 
 def _files(path: Path) -> list[Path]:
