@@ -5,7 +5,7 @@ from uuid import UUID
 
 import numpy as np
 
-from generator.columns import format_row
+from generator.columns import format_row, story_row
 from generator.kinship import NUM_RELATIONS, RELATION_OF, RELATIONS
 from generator.workshop.paths import Family, Paths
 from generator.workshop.rules import RELATIONS_2018, prove
@@ -70,24 +70,24 @@ def story_rows(
                 for i in range(k + 1)
                 for a, s in zip(kind[i], sentence[i], strict=True)
             ]
-            yield format_row(
-                index=index,
-                uuid=str(UUID(bytes=bytes(uuid), version=4)),
+            row = story_row(
+                row_index=index + 1,
+                id=str(UUID(bytes=bytes(uuid), version=4)),
                 story=" ".join([sentences[i] for i in order]),
                 clean_story=" ".join(stated),
-                stated_target=[FACTS[0].format(x=names[0], r=RELATIONS[answer], y=names[-1])],
                 names=names,
                 genders=gender,
                 edges=[(i, i + 1) for i in range(k)],
                 relations=relations,
                 query=(0, k),
                 target=answer,
-                proof=_proof_steps(tuple(paths.clause[path].tolist()), relations, gender),
-                family_nodes=paths.people[path].tolist(),
-                task=f"1.{k}",
+                noise=1,  # none
                 k=k,
                 split=split,
             )
+            answers = [FACTS[0].format(x=names[0], r=RELATIONS[answer], y=names[-1])]
+            proof = _proof_steps(tuple(paths.clause[path].tolist()), relations, gender)
+            yield format_row(row, answers, proof, paths.people[path].tolist())
             index += 1
 
 

@@ -56,7 +56,7 @@ def rows_of(chains: list[list[tuple[int, int]]], targets: list[int] | None = Non
 
 
 def records(chains: list[list[tuple[int, int]]], targets: list[int] | None = None) -> Records:
-    return build_records("chains", rows_of(chains, targets))
+    return build_records(rows_of(chains, targets))
 
 
 def derivable_relations(chains: list[list[tuple[int, int]]]) -> np.ndarray:
