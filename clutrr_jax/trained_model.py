@@ -211,7 +211,7 @@ class Model:
         every = np.arange(len(test))
         given = MODELS[self.name].given(self.settings, started=self._started)
         submission = Submission(self.name, self.predict(test), every, given=given)
-        return Evaluation(scoring.collect(dataset, [submission]))
+        return Evaluation(scoring.evaluate(dataset, [submission]))
 
     def predict_variants(self, records: Records) -> dict[str, Predictions]:
         """Predictions of the model, NAME, and of its variants, "NAME: VARIANT"."""

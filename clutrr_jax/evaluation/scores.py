@@ -103,15 +103,12 @@ def _values(predictions: Predictions, target: np.ndarray) -> dict[str, Values]:
     return found
 
 
-def score_model(
-    series: Series,
-    predictions: Predictions,
-    truth: GroundTruth,
-    strict: np.ndarray | None = None,
+def score_derived(
+    series: Series, predictions: Predictions, truth: GroundTruth, strict: np.ndarray | None = None
 ) -> list[Score]:
-    """Scores of a model, of the ensemble of its replicas, and of its strict answers if it has some,
+    """Scores of the ensemble of the replicas of a model and of its strict answers, if it has some,
     see `language_models.submissions.Submission`."""
-    found = score(series, predictions, truth)
+    found = []
     if of_all := ensemble(predictions):
         name = f"{series.name} (ensemble of {len(predictions.relation)})"
         found += score(series._replace(name=name, kind="ensemble"), of_all, truth)
@@ -119,6 +116,19 @@ def score_model(
         alone = Predictions(strict, strict, predictions.probability)
         found += score(series._replace(name=f"{series.name} (strict)", kind="strict"), alone, truth)
     return found
+
+
+def score_run(
+    series: Sequence[Series], predictions: Mapping[str, Predictions], truth: GroundTruth
+) -> list[Score]:
+    """Scores of a trained model, of its variants, and of its ensemble.
+
+    Args:
+      series: see `series_of`.
+      predictions: of each series, by name.
+    """
+    found = [row for one in series for row in score(one, predictions[one.name], truth)]
+    return found + score_derived(series[0], predictions[series[0].name], truth)
 
 
 def score_baselines(truth: GroundTruth) -> list[Score]:
@@ -158,8 +168,8 @@ def read_scores(content: Mapping[str, Any], known: Sequence[Series] = ()) -> lis
             metrics = {name: Values(**values) for name, values in row["metrics"].items()}
         else:
             series = _series_of_old(row["model"], known)
-            counts = (np.array(row[name]) / row["count"] for name in ("correct", "correct_last"))
-            metrics = {"accuracy": Values(*counts, row["story_variance"])}
+            tested, last = (np.array(row[c]) / row["count"] for c in ("correct", "correct_last"))
+            metrics = {"accuracy": Values(tested.tolist(), last.tolist(), row["story_variance"])}
         unmapped = row.get("unmapped", 0)
         found.append(Score(series, row["task"], row["count"], row["ceiling"], metrics, unmapped))
     return found

@@ -51,7 +51,7 @@ from clutrr_jax.experiment import (
     Run,
     Training,
 )
-from clutrr_jax.language_models.submissions import Submission, check_names, score_submission
+from clutrr_jax.language_models.submissions import check_names
 from generator.errors import one_line
 from generator.files import read_json
 
@@ -80,9 +80,10 @@ def describe(data: Prepared, truth: GroundTruth) -> dict[str, Any]:
 
 
 class Finished:
-    """What the folders of an experiment hold.
+    """What the folder of an experiment holds.
 
     Attributes:
+      runs, workdir: all runs, and the folder.
       summaries: of finished runs, by name: the content of `model.json`.
       series: of each run, also of those that are not finished.
       data: the content of `data.json` by name of the data set, without scores.
@@ -90,6 +91,7 @@ class Finished:
     """
 
     def __init__(self, all_runs: Sequence[Run], workdir: Path):
+        self.runs, self.workdir = all_runs, workdir
         self.summaries: dict[str, Any] = {}
         self.series: dict[str, list[Series]] = {}
         self.data: dict[str, Any] = {}
@@ -114,39 +116,35 @@ class Finished:
 
 
 def collect(
-    config: Mapping[str, Any],
-    all_runs: Sequence[Run],
-    workdir: Path,
-    added: Sequence[tuple[Submission, GroundTruth]] = (),
+    config: Mapping[str, Any], found: Finished, added: Sequence[Sequence[Score]] = ()
 ) -> dict[str, Any]:
     """Returns the results of an experiment as a JSON object.
 
     Args:
       config: settings of the experiment, of which name, scale and experiment are used.
-      all_runs, workdir: its runs and its folder.
-      added: predictions of models that were trained elsewhere, with the truth of the test stories.
+      found: what its folder holds.
+      added: scores of each model that was trained elsewhere.
     """
     experiment, scale = config.get("experiment", SINGLE), config.get("scale", "")
-    found = Finished(all_runs, workdir)
+    summaries = found.summaries.values()
     tests: list[Scored] = [(training, rows) for _, training, rows in found.scores]
-    series = [one for run in all_runs for one in found.series[run.name]]
+    series = [one for run in found.runs for one in found.series[run.name]]
     if experiment is SINGLE:
         experiment = experiment_for(tests)
-    of_added = [score_submission(*one) for one in added]
-    check_names(of_added, {one.name: None for one in series} | BASELINES)
-    tests += [(SINGLE.trainings[0], rows) for rows in of_added]
+    check_names(added, {one.name: None for one in series} | BASELINES)
+    tests += [(SINGLE.trainings[0], rows) for rows in added]
     return {
         "name": config["name"],
         "scale": scale,
         **table(experiment, tests, series),
         "data": [{"dataset": name} | content for name, content in found.data.items()],
-        "models": models_summary(all_runs, found.summaries),
-        "runs": [_state(workdir, run, run.name in found.summaries) for run in all_runs],
+        "models": models_summary(found),
+        "runs": [_state(found, run) for run in found.runs],
         "claims": {} if scale == "smoke" else verdicts(experiment.claims, compared(tests)),
         "note": experiment.note,
-        "versions": next((f["versions"] for f in found.summaries.values()), {}),
-        "devices": sorted({f["device"] for f in found.summaries.values()}),
-        "wall_seconds": round(sum(f["seconds"] for f in found.summaries.values()), 2),
+        "versions": next((one["versions"] for one in summaries), {}),
+        "devices": sorted({one["device"] for one in summaries}),
+        "wall_seconds": round(sum(one["seconds"] for one in summaries), 2),
     }
 
 
@@ -312,19 +310,17 @@ def _length(row: Score) -> str:
     return row.task.partition(".")[2]
 
 
-def models_summary(
-    all_runs: Sequence[Run], finished: Mapping[str, Mapping[str, Any]]
-) -> dict[str, dict[str, Any]]:
+def models_summary(found: Finished) -> dict[str, dict[str, Any]]:
     """Returns for each model with a finished run: size, length and speed of its training, and the
     settings of its first run."""
-    found: dict[str, dict[str, Any]] = {}
-    for model in dict.fromkeys(run.model for run in all_runs):
-        of_model = {run.name: finished[run.name] for run in all_runs
-                    if run.model == model and run.name in finished}  # fmt: skip
-        if not of_model:
-            continue
+    models: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+    for run in found.runs:
+        if run.name in found.summaries:
+            models[run.model][run.name] = found.summaries[run.name]
+    about = {}
+    for model, of_model in models.items():
         first, *_ = summaries = list(of_model.values())
-        found[model] = {
+        about[model] = {
             "parameters": first["parameters"],
             "replicas": sum(s["replicas"] for s in summaries),
             "epochs": max(s["epochs"] for s in summaries),
@@ -341,14 +337,14 @@ def models_summary(
             ],
             "settings": first["settings"],
         }  # fmt: skip
-    return found
+    return about
 
 
-def _state(workdir: Path, run: Run, finished: bool) -> dict[str, Any]:
+def _state(found: Finished, run: Run) -> dict[str, Any]:
     state = {"name": run.name, "dataset": run.dataset, "model": run.model}
-    if finished:
+    if run.name in found.summaries:
         return state | {"state": "finished"}
-    if reason := failure(workdir / run.name):
+    if reason := failure(found.workdir / run.name):
         return state | {"state": "failed", "error": reason}
     return state | {"state": "not run"}
 
