@@ -1,6 +1,7 @@
 """Tables of the pages, made from the recorded parts of `experiments.paper`, as Markdown lines."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
         for _, cells in sorted(measured):
             lines += [[shown, *cells], *below.pop((cells[0], cells[2]), [])]
         for series, given in BASELINES.items() if len(panels) == 1 else ():
-            for cells in _selected(parts[:1], shown, lambda row, name=series: row["name"] == name):
+            for cells in _selected(parts[:1], shown, partial(_is_named, series)):
                 lines.append([*cells[:2], "", given, "", "", *cells[2:], ""])
         tests = _tests(parts, shown)
         ceilings = [format_fraction(row["ceiling"]) if row else "" for row in tests]
@@ -201,6 +202,10 @@ def _rows(part: Recorded) -> dict[tuple[str, Any, str], Row]:
     """The rows of a part by (panel, x, series)."""
     return {(str(panel), x, str(series)): row
             for (panel, x, series), row in rows_by_key(part).items()}  # fmt: skip
+
+
+def _is_named(name: str, row: Row) -> bool:
+    return row["name"] == name
 
 
 def _papers(part: Recorded) -> dict[tuple[str, Any, str], Row]:

@@ -30,8 +30,11 @@ def macro_accuracy(predictions: Predictions, target: np.ndarray) -> np.ndarray:
     right = predictions.relation == target
     _, label, count = np.unique(target, return_inverse=True, return_counts=True)
     of_label = np.stack([right[:, label == i].mean(axis=1) for i in range(len(count))], axis=1)
+    # Deviations from the accuracy of the label would be too small for labels with few stories.
     weight = len(target) / (len(count) * count[label])
-    return of_label.mean(axis=1, keepdims=True) + weight * (right - of_label[:, label])
+    influence = weight * (right - right.mean(axis=1, keepdims=True))
+    centered = influence - influence.mean(axis=1, keepdims=True)
+    return of_label.mean(axis=1, keepdims=True) + centered
 
 
 METRICS: dict[str, Metric] = {"accuracy": accuracy, "macro accuracy": macro_accuracy}
