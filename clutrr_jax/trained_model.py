@@ -203,7 +203,7 @@ class Model:
         dataset, every = Dataset(name, None, test), np.arange(len(test))
         given = MODELS[self.name].given(self.settings, started=self._started)
         submission = Submission(self.name, self.predict(test), every, given=given)
-        return Evaluation(scoring.collect(dataset, [submission]))
+        return Evaluation(scoring.evaluate(dataset, [submission]))
 
     def read(self, records: Records) -> StoryArrays:
         """Stories as the model reads them."""
