@@ -47,8 +47,7 @@ from clutrr_jax.report.write import write_report
 from clutrr_jax.settings import train_settings
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.loop import run_model
-from generator.cells import plain_text
-from generator.errors import InputError, one_line
+from generator.errors import InputError, one_line, plain_text
 from generator.files import read_json, write_text
 
 # Settings of the length of a training: it goes on if they are larger than before.

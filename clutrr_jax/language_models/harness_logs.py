@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from clutrr_jax.language_models.export import MULTIPLE_CHOICE, TASK
 from generator.errors import InputError, at
-from generator.files import check_shape, check_size, json_lines, read_json, unpacked_limit
+from generator.files import check_shape, json_lines, read_json
 
 _SAMPLE = {
     "id": str,
@@ -216,8 +216,6 @@ def _read_eval(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 raise InputError(f"{place}: no header.json, expected the log of a finished run")
             samples = [m for name, m in sorted(members.items()) if name.startswith("samples/")]
             read = [members["header.json"], *samples]
-            limit = unpacked_limit(path.stat().st_size)
-            check_size(place, sum(member.file_size for member in read), limit)
             for member in read:
                 place = f"{path}/{member.filename}"
                 value = json.loads(_content(archive, member))

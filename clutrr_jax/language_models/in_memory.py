@@ -17,8 +17,8 @@ from clutrr_jax.language_models.submissions import (
     stories_by_id,
     strict_answers,
 )
-from generator.cells import is_frame, plain
 from generator.errors import InputError
+from generator.tables.cells import is_frame, plain
 
 
 def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:

@@ -28,7 +28,7 @@ from clutrr_jax.report.tables import (
     format_p,
     label_tests,
 )
-from generator.cells import plain_text
+from generator.errors import plain_text
 from generator.files import atomic_write, write_text
 
 ANSWERS = "answers.csv"
