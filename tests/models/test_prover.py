@@ -1,6 +1,5 @@
 """Laws of the prover, of the symbolic baselines and of the rules that a run has learned."""
 
-import json
 from dataclasses import replace
 from itertools import pairwise
 
@@ -18,8 +17,7 @@ from clutrr_jax.data.vocabulary import Vocabulary
 from clutrr_jax.evaluation.baselines import induced, predict_with
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.prover import Prover, gendered
-from clutrr_jax.rules import describe, main
-from generator.errors import InputError
+from clutrr_jax.rules import describe
 from generator.implied import implied
 from generator.kinship import (
     COMPOSE,
@@ -27,11 +25,11 @@ from generator.kinship import (
     KINSHIP,
     NUM_PREDICATES,
     NUM_RELATIONS,
+    PREDICATE_ALGEBRA,
     PREDICATE_ID,
     PREDICATE_OF,
     RELATION_ID,
     RELATION_OF,
-    RULE_TABLE,
     RULES,
 )
 from generator.tables.rows import Row
@@ -70,7 +68,7 @@ def perfect_prover(share_genders: bool) -> Prover:
     model = Prover(config, Sizes(20, 0, KINSHIP), rngs=nnx.Rngs(0))
     table = np.zeros(model.table.shape)
     table[..., -1] = 30
-    table[tuple((RULE_TABLE if share_genders else KINSHIP.rules).T)] = 60
+    table[tuple((PREDICATE_ALGEBRA.rules if share_genders else KINSHIP.rules).T)] = 60
     model.table = nnx.Param(jnp.asarray(table))
     return model
 
@@ -159,7 +157,7 @@ def test_learned_rules_are_listed_after_the_16() -> None:
 
 def test_learned_rules_between_predicates_hold_for_all_genders() -> None:
     learned = np.zeros((2, NUM_PREDICATES, NUM_PREDICATES, NUM_PREDICATES))
-    learned[:, *RULE_TABLE.T] = 0.9
+    learned[:, *PREDICATE_ALGEBRA.rules.T] = 0.9
     rules = gendered(learned[0], KINSHIP)
     np.testing.assert_array_equal(np.argwhere(rules), np.unique(KINSHIP.rules, axis=0))
     np.testing.assert_array_equal(gendered(rules, KINSHIP), rules)
@@ -182,22 +180,10 @@ def test_penalty_gives_up_rules_that_no_answer_needs() -> None:
     batch = pack(stories, jnp.arange(1), shapes[0])
     config = ConfigDict(MODELS["prover"].config | {"rule_penalty": 1.0, "share_genders": True})
     model = Prover(config, Sizes(20, 0, KINSHIP), rngs=nnx.Rngs(0))
-    needed, useless = tuple(RULE_TABLE[0]), (8, 8, 8)
+    needed, useless = tuple(PREDICATE_ALGEBRA.rules[0]), (8, 8, 8)
     table = model.table[...].at[needed].set(1.2).at[useless].set(10.0)
     loss = nnx.jit(nnx.value_and_grad(lambda model: model.loss(batch).sum()))
     for _ in range(100):
         model.table = nnx.Param(table)
         table -= 0.3 * loss(model)[1]["table"][...]
     assert model.rules()[needed] > 0.95 and model.rules()[useless] < 0.3
-
-
-def test_rules_of_invalid_folders_are_refused(tmp_path) -> None:
-    with pytest.raises(InputError, match="expected the folder of a finished run"):
-        main([str(tmp_path)])
-    (tmp_path / "prover").mkdir()
-    (tmp_path / "prover" / "model.json").write_text(json.dumps({"replicas": 1}))
-    (tmp_path / "prover" / "config.json").write_text('{"model": "prover"}')
-    with pytest.raises(InputError, match="checkpoint of a finished prover"):
-        main([str(tmp_path)])
-    with pytest.raises(InputError, match="required: RUN"):
-        main([])
