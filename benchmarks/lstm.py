@@ -9,7 +9,6 @@ hold stories of similar length, padded to the longest of the batch. Both use one
 two alternate, so that a change of the machine's speed affects both.
 """
 
-import argparse
 import statistics
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -18,8 +17,7 @@ from typing import Any
 import numpy as np
 from ml_collections import ConfigDict
 
-from benchmarks import parser, positive_int
-from benchmarks.models import limit_cores, new_trainer, read_data, timed
+from benchmarks.models import data_options, limit_cores, new_trainer, next_epoch, read_data, seconds
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.vocabulary import PAD
 from clutrr_jax.devices import device_name
@@ -32,45 +30,21 @@ MODEL = "bilstm_mean"
 
 def main(argv: list[str]) -> int:
     """Prints one line for each batch size."""
-    arguments = parse(argv)
+    arguments = data_options("lstm", __doc__, repeats=3).parse_args(argv)
     if find_spec("torch") is None:
         raise InputError("PyTorch is not installed, expected it by pip install torch==2.13.0")
     limit_cores(1, 1)
-    data = read_data(arguments)
+    data, spec = read_data(arguments), MODELS[MODEL]
     print(f"{device_name()}, median of {arguments.repeats} epochs, train stories/s")
     print(f"{'batch':>5}{'clutrr_jax':>12}{'PyTorch':>12}{'ratio':>8}")
     for batch in (100, 20):
-        runs = [jax_epochs(data, batch), torch_epochs(data, batch)]
-        for run in runs:
-            run()  # compiles
-        seconds = [[timed(run)[0] for run in runs] for _ in range(arguments.repeats)]
-        ours, theirs = (len(data.train) / statistics.median(s) for s in zip(*seconds, strict=True))
-        ratio = statistics.median(torch / own for own, torch in seconds)
+        trainer = new_trainer(spec, ConfigDict(spec.config), data, batch=batch)
+        runs = [next_epoch(trainer), torch_epochs(data, batch)]
+        _, *epochs = [[seconds(run, 1)[0] for run in runs] for _ in range(1 + arguments.repeats)]
+        ours, theirs = (len(data.train) / statistics.median(s) for s in zip(*epochs, strict=True))
+        ratio = statistics.median(torch / own for own, torch in epochs)
         print(f"{batch:5}{ours:12,.0f}{theirs:12,.0f}{ratio:8.2f}", flush=True)
     return 0
-
-
-def parse(argv: list[str]) -> argparse.Namespace:
-    """Parses the command line; raises InputError."""
-    options = parser("lstm", __doc__)
-    options.add_argument("--data", help="a CLUTRR data set; default: 10,000 generated stories")
-    options.add_argument("--stories", type=positive_int, help="most train stories to use [all]")
-    options.add_argument("--repeats", type=positive_int, default=3, help="timed epochs [3]")
-    return options.parse_args(argv)
-
-
-def jax_epochs(data: Prepared, batch: int) -> Callable[[], None]:
-    """Returns a function that trains the next epoch."""
-    spec = MODELS[MODEL]
-    trainer = new_trainer(spec, ConfigDict(spec.config), data, batch=batch)
-    state, epoch = trainer.init(), 0
-
-    def run() -> None:
-        nonlocal state, epoch
-        epoch += 1
-        state, _ = trainer.epoch(state, epoch)
-
-    return run
 
 
 def torch_epochs(data: Prepared, batch: int) -> Callable[[], None]:

@@ -31,8 +31,9 @@ from clutrr_jax.settings import (
     generate_settings,
     model_names,
 )
-from generator.config import TASKS, Config, parse_tasks
+from generator.config import Config, parse_tasks
 from generator.errors import InputError
+from generator.stories.noise import NOISE_TYPES
 from generator.write import write_dataset
 
 # Files in the folder of a run: of a finished one; of a failed one, the reason and, of a fault, the
@@ -89,7 +90,9 @@ def noise_name(task: str) -> str:
     """Returns what T of a task T.K, or bT of bT.K, stands for."""
     if not int(task.removeprefix("b")):
         return "unknown"
-    return f"b = {task[1:]}" if task.startswith("b") else TASKS.get(int(task), f"task {task}")
+    if task.startswith("b"):
+        return f"b = {task[1:]}"
+    return NOISE_TYPES[int(task)].name if int(task) in NOISE_TYPES else f"task {task}"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ one data set. Any setting can be changed on the command line. With --help and --
 
   --config.data=FILE         a CLUTRR data set: .zip, folder, .csv, .csv.gz, .parquet or .jsonl
                              (empty: generate stories with the settings --config.generate.*;
-                             generate: the same, with new train stories in every epoch;
                              FILE,generate: also train on stories that are generated once)
   --config.models=A,B        the models, see the list below
   --config.seed=N            seed of the first replica; replica i has seed N + i
@@ -60,7 +59,7 @@ from clutrr_jax.command_line import (
     without_help,
 )
 from clutrr_jax.counts import write_counts
-from clutrr_jax.data.prepare import GENERATE, generates
+from clutrr_jax.data.prepare import GENERATE, data_sets
 from clutrr_jax.experiment import SCALE, check_decided_settings
 from clutrr_jax.models import MODELS
 from clutrr_jax.run import configure_jax, run_experiment
@@ -154,14 +153,14 @@ def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list
     if {options.host_count, options.host_number} != {None} and options.hosts in (None, "auto"):
         raise InputError("--host_count, --host_number: expected --hosts=HOST:PORT as well")
     names = list(map(flag_name, rest))
-    first = config.get("data", "").partition(",")[0]
+    data = data_sets(config.get("data", ""))
     for name in names:
         if name.startswith("slurm.") and options.launcher == "local":
             raise InputError(f"--{name}: expected --launcher=slurm as well")
-        if name.startswith("config.generate.") and not generates(config.get("data", "")):
+        if name.startswith("config.generate.") and GENERATE not in data:
             raise InputError(f"--{name}: expected no --config.data=FILE, or FILE,generate")
         of_tests = name in ("config.generate.test", "config.generate.test_rows")
-        if of_tests and first not in ("", GENERATE):
-            raise InputError(f"--{name}: no effect, the test stories are those of {first}")
+        if of_tests and data[0] != GENERATE:
+            raise InputError(f"--{name}: no effect, the test stories are those of {data[0]}")
     if "train" in config:
         check_decided_settings(config, [name.removeprefix("config.") for name in names])

@@ -25,7 +25,7 @@ from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
 from clutrr_jax.cli import FolderLocked, cache_folder, folder_lock
-from clutrr_jax.data.prepare import Prepared, generates, prepare_run
+from clutrr_jax.data.prepare import GENERATE, Prepared, data_sets, prepare_run
 from clutrr_jax.devices import available_cores, device_name
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.experiment import (
@@ -135,11 +135,11 @@ def prepare_with(config: ConfigDict) -> Prepare:
 
 def prepare_stories(write_stories: WriteStories, config: ConfigDict, folder: Path) -> Prepared:
     """Reads the data set of a run; generated stories are written into the folder first."""
-    if generates(config.data):
+    if GENERATE in data_sets(config.data):
         if not folder.exists():
             _print(f"Generating stories in {folder}")
         write_stories(config.generate.to_dict(), folder)
-    return prepare_run(config.data, config.generate.to_dict(), folder)
+    return prepare_run(config.data, folder)
 
 
 def run_all(
@@ -364,7 +364,7 @@ def check_stories(folder: Path, data: Prepared) -> None:
 
 def generated(config: ConfigDict) -> dict[str, Any] | None:
     """Returns the settings of generated stories; None if none are generated."""
-    return json.loads(config.generate.to_json()) if generates(config.data) else None
+    return json.loads(config.generate.to_json()) if GENERATE in data_sets(config.data) else None
 
 
 def clear_old_stories(folder: Path, config: ConfigDict) -> None:
@@ -374,7 +374,9 @@ def clear_old_stories(folder: Path, config: ConfigDict) -> None:
       InputError: the folder `data` holds other files.
     """
     stories, description = folder / "data", folder / DATA
-    if not generates(config.data) or not stories.exists() or any(map(has_begun, folder.glob("*"))):
+    if generated(config) is None or not stories.exists():
+        return
+    if any(map(has_begun, folder.glob("*"))):
         return
     if description.exists():
         if read_json(description)["generate"] != generated(config):

@@ -24,8 +24,7 @@ class Stream(IntEnum):
     DEV_SPLIT = 104  # (bucket,)
     STORY_ORDER = 105  # (epoch, bucket)
     BUCKET_ORDER = 106  # (epoch,)
-    ENTITIES = 107  # by content: of stored stories; (epoch,): of resampled ones
-    PARAPHRASES = 108  # (epoch, attempt): of resampled stories that did not fit
+    ENTITIES = 107  # by content
     BATCHES = 109  # (): order of `clutrr_jax.batches`
     EXAMPLES = 110  # (): solved examples of a prompt
 

@@ -10,19 +10,20 @@ from typing import Any
 from generator import networks_command
 from generator.algebras import NAMES
 from generator.benchmark.release import VERSIONS, write_benchmark
-from generator.config import PARSE, TASKS, Config
+from generator.config import Config
 from generator.errors import InputError, Parser, check_range
+from generator.stories.noise import NOISE_TYPES
 from generator.write import FORMATS, write_dataset
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
+    noise_types = ", ".join(f"{t} {noise.name}" for t, noise in NOISE_TYPES.items())
     parser = Parser(
         prog=prog,
         description="Generates a CLUTRR data set: a train file, a dev file if --dev-rows is "
         "given, a test file per task, config.json. "
         "In a task T.K, K facts lead to the answer, and T is the kind of noise facts: "
-        f"{', '.join(f'{noise} {name}' for noise, name in TASKS.items())}. Memory: the answer is "
-        "stated.",
+        f"{noise_types}. Memory: the answer is stated.",
         epilog="Other commands: audit, stats, import-paraphrases, workshop "
         "(python -m generator COMMAND --help).",
         allow_abbrev=False,
@@ -42,11 +43,10 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         "settings", "In brackets: the default; the value in the paper or the released data."
     )
     for f in fields(Config):
-        parse = PARSE.get(f.name, type(f.default))
         default = ",".join(map(str, f.default)) if isinstance(f.default, tuple) else f.default
         default = "no" if default is False else default if default != "" else "the embedded bank"
         metavar = {int: "N", float: "P", tuple: "LIST"}.get(type(f.default), "NAME")
-        kind = {"type": parse, "metavar": metavar, "default": f.default}
+        kind = {"type": f.metadata["parse"], "metavar": metavar, "default": f.default}
         group.add_argument(
             f"--{f.name.replace('_', '-')}",
             help=f"{f.metadata['help']} [{default}; {f.metadata['paper']}]".replace("%", "%%"),

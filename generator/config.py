@@ -1,4 +1,4 @@
-"""Generator settings: names, defaults, help texts and the values used in the paper."""
+"""Settings of a generated data set."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -7,55 +7,24 @@ from typing import Any, NamedTuple
 
 from generator.errors import InputError, check_range, one_of
 from generator.names import NAMES_PER_GENDER
+from generator.stories.family import FamilyShape
+from generator.stories.noise import NOISE_TYPES, NoiseType
 
-# The noise type T of a task T.K.
-CLEAN, SUPPORTING, IRRELEVANT, DISCONNECTED, ALL_NOISE, MEMORY, MIXED = range(1, 8)
-TASKS = {
-    CLEAN: "clean",
-    SUPPORTING: "supporting",
-    IRRELEVANT: "irrelevant",
-    DISCONNECTED: "disconnected",
-    ALL_NOISE: "all three kinds of noise",
-    MEMORY: "memory",
-    MIXED: "mix of 1 and 6",
-}
 MAX_FACTS = 30  # per clause: the people of a story must fit into a family and into 150 names
 MAX_ROWS = 10_000_000  # stories per task
 SPLITS = ("train", "test", "dev")
 LANGUAGES = ("paraphrase", "synthetic", "plain")
 
 
-class FamilyShape(NamedTuple):
-    """Family parameters. The defaults are the values of the released data sets."""
-
-    max_levels: int = 3
-    min_child: int = 4
-    max_child: int = 4
-    p_marry: float = 1.0
-
-    def max_people(self) -> int:
-        """Returns the maximum number of people in a family."""
-        descendants = sum(self.max_child**level for level in range(self.max_levels))
-        return 2 * descendants
-
-    def is_fixed(self) -> bool:
-        """Returns True if all families of this shape are identical."""
-        return self.min_child == self.max_child and self.p_marry in (0.0, 1.0)
-
-
 class Task(NamedTuple):
-    """Task T.K: noise type T (see `TASKS`) and clause length K."""
+    """Task T.K: noise type T (see `NOISE_TYPES`) and clause length K."""
 
     noise: int
     k: int
 
-    def has(self, noise: int) -> bool:
-        """Returns True if stories have noise facts of a kind."""
-        kinds = (SUPPORTING, IRRELEVANT, DISCONNECTED)
-        return self.noise == noise or (self.noise == ALL_NOISE and noise in kinds)
-
-    def may_state_answer(self) -> bool:
-        return self.noise in (MEMORY, MIXED)
+    @property
+    def type(self) -> NoiseType:
+        return NOISE_TYPES[self.noise]
 
     def __str__(self) -> str:
         return f"{self.noise}.{self.k}"
@@ -65,8 +34,8 @@ def parse_tasks(text: str) -> tuple[Task, ...]:
     """Parses a list of different tasks such as `1.2,1.3`; an empty text has none."""
     tasks = parse_pairs(text)
     for task in tasks:
-        if task.noise not in TASKS:
-            known = ", ".join(f"{noise} ({name})" for noise, name in TASKS.items())
+        if task.noise not in NOISE_TYPES:
+            known = ", ".join(f"{noise} ({type.name})" for noise, type in NOISE_TYPES.items())
             raise InputError(f'task "{task}": unknown noise type {task.noise}; expected {known}')
         if not 2 <= task.k <= MAX_FACTS:
             raise InputError(f'task "{task}": clause length {task.k}, expected 2 to {MAX_FACTS}')
@@ -87,78 +56,126 @@ def parse_pairs(text: str) -> tuple[Task, ...]:
     return tuple(tasks)
 
 
-def _setting(default: Any, paper: str, help_text: str) -> Any:
-    return field(default=default, metadata={"paper": paper, "help": help_text})
+def parse_hold_out(text: str) -> tuple[str, ...]:
+    """Parses `clauses,paraphrases`, one of the two, or `none`."""
+    parts = tuple(sorted({part.strip() for part in text.split(",")} - {"none", ""}))
+    if not set(parts) <= {"clauses", "paraphrases"}:
+        raise InputError(f'hold_out "{text}": expected clauses,paraphrases, one of them, or none')
+    return parts
+
+
+def parse_rows(text: str | int) -> int | tuple[int, ...]:
+    """Parses `5000`, or one number per task as in `5000,10000`."""
+    counts = str(text).split(",")
+    if not all(count.strip().isdecimal() for count in counts):
+        raise InputError(
+            f'rows "{text}": expected a number of 0 or more, or one per task, joined by commas'
+        )
+    return tuple(map(int, counts)) if len(counts) > 1 else int(counts[0])
+
+
+def _parse_bool(text: str) -> bool:
+    return {"true": True, "false": False}[text.lower()]
+
+
+def _setting(
+    default: Any,
+    paper: str,
+    help_text: str,
+    parse: Callable[[str], Any] | None = None,
+    **limits: Any,
+) -> Any:
+    """A field of Config with its help text, its value in the paper or the released data, a parser,
+    and its `low` and `high` values or its `choices`."""
+    parse = parse or type(default)
+    return field(
+        default=default, metadata={"paper": paper, "help": help_text, "parse": parse} | limits
+    )
 
 
 @dataclass(frozen=True)
 class Config:
-    """The settings that determine the generated files, byte for byte.
-
-    The metadata of each field has its help text and its value in the paper or released data.
-    """
+    """The settings that determine the generated files, byte for byte."""
 
     train: tuple[Task, ...] = _setting(
-        parse_tasks("1.2,1.3"), "1.2,1.3", "tasks T.K of the train file, joined by commas"
-    )
+        parse_tasks("1.2,1.3"), "1.2,1.3", "tasks T.K of the train file, joined by commas",
+        parse_tasks,
+    )  # fmt: skip
     test: tuple[Task, ...] = _setting(
         parse_tasks("1.2,1.3,1.4,1.5,1.6,1.7,1.8,1.9,1.10"),
         "1.2,...,1.10",
         "tasks T.K of the tests, one file each",
+        parse_tasks,
     )
     train_rows: int | tuple[int, ...] = _setting(
-        5000, "5000", "train stories per task: one number, or one per task"
+        5000, "5000", "train stories per task: one number, or one per task", parse_rows
     )
     test_rows: int | tuple[int, ...] = _setting(
-        100, "100", "test stories per task: one number, or one per task"
+        100, "100", "test stories per task: one number, or one per task", parse_rows
     )
     dev_rows: int | tuple[int, ...] = _setting(
         0,
         "0; 20 % of the train stories are split off instead",
         "dev stories per task, distributed as the train stories; training reads them as train "
         "stories and splits off its own",
+        parse_rows,
     )
     seed: int = _setting(
-        0, "unknown", "random seed; the same seed and settings give the same files"
+        0,
+        "unknown",
+        "random seed; the same seed and settings give the same files",
+        low=0,
+        high=2**63 - 1,
     )
-    max_levels: int = _setting(3, "3", "generations per family")
-    min_child: int = _setting(4, "4", "minimum number of children per couple")
+    max_levels: int = _setting(3, "3", "generations per family", low=2, high=15)
+    min_child: int = _setting(4, "4", "minimum number of children per couple", low=1)
     max_child: int = _setting(4, "4", "maximum number of children per couple")
-    p_marry: float = _setting(1.0, "1.0", "probability that a descendant marries")
+    p_marry: float = _setting(1.0, "1.0", "probability that a descendant marries", low=0, high=1)
     hold_out: tuple[str, ...] = _setting(
         ("clauses", "paraphrases"),
         "clauses,paraphrases",
         "test data that never occurs in training: clauses, paraphrases, both (joined by a comma) "
         "or none",
+        parse_hold_out,
     )
     clause_fraction: float = _setting(
-        0.1, "0.1", "fraction of the clauses of 3 or more facts in training that is held out"
+        0.1,
+        "0.1",
+        "fraction of the clauses of 3 or more facts in training that is held out",
+        low=0,
+        high=1,
     )
     paraphrase_fraction: float = _setting(
-        0.2, "0.2", "fraction of the paraphrases that is held out"
+        0.2, "0.2", "fraction of the paraphrases that is held out", low=0, high=1
     )
     equal_clauses: bool = _setting(
         False,
         "yes (as released)",
         "use each clause equally often; clauses too long to enumerate (over 5 facts in default "
         "families) occur at most once",
+        _parse_bool,
     )
     unique_test_clauses: bool = _setting(
         False,
         "yes (as released, for clause lengths that are not trained on)",
         "use each clause at most once per test file",
+        _parse_bool,
     )
     ambiguous: str = _setting(
-        "drop", "keep", "drop or keep stories whose facts imply several answers"
+        "drop",
+        "keep",
+        "drop or keep stories whose facts imply several answers",
+        choices=("drop", "keep"),
     )
-    supporting_length: int = _setting(2, "2 (as released)", "facts per supporting detour")
-    irrelevant_length: int = _setting(1, "1 (as released)", "facts per irrelevant walk")
-    disconnected_length: int = _setting(1, "1 (as released)", "facts per disconnected walk")
+    supporting_length: int = _setting(2, "2 (as released)", "facts per supporting detour", low=2)
+    irrelevant_length: int = _setting(1, "1 (as released)", "facts per irrelevant walk", low=1)
+    disconnected_length: int = _setting(1, "1 (as released)", "facts per disconnected walk", low=1)
     language: str = _setting(
         "paraphrase",
         "paraphrase",
         "paraphrase: short stories; synthetic: one plain sentence per fact; plain: also inverse "
         "relations and two facts per sentence",
+        choices=LANGUAGES,
     )
     bank: str = _setting(
         "", "crowd-sourced", "JSON file of paraphrases, as written by import-paraphrases"
@@ -174,20 +191,17 @@ class Config:
 
     def rows(self, split: str, task: Task) -> int:
         """Returns the number of stories of one of the tasks of a split."""
-        rows = {"train": self.train_rows, "test": self.test_rows, "dev": self.dev_rows}[split]
+        rows = getattr(self, f"{split}_rows")
         return rows if isinstance(rows, int) else rows[self.tasks(split).index(task)]
 
     def max_size(self, task: Task) -> tuple[int, int]:
         """Returns the maximum number of people and of facts in a story of a task."""
-        people, facts = task.k + 1, task.k
-        for noise, length, new_people in (
-            (SUPPORTING, self.supporting_length, self.supporting_length - 1),
-            (IRRELEVANT, self.irrelevant_length, self.irrelevant_length),
-            (DISCONNECTED, self.disconnected_length, self.disconnected_length + 1),
-        ):
-            if task.has(noise):
-                people, facts = people + new_people, facts + length
-        return people, facts + task.may_state_answer()
+        lengths = [getattr(self, walk.setting) for walk in task.type.walks]
+        new_people = [
+            length + walk.more for length, walk in zip(lengths, task.type.walks, strict=True)
+        ]
+        facts = task.k + sum(lengths) + (task.type.stated > 0)
+        return task.k + 1 + sum(new_people), facts
 
     def holds_out_clauses(self, k: int) -> bool:
         """Returns True if some clauses of k facts are reserved for tests.
@@ -212,25 +226,22 @@ class Config:
         for name, value in values.items():
             if name not in known:
                 raise InputError(f'unknown setting "{name}"; expected {", ".join(sorted(known))}')
-            kind = type(known[name].default)
             try:
-                parsed[name] = PARSE.get(name, kind)(str(value))
+                parsed[name] = known[name].metadata["parse"](str(value))
             except (ValueError, KeyError):
-                expected = {int: "an integer", bool: "True or False"}.get(kind, "a number")
+                kinds = {int: "an integer", bool: "True or False"}
+                expected = kinds.get(type(known[name].default), "a number")
                 raise InputError(f'setting "{name}": "{value}", expected {expected}') from None
         return cls(**parsed)
 
     def __post_init__(self) -> None:
-        ranges = {
-            "seed": (0, 2**63 - 1), "max_levels": (2, 15), "min_child": (1, inf),
-            "max_child": (self.min_child, inf), "p_marry": (0, 1), "clause_fraction": (0, 1),
-            "paraphrase_fraction": (0, 1), "supporting_length": (2, inf),
-            "irrelevant_length": (1, inf), "disconnected_length": (1, inf),
-        }  # fmt: skip
-        for name, (low, high) in ranges.items():
-            check_range(name, getattr(self, name), low, high)
-        one_of("language", self.language, LANGUAGES)
-        one_of("ambiguous", self.ambiguous, ("drop", "keep"))
+        for f in fields(self):
+            limits, value = f.metadata, getattr(self, f.name)
+            if "choices" in limits:
+                one_of(f.name, value, limits["choices"])
+            elif "low" in limits:
+                check_range(f.name, value, limits["low"], limits.get("high", inf))
+        check_range("max_child", self.max_child, self.min_child)
         if self.bank and self.language != "paraphrase":
             raise InputError(
                 f'bank "{self.bank}": expected without a bank, or the language paraphrase instead '
@@ -238,9 +249,9 @@ class Config:
             )
         for split in SPLITS:
             rows, tasks = getattr(self, f"{split}_rows"), self.tasks(split)
-            counts = [rows] if isinstance(rows, int) else rows
-            wrong_number = not isinstance(rows, int) and len(rows) != len(tasks)
-            if wrong_number or not 0 <= min(counts) <= max(counts) <= MAX_ROWS:
+            counts = (rows,) if isinstance(rows, int) else rows
+            wrong_number = rows is counts and len(rows) != len(tasks)
+            if wrong_number or not all(0 <= count <= MAX_ROWS for count in counts):
                 raise InputError(
                     f"{split}_rows {','.join(map(str, counts))}: expected a number of 0 to "
                     f"{MAX_ROWS}, or one for each of the {len(tasks)} tasks"
@@ -256,35 +267,3 @@ class Config:
                 f"families of {self.max_levels} levels and {self.max_child} children are too "
                 "large; expected max_levels and max_child for at most 20000 people"
             )
-
-
-def parse_hold_out(text: str) -> tuple[str, ...]:
-    """Parses `clauses,paraphrases`, one of the two, or `none`."""
-    parts = tuple(sorted({part.strip() for part in text.split(",")} - {"none", ""}))
-    if not set(parts) <= {"clauses", "paraphrases"}:
-        raise InputError(f'hold_out "{text}": expected clauses,paraphrases, one of them, or none')
-    return parts
-
-
-def parse_rows(text: str | int) -> int | tuple[int, ...]:
-    """Parses `5000`, or one number per task as in `5000,10000`."""
-    counts = str(text).split(",")
-    if not all(count.strip().isdecimal() for count in counts):
-        raise InputError(
-            f'rows "{text}": expected a number of 0 or more, or one per task, joined by commas'
-        )
-    return tuple(map(int, counts)) if len(counts) > 1 else int(counts[0])
-
-
-def parse_bool(text: str) -> bool:
-    """Parses `true` or `false`, in any case."""
-    return {"true": True, "false": False}[text.lower()]
-
-
-# Parsers of settings; others are parsed by their type.
-PARSE: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("train", "test"), parse_tasks),
-    **dict.fromkeys(("train_rows", "test_rows", "dev_rows"), parse_rows),
-    **dict.fromkeys(("equal_clauses", "unique_test_clauses"), parse_bool),
-    "hold_out": parse_hold_out,
-}

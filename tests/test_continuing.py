@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import clutrr_jax
+from clutrr_jax.data.prepare import prepare_run
 from clutrr_jax.experiment import runs
-from clutrr_jax.run import identity
+from clutrr_jax.run import check_run_folder, identity, run_experiment
 from clutrr_jax.settings import default_settings
 from generator.algebra import Algebra, parse_algebra
 
@@ -140,3 +141,21 @@ def test_folders_of_version_0_2_0_belong_to_the_same_runs(name: str) -> None:
     (run,) = runs(default_settings("single", name))
     text = json.dumps(identity(run), sort_keys=True)
     assert hashlib.sha256(text.encode()).hexdigest()[:8] == IDENTITY[name]
+
+
+def test_new_stories_in_every_epoch_are_no_longer_generated(tmp_path) -> None:
+    """Folders of version 0.2.0 that trained on them are neither resumed nor reported."""
+    config = default_settings("single", "gat")
+    (run,) = runs(config)
+    settings = identity(run) | {"stories": "0-0", "data": "generate"}
+    (tmp_path / "gat").mkdir()
+    (tmp_path / "gat" / "config.json").write_text(json.dumps(settings))
+    (tmp_path / "gat" / "metrics.jsonl").touch()
+    with pytest.raises(clutrr_jax.InputError, match='data was "generate", now ""; expected the'):
+        check_run_folder(tmp_path / "gat", identity(run))
+    config.data = "generate"
+    with pytest.raises(clutrr_jax.InputError, match=r"generated once.*; expected an empty setting"):
+        run_experiment(config, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(clutrr_jax.InputError, match='data "generate": stories are generated once'):
+        prepare_run("generate", tmp_path)

@@ -19,7 +19,6 @@ from clutrr_jax.cli import folder_lock
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.launch import parse
-from clutrr_jax.report.__main__ import main as rebuild_report
 from clutrr_jax.rules import main as learned_rules
 from clutrr_jax.settings import default_settings, train_settings
 from clutrr_jax.slurm import launcher
@@ -250,7 +249,7 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
         (["--config.train.epochs=many"], "epochs"),
         (["--config.data=nowhere.zip"], "nowhere.zip"),
         (["--config.data=docs"], "docs: no data"),
-        (["--config.data=generate", "--config.models=gat,bert"], "tokens of a pretrained encoder"),
+        (["--config.data=generate"], 'data "generate": stories are generated once'),
         (["--hosts=auto", "--host_count=2"], "--host_count, --host_number: expected --hosts=HOST"),
         (["--nonsense"], "nonsense"),
         (["--config.gat.entities", "False"], '"False": expected --NAME=VALUE'),
@@ -381,23 +380,6 @@ def test_diverged_replicas_are_reported(data, tmp_path) -> None:
     assert "Replica 1 of gat diverged" in (tmp_path / "results.md").read_text()
     losses = [line["loss"] for line in read_lines(tmp_path / "gat" / "metrics.jsonl")]
     assert losses == [[None, None]]  # of two epochs: nothing is left to train
-
-
-def test_new_stories_in_every_epoch(tmp_path) -> None:
-    done = launch(
-        *PROVER, "--config.data=generate", "--config.generate.train=1.2",
-        "--config.generate.test=1.2,1.3", "--config.generate.train_rows=60",
-        "--config.generate.test_rows=10", f"--workdir={tmp_path}",
-    )  # fmt: skip
-    assert done.code == 0, done.err
-    lines = read_lines(tmp_path / "prover" / "metrics.jsonl")
-    assert len(lines) == 2 and all(0 <= line["waited"] <= line["seconds"] for line in lines)
-    assert "60 train and 20 test stories" in (tmp_path / "results.md").read_text()
-    page = tmp_path / "report.html"
-    before = page.read_bytes()
-    page.unlink()
-    rebuild_report([str(tmp_path)])
-    assert page.read_bytes() == before
 
 
 @pytest.mark.parametrize("command", [["launch.py"], ["-m", "clutrr_jax", "train"]])

@@ -80,7 +80,6 @@ def test_every_command_has_help(name: str, capsys) -> None:
         (["benchmarks", "models"], "--models A,B,..."),
         (["benchmarks", "generator"], "--seconds"),
         (["benchmarks", "lstm"], "--data"),
-        (["benchmarks", "reading"], "FILE"),
     ],
 )
 def test_usage_is_the_command_that_was_typed(command: list[str], needed: str) -> None:

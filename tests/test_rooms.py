@@ -17,6 +17,10 @@ generator.columns generator.rows
 generator.implied
 generator.checks
 generator.data_sets
+generator.stories.family
+generator.stories.closure
+generator.stories.clause
+generator.stories.noise
 generator.config
 generator.stories generator.networks
 generator.paraphrases
@@ -49,7 +53,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms.spli
 def room(module: str) -> str | None:
     """The room of a module, or None for a module of another project."""
     parts = module.split(".")
-    return next((name for n in (2, 1) if (name := ".".join(parts[:n])) in FLOOR), None)
+    return next((name for n in (3, 2, 1) if (name := ".".join(parts[:n])) in FLOOR), None)
 
 
 def imports(path: Path) -> Iterator[str]:

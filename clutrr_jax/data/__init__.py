@@ -5,7 +5,5 @@ vocabulary  words of stories as token ids
 dataset     published files and tables in memory -> `Dataset` of train and test records
 arrays      records as flat arrays on the device: `StoryArrays`
 batching    shapes of batches, and their packing inside jitted programs
-resample    train stories, resampled for every epoch
 prepare     a data set ready for training and evaluation: `Prepared`
-streaming   a thread that resamples the next epoch while this one trains
 """

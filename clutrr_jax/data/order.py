@@ -9,7 +9,6 @@ import numpy as np
 
 from clutrr_jax.data.batching import InputKind, chunk, plan_shapes
 from clutrr_jax.data.prepare import Prepared
-from clutrr_jax.data.streaming import ResampledStories
 from clutrr_jax.streams import Stream, numpy_rng
 
 
@@ -18,8 +17,7 @@ class TrainBatches:
 
     Args:
       kind: input kind of the model.
-      data: train stories. If they are resampled, a thread samples new ones for every epoch, and the
-        dev rows are those of the first stories.
+      data: train stories.
       train: train settings, see clutrr_jax/settings.py.
       seeds: [R] of the replicas.
       multiple: the number of dev batches is a multiple of this.
@@ -30,25 +28,17 @@ class TrainBatches:
       train_rows: of each bucket, [R, rows].
       dev_rows: of the dev batches of each bucket, [R, C, b], -1 at padding.
       train_count, dev_count: stories of each replica.
-      resampled: train stories of each epoch; None if they are always the same.
     """
 
     def __init__(self, kind: InputKind, data: Prepared, train: Any, seeds: Any, multiple: int = 1):
         stories, count = data.train_stories, len(data.train)
-        self.seeds, self.microbatches, self.resampled = seeds, train.microbatches, None
+        self.seeds, self.microbatches = seeds, train.microbatches
         # A small data set is one batch, rounded up to a multiple of the microbatches.
         size = min(train.batch, count + -count % train.microbatches) // train.microbatches
         self.batch_size = size * train.microbatches
-        if data.resample:
-            entities = data.sizes.entities
-            self.resampled = ResampledStories(kind, data.resample, stories, entities, size)
-            shapes, buckets = self.resampled.shapes, self.resampled.first_rows
-        else:
-            shapes, buckets = plan_shapes(kind, stories, size)
+        shapes, buckets = plan_shapes(kind, stories, size)
         self.shapes = tuple(shapes)
         self.train_rows, dev_rows = split_rows(buckets, seeds, train.dev_fraction)
-        if self.resampled:  # all new stories are trained on
-            self.train_rows = [np.tile(rows, (len(seeds), 1)) for rows in self.resampled.rows]
         self.dev_rows = [
             np.stack([chunk(own, size, multiple) for own in bucket]) for bucket in dev_rows
         ]

@@ -14,7 +14,6 @@ import numpy as np
 from clutrr_jax.data.arrays import Sizes, StoryArrays, build_arrays
 from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.records import Records, check_algebras, concatenate
-from clutrr_jax.data.resample import bank_words
 from clutrr_jax.data.vocabulary import (
     VOCABULARY,
     Vocabulary,
@@ -25,11 +24,9 @@ from clutrr_jax.data.vocabulary import (
 )
 from generator.algebra import Algebra
 from generator.algebras import DEFAULT, algebra_of
-from generator.config import Config
 from generator.errors import InputError
 
-# Value of the setting `data`: generate stories, with new train stories in every epoch.
-GENERATE = "generate"
+GENERATE = "generate"  # stands for generated stories among the data sets of the setting `data`
 TRAIN_SEED, TEST_SEED = 0, 1  # of the entities of the stories
 
 
@@ -46,7 +43,6 @@ class Prepared:
     vocabulary: Vocabulary
     fingerprint: str  # hash of all arrays
     tests: str  # hash of the task, k and id of each test story
-    resample: Config | None = None  # generator settings, if each epoch has new train stories
 
     @property
     def stories(self) -> str:
@@ -70,7 +66,6 @@ class Prepared:
 
 def prepare(
     source: Dataset | str | Path,
-    resample: Config | None = None,
     more: Sequence[str | Path] = (),
     vocabulary: Vocabulary | None = None,
 ) -> Prepared:
@@ -78,8 +73,6 @@ def prepare(
 
     Args:
       source: the data set, or its path.
-      resample: generator settings, if each epoch has new train stories. The vocabulary then has
-        all words that these may contain.
       more: data sets whose train rows are added, except those with a story that is there already
         or in the tests.
       vocabulary: of a model that is trained further, instead of that of the train rows.
@@ -93,11 +86,7 @@ def prepare(
         parts.append(_without(load(path).records("train"), [test, *parts], path))
     train = concatenate(parts)
     check_algebras([train, test])
-    pool = entity_pool(train, test)
-    if resample:
-        pool = max(pool, *(resample.max_size(task)[0] for task in resample.train))
-        vocabulary = Vocabulary(bank_words(resample), pool)
-    vocabulary = vocabulary or build_vocabulary(train, pool)
+    vocabulary = vocabulary or build_vocabulary(train, entity_pool(train, test))
     train_stories = build_arrays(train, vocabulary, TRAIN_SEED)
     test_stories = build_arrays(test, vocabulary, TEST_SEED)
     digest = hashlib.sha256()
@@ -113,7 +102,6 @@ def prepare(
         vocabulary=vocabulary,
         fingerprint=digest.hexdigest()[:16],
         tests=_digest(test),
-        resample=resample,
     )
 
 
@@ -139,30 +127,35 @@ def _without(train: Records, known: Sequence[Records], path: str | Path) -> Reco
     return train if new.all() else train.select(new)
 
 
-def generates(data: str) -> bool:
-    """Returns whether a value of the setting `data` needs generated stories."""
-    return not data or GENERATE in data.split(",")
+def data_sets(data: str) -> list[str]:
+    """Returns the data sets in a value of the setting `data`.
 
-
-def prepare_run(data: str, generate: dict[str, Any], folder: Path) -> Prepared:
-    """Prepares the data set of a run.
-
-    Args:
-      data: path of a data set; "" for generated stories; GENERATE for the same with new train
-        stories in every epoch. Several joined by commas: the train rows of all and the test rows of
-        the first, where GENERATE stands for stories that are generated once.
-      generate: generator settings.
-      folder: the folder with the generated stories.
     Raises:
-      InputError: see `prepare`.
+      InputError: one is empty or there twice, or new stories in every epoch, as before 0.3.0.
     """
     if data == GENERATE:
-        found = prepare(folder, Config.from_json(generate))
-        return replace(found, name="generated stories, new train stories in each epoch")
+        raise InputError(
+            f'data "{data}": stories are generated once, no longer for every epoch; expected an '
+            "empty setting, or FILE,generate"
+        )
     # Names of files have commas too.
     parts = [data] if os.path.exists(data) else (data or GENERATE).split(",")
     if "" in parts or len({*map(os.path.realpath, parts)}) < len(parts):
         raise InputError(f'data "{data}": expected different data sets, joined by commas')
+    return parts
+
+
+def prepare_run(data: str, folder: Path) -> Prepared:
+    """Prepares the data set of a run.
+
+    Args:
+      data: path of a data set; "" for generated stories. Several joined by commas: the train rows
+        of all and the test rows of the first, where GENERATE stands for generated stories.
+      folder: the folder with the generated stories.
+    Raises:
+      InputError: see `prepare`.
+    """
+    parts = data_sets(data)
     path, *more = [folder if part == GENERATE else Path(part) for part in parts]
     names = [
         "generated stories" if part == GENERATE else Path(part).name.removesuffix(".zip")

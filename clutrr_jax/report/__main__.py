@@ -7,7 +7,6 @@ the report again. Experiments with several data sets are rebuilt by their own co
 
 from pathlib import Path
 
-from flax.traverse_util import unflatten_dict
 from ml_collections import ConfigDict
 
 from clutrr_jax.cli import run
@@ -57,12 +56,11 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.report") -> Non
         raise InputError(f"{folder}: no finished run, expected one for the stories of the report")
     (training,) = SINGLE.trainings
     config = read_json(folder / finished[0] / "config.json")
-    generate = unflatten_dict(config, sep=".").get("generate", {})
-    settings = ConfigDict({"data": options.data or config["data"], "generate": generate})
+    settings = ConfigDict({"data": options.data or config["data"]})
     runs = [Run("", one["model"], settings, training) for one in results["runs"]]
 
     def prepare(config: ConfigDict, stories: Path) -> Prepared:
-        return prepare_run(config.data, config.generate.to_dict(), stories)
+        return prepare_run(config.data, stories)
 
     write_report({"name": results["name"]}, runs, folder, prepare, options.add)
     print(folder / REPORT_FILES[3])

@@ -61,7 +61,6 @@ def write_report(
     results["wordings"] = {
         run: by_wording(extraction, data.train, data.test)
         for run, (extraction, data) in found.items()
-        if not data.resample  # else the stories of later epochs have other wordings
     }
     one_set = len({run.dataset for run in all_runs}) == 1
     results["compared"] = [pair for one in shown if one_set for pair in pairs(one, added)]

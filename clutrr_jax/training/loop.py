@@ -12,7 +12,6 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
@@ -108,8 +107,7 @@ def run_model(
         write_vocabulary(folder / VOCABULARY, data.vocabulary)
         write_algebra(folder, data.test.algebra)
 
-    with closing(trainer):
-        state, history = train_model(name, trainer, state, folder, config.tensorboard, begin_files)
+    state, history = train_model(name, trainer, state, folder, config.tensorboard, begin_files)
     tested = predict_tests(name, trainer, state, data, folder)
     tested |= ensemble(name, tested[name])
     selected = trainer.selected_epochs(state)
@@ -177,8 +175,6 @@ def train_model(
         state, metrics = trainer.epoch(state, epoch)
         line: dict[str, Any] = {"epoch": epoch, "seconds": round(time.perf_counter() - began, 4)}
         line |= {key: _rounded(values) for key, values in metrics.items()}
-        if resampled := trainer.batches.resampled:
-            line["waited"] = round(resampled.waited, 4)  # seconds, for the stories
         history.append(line)
         speed = trainer.stories_per_epoch / line["seconds"]
         diverged = trainer.replicas.gather(state.diverged_epoch)
@@ -213,8 +209,6 @@ def _report(name: str, bar: tqdm, line: dict[str, Any], speed: float, diverged: 
         "dev": f"{np.mean(line['dev_accuracy']):.3f}",
         "stories": f"{speed:,.0f}/s",
     }
-    if "waited" in line:
-        values["waited"] = f"{line['waited'] / line['seconds']:.1%}"
     bar.set_postfix(values, refresh=False)
     bar.update()
     for replica in np.flatnonzero(diverged == line["epoch"]):
@@ -265,7 +259,7 @@ class Trainer:
       spec: entry of the model in the registry.
       config: settings of the model.
       train: train settings, see clutrr_jax/settings.py.
-      data: train stories. If they are resampled, a thread samples them until `close`.
+      data: train stories.
       replicas: their number and placement.
     Raises:
       InputError: a wrong train setting.
@@ -300,11 +294,6 @@ class Trainer:
             donate=(3,),
         )
         self.predict = Predictor(self.model, replicas)
-
-    def close(self) -> None:
-        """Ends the thread that samples stories. Predictions are still possible."""
-        if self.batches.resampled:
-            self.batches.resampled.close()
 
     def init(self, start: tuple[Any, Any] | None = None) -> TrainState:
         """Initial state of all replicas, on their devices.
@@ -343,12 +332,9 @@ class Trainer:
 
     def _inputs(self, epoch: int) -> tuple[Any, ...]:
         """Stories, index, buckets, seeds and rows of an epoch, on the devices."""
-        replicas, stories, resampled = self.replicas, self._stories, self.batches.resampled
-        if resampled:
-            stories = replicas.place(resampled(epoch), REPLICATED)
-        rows, buckets = self.batches(epoch)
+        replicas, (rows, buckets) = self.replicas, self.batches(epoch)
         index, buckets = replicas.place((np.int32(epoch), buckets), REPLICATED)
-        return stories, index, buckets, self._seeds, replicas.place(rows, _MICROBATCHES)
+        return self._stories, index, buckets, self._seeds, replicas.place(rows, _MICROBATCHES)
 
     def compile(self, state: TrainState, epoch: int) -> None:
         """Compiles the programs of the epochs from this one on, as `epoch` otherwise does when it

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from generator.benchmark.seen_and_new import write_diagnosis
-from generator.config import ALL_NOISE, CLEAN, DISCONNECTED, IRRELEVANT, SUPPORTING, Config, Task
+from generator.config import Config, Task
 from generator.errors import InputError
 from generator.files import csv_text, table_rows, write_text
 from generator.write import dataset_files, write_dataset
@@ -30,7 +30,8 @@ _CARD_ENTRY = """\
     path: {name}/*_test.{form}"""
 _ROWS = 10_000  # train stories of a data set
 _TEST_ROWS = 1000  # stories of a test
-_KINDS = (CLEAN, SUPPORTING, IRRELEVANT, DISCONNECTED, ALL_NOISE)
+# Noise types by the name of the data set that trains on them.
+_NOISE = {"clean": 1, "supporting": 2, "irrelevant": 3, "disconnected": 4, "all": 5}
 
 
 def _config(noise: int, lengths: tuple[int, ...], test: list[Task]) -> Config:
@@ -44,17 +45,13 @@ def _config(noise: int, lengths: tuple[int, ...], test: list[Task]) -> Config:
     )
 
 
-_CLEAN_TESTS = [Task(CLEAN, k) for k in range(2, 11)]
-_NOISE_TESTS = [Task(noise, k) for noise in _KINDS for k in (2, 3, 4)]
+_CLEAN_TESTS = [Task(1, k) for k in range(2, 11)]
+_NOISE_TESTS = [Task(noise, k) for noise in _NOISE.values() for k in (2, 3, 4)]
 CONFIGS = {
-    "gen23": _config(CLEAN, (2, 3), _CLEAN_TESTS),
-    "gen234": _config(CLEAN, (2, 3, 4), _CLEAN_TESTS),
-    "clean": _config(CLEAN, (2, 3), _NOISE_TESTS),
-    "supporting": _config(SUPPORTING, (2, 3), _NOISE_TESTS),
-    "irrelevant": _config(IRRELEVANT, (2, 3), _NOISE_TESTS),
-    "disconnected": _config(DISCONNECTED, (2, 3), _NOISE_TESTS),
-    "all": _config(ALL_NOISE, (2, 3), _NOISE_TESTS),
-    "diagnosis": _config(CLEAN, (2, 3), [Task(CLEAN, 3)]),
+    "gen23": _config(1, (2, 3), _CLEAN_TESTS),
+    "gen234": _config(1, (2, 3, 4), _CLEAN_TESTS),
+    **{name: _config(noise, (2, 3), _NOISE_TESTS) for name, noise in _NOISE.items()},
+    "diagnosis": _config(1, (2, 3), [Task(1, 3)]),
 }
 
 

@@ -1,9 +1,9 @@
 """Blocks of stories: rejection sampling until a block has the wanted number of stories per kind.
 
 The stories of a task form an unbounded sequence of blocks of `BLOCK` stories. Each block has its
-own random generator, seeded with the seed, split, task, block index and epoch. A seed therefore
-yields the same stories regardless of which process computes which block, and of the number of rows
-unless clauses are to be unique or equally frequent.
+own random generator, seeded with the seed, split, task and block index. A seed therefore yields the
+same stories regardless of which process computes which block, and of the number of rows unless
+clauses are to be unique or equally frequent.
 
 Rejected stories (held out, ambiguous or duplicate) are resampled with the same target relation, so
 the relations stay uniform.
@@ -41,7 +41,6 @@ def block(
     task: Task,
     index: int,
     expressible: np.ndarray = _ALL_PREDICATES,
-    epoch: int = 0,
 ) -> tuple[Stories, np.random.Generator]:
     """Returns the stories of block `index` of a task, and the random generator for their text.
 
@@ -53,9 +52,8 @@ def block(
       task: one of the tasks of the split.
       index: index of the block.
       expressible: bool [11], the predicates that noise facts may have.
-      epoch: other epochs have other stories under the same hold-out. Files contain epoch 0.
     """
-    rng = _rng(config, split, task, index, *([epoch] if epoch else []))
+    rng = _rng(config, split, task, index)
     graph = kinship_graph(config.shape, _FAMILIES, rng)
     plan = _plan(config, split, task, graph, index, rng)
 

@@ -11,9 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from generator.config import FamilyShape
 from generator.kinship import COMPOSE, NUM_PREDICATES, PREDICATE_ID
-from generator.stories.family import Families, sample_families
+from generator.stories.family import Families, FamilyShape, sample_families
 
 _ONLY_IN_PROOFS = (("child", "inv-grand"), ("child", "inv-un"))
 _DERIVE = COMPOSE.copy()

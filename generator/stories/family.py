@@ -11,10 +11,27 @@ sampled per story (`Families.gender_of`) and one family serves many stories.
 
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
-from generator.config import FamilyShape
+
+class FamilyShape(NamedTuple):
+    """Family parameters. The defaults are the values of the released data sets."""
+
+    max_levels: int = 3
+    min_child: int = 4
+    max_child: int = 4
+    p_marry: float = 1.0
+
+    def max_people(self) -> int:
+        """Returns the maximum number of people in a family."""
+        descendants = sum(self.max_child**level for level in range(self.max_levels))
+        return 2 * descendants
+
+    def is_fixed(self) -> bool:
+        """Returns True if all families of this shape are identical."""
+        return self.min_child == self.max_child and self.p_marry in (0.0, 1.0)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
 """Noise facts: walks through the family of a story that its proof does not use (section 3.5).
 
-The shapes follow the released data (figure 4):
-  supporting    a detour from one person of the path to the next, over new people; the result of
-                backward chaining from the fact between the two
-  irrelevant    a walk from a person of the path (except the last) to new people
-  disconnected  a walk over new people only
-Each new person occurs once in a story, so noise never shortens the path between the query pair.
+Each new person occurs once in a story, so noise never shortens the path between the query pair. The
+shapes follow the released data (figure 4). To add a noise type, write a method of `NoiseSampler`
+and list it in `NOISE_TYPES`.
 """
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,17 +17,11 @@ _ATTEMPTS = 20
 
 
 class NoiseSampler:
-    """Samples walks for B stories; later walks avoid the people of earlier ones.
+    """Samples walks for B stories with these paths; later walks avoid the people of earlier ones.
 
     All methods take the number of facts per walk and return facts [B, length]; -1 in rows where no
-    walk was found.
-
-    Args:
-      graph: the families.
-      chains: the paths of the stories.
-      expressible: bool [11], the predicates that noise facts may have. (Detours ignore this: they
-        only have predicates that paths have too.)
-      rng: random generator.
+    walk was found. Their predicates are `expressible`, bool [11], except those of detours, which
+    are predicates of paths.
     """
 
     def __init__(
@@ -41,6 +35,8 @@ class NoiseSampler:
         self.taken[self.row[:, None], path] = True
 
     def supporting(self, length: int) -> np.ndarray:
+        """Detours over new people from one person of the path to the next: the result of backward
+        chaining from the fact between the two."""
         graph, n = self.graph, self.n
         noise = np.full((len(self.row), length), -1)
         todo = self.row
@@ -59,9 +55,11 @@ class NoiseSampler:
         return noise
 
     def irrelevant(self, length: int) -> np.ndarray:
+        """Walks from a person of the path, except the last, to new people."""
         return self._walk(self.graph.start[self._path_fact(self.row)], length)
 
     def disconnected(self, length: int) -> np.ndarray:
+        """Walks over new people only."""
         n = self.n
         family = self.graph.start[self.chains.facts[:, 0]] // n
         exists = self.graph.families.exists.reshape(-1, n)[family]
@@ -95,3 +93,34 @@ class NoiseSampler:
             self.taken[row, start % n] = True
         noise[~found] = -1
         return noise
+
+
+class Walk(NamedTuple):
+    """A kind of walk."""
+
+    sample: Callable[[NoiseSampler, int], np.ndarray]
+    setting: str  # of Config: the number of facts
+    more: int  # new people of a walk, minus its number of facts
+
+
+class NoiseType(NamedTuple):
+    """T of the tasks T.K: the facts of a story besides its path."""
+
+    name: str
+    walks: tuple[Walk, ...] = ()
+    stated: float = 0.0  # probability that the answer is stated
+
+
+_SUPPORTING = Walk(NoiseSampler.supporting, "supporting_length", -1)
+_IRRELEVANT = Walk(NoiseSampler.irrelevant, "irrelevant_length", 0)
+_DISCONNECTED = Walk(NoiseSampler.disconnected, "disconnected_length", 1)
+# Not 8 to 14: these are tests of `generator.benchmark.seen_and_new`.
+NOISE_TYPES = {
+    1: NoiseType("clean"),
+    2: NoiseType("supporting", (_SUPPORTING,)),
+    3: NoiseType("irrelevant", (_IRRELEVANT,)),
+    4: NoiseType("disconnected", (_DISCONNECTED,)),
+    5: NoiseType("all three kinds of noise", (_SUPPORTING, _IRRELEVANT, _DISCONNECTED)),
+    6: NoiseType("memory", stated=1.0),
+    7: NoiseType("mix of 1 and 6", stated=0.5),
+}

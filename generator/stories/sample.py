@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from generator.config import DISCONNECTED, IRRELEVANT, MEMORY, SUPPORTING, Config, Task
+from generator.config import Config, Task
 from generator.deduction import derivable
 from generator.kinship import GENDER_OF, PREDICATE_ALGEBRA, PREDICATE_OF, RELATION_OF
 from generator.names import NAMES_PER_GENDER
@@ -114,12 +114,7 @@ def candidates(
 
     noise = NoiseSampler(graph, chains, expressible, rng)
     walks = [chains.facts]
-    if task.has(SUPPORTING):
-        walks.append(noise.supporting(config.supporting_length))
-    if task.has(IRRELEVANT):
-        walks.append(noise.irrelevant(config.irrelevant_length))
-    if task.has(DISCONNECTED):
-        walks.append(noise.disconnected(config.disconnected_length))
+    walks += [walk.sample(noise, getattr(config, walk.setting)) for walk in task.type.walks]
     stories = _assemble(task, graph, target, chains, walks, bits, rng)
     stories = stories.select(np.all([walk[:, 0] >= 0 for walk in walks], axis=0))
     return stories.select(is_unambiguous(stories)) if config.ambiguous == "drop" else stories
@@ -150,8 +145,8 @@ def _assemble(
     nodes = [node_of[row, p % n] for p in people]
     relations = [relation_of(w) for w in walks]
     answer = relation_of(target[:, None])
-    if task.may_state_answer():
-        stated = rng.random((len(target), 1)) < (1.0 if task.noise == MEMORY else 0.5)
+    if task.type.stated:
+        stated = rng.random((len(target), 1)) < task.type.stated
         nodes.append(np.where(stated, nodes[0][:, [0, -1]], -1))
         relations.append(np.where(stated, answer, -1))
     head, first, _ = np.moveaxis(chains.steps, 2, 0)  # [B, K - 1] each

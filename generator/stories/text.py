@@ -64,7 +64,7 @@ class Bank:
         """
         if not self.templates:
             raise InputError(f'bank "{self.name}" is empty; each single fact needs a paraphrase')
-        states_answers = any(task.may_state_answer() for task in config.train + config.test)
+        states_answers = any(task.type.stated for task in config.train + config.test)
         for predicate in np.unique(RULE_TABLE if states_answers else RULE_TABLE[:, :2]):
             for key in self._missing(predicate):
                 raise InputError(

@@ -26,7 +26,7 @@ def folders(tmp_path_factory) -> list[Path]:
 
 def test_train_rows_of_several_data_sets_are_joined(folders) -> None:
     one, other = map(load, folders)
-    both = prepare_run(f"{folders[0]},{folders[1]}", {}, Path("unused"))
+    both = prepare_run(f"{folders[0]},{folders[1]}", Path("unused"))
     assert both.train.stories == one.train.stories + other.train.stories
     assert both.test.stories == one.test.stories != other.test.stories
     np.testing.assert_array_equal(
@@ -38,10 +38,10 @@ def test_train_rows_of_several_data_sets_are_joined(folders) -> None:
 
 
 def test_generated_stories_join_a_data_set(folders) -> None:
-    joined = prepare_run(f"{folders[0]},generate", {}, folders[1])
+    joined = prepare_run(f"{folders[0]},generate", folders[1])
     assert len(joined.train) == 40 and joined.test.stories == load(folders[0]).test.stories
     assert joined.name == "one, trained on one and generated stories"
-    swapped = prepare_run(f"generate,{folders[0]}", {}, folders[1])
+    swapped = prepare_run(f"generate,{folders[0]}", folders[1])
     assert swapped.test.stories == load(folders[1]).test.stories
     assert swapped.name == "generated stories, trained on generated stories and one"
 
@@ -81,12 +81,12 @@ def test_stories_that_are_there_already_are_not_added(folders, tmp_path) -> None
 def test_paths_with_commas_and_empty_parts(folders, tmp_path) -> None:
     folder = tmp_path / "1.2,1.3"
     folder.symlink_to(folders[0])
-    assert len(prepare_run(str(folder), {}, Path("unused")).train) == 20
+    assert len(prepare_run(str(folder), Path("unused")).train) == 20
     with pytest.raises(InputError, match="no such file"):
-        prepare_run(",".join(f"data_{i:08}.zip" for i in range(20)), {}, Path("unused"))
+        prepare_run(",".join(f"data_{i:08}.zip" for i in range(20)), Path("unused"))
     for data in (f"{folders[0]},", f",{folders[0]}", f"{folders[0]},{folders[0]}/"):
         with pytest.raises(InputError, match="expected different data sets, joined by commas"):
-            prepare_run(data, {}, Path("unused"))
+            prepare_run(data, Path("unused"))
 
 
 def test_each_part_needs_train_rows_and_the_first_test_rows(folders, tmp_path) -> None:

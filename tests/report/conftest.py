@@ -102,12 +102,12 @@ def run_folder(small_folder, tmp_path_factory) -> Path:
 
 
 def prepare(config: Any, folder: Path) -> Prepared:
-    return prepare_run(config.data, {}, folder)
+    return prepare_run(config.data, folder)
 
 
 @pytest.fixture(scope="session")
 def test_records(run_folder) -> Records:
-    return prepare_run("", {}, run_folder / "data").test
+    return prepare_run("", run_folder / "data").test
 
 
 @pytest.fixture

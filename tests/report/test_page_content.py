@@ -3,14 +3,12 @@
 import json
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from clutrr_jax.data.prepare import prepare_run
 from clutrr_jax.data.records import positional_ids, tasks
 from clutrr_jax.evaluation.attention import Attention
 from clutrr_jax.evaluation.ground_truth import GroundTruth
@@ -22,7 +20,6 @@ from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs
 from clutrr_jax.report.headline import headline
 from clutrr_jax.report.outputs import Outputs, Shown, read_curves
 from clutrr_jax.report.results import REPORT_FILES
-from generator.config import Config
 from generator.errors import InputError
 from generator.kinship import (
     COMPOSE,
@@ -196,20 +193,6 @@ def test_results_count_extracted_facts_and_name_diverged_replicas(run_folder, te
         "Replica 2 of gat diverged in epoch 7 (non-finite loss); the state before that epoch is "
         "evaluated."
     ) in (run_folder / "results.md").read_text()
-
-
-def test_new_stories_in_every_epoch_leave_no_table_by_wording(run_folder, monkeypatch) -> None:
-    """The report of the run, as if its stories were generated again for every epoch."""
-    copied = run_folder.with_name("resampled")
-    shutil.copytree(run_folder, copied)
-
-    def resampled(*arguments):
-        return replace(prepare_run(*arguments), resample=Config())
-
-    monkeypatch.setattr("clutrr_jax.report.__main__.prepare_run", resampled)
-    main([str(copied)])
-    results = json.loads((copied / "results.json").read_text())
-    assert list(results["extraction"]) == ["bilstm_mean"] and not results["wordings"]
 
 
 def test_a_rebuilt_report_is_the_same(run_folder, tmp_path, capsys) -> None:

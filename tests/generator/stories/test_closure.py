@@ -2,10 +2,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.config import FamilyShape
 from generator.kinship import COMPOSE, INVERSE, PREDICATE_ID, PREDICATES
 from generator.stories.closure import close, kinship_graph
-from generator.stories.family import sample_families
+from generator.stories.family import FamilyShape, sample_families
 
 
 def facts_of(graph):

@@ -2,8 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.config import FamilyShape
-from generator.stories.family import sample_families
+from generator.stories.family import FamilyShape, sample_families
 
 SHAPES = st.builds(
     FamilyShape,

@@ -8,9 +8,10 @@ from generator.errors import InputError
 from generator.kinship import COMPOSE, GENDER_OF, PREDICATE_OF, RELATIONS
 from generator.stories.blocks import BLOCK, block
 from generator.stories.clause import clause_code
+from generator.stories.noise import NOISE_TYPES
 from generator.stories.sample import is_unambiguous
 
-TASKS = st.sampled_from(parse_tasks("1.2,1.3,1.5,2.2,2.4,3.3,4.2,5.3,5.6,6.3,7.2"))
+TASKS = st.builds(Task, st.sampled_from(sorted(NOISE_TYPES)), st.integers(2, 6))
 SHAPES = st.sampled_from([{}, {"min_child": 1, "max_child": 3, "p_marry": 0.8}])
 
 
@@ -32,12 +33,12 @@ def test_stories_are_consistent(task, shape, seed):
         known = relation >= 0
         gender = stories.gender[row[:, None], part[..., 1].clip(0)]
         assert (GENDER_OF[relation] == gender)[known].all()
-    # The path starts at person 0, and no fact states the answer (except in tasks 6 and 7).
+    # The path starts at person 0, and no fact states the answer (unless the task states it).
     assert (stories.nodes[0][:, 0] == 0).all()
     for walk in stories.nodes:
         assert (walk[:, 1:] != walk[:, :-1])[walk[:, 0] >= 0].all()
     both = np.sort(edges, axis=2) == np.sort(stories.query(), axis=1)[:, None]
-    assert task.noise in (6, 7) or not (both.all(axis=2) & stated).any()
+    assert task.type.stated or not (both.all(axis=2) & stated).any()
     people, facts = Config(seed=seed, **shape).max_size(task)
     assert present.sum(axis=1).max() <= people and stated.sum(axis=1).max() <= facts
     # People have ids in order of occurrence, distinct names and distinct family members.
@@ -64,28 +65,35 @@ def test_memory_tasks_state_the_answer():
 
 
 LONG_WALKS = {"supporting_length": 5, "irrelevant_length": 2, "disconnected_length": 2}
-# The people of each walk of noise that are new in the story, by the kind of noise.
-NEW_PEOPLE = {2: slice(1, -1), 3: slice(1, None), 4: slice(None)}
+# The people of each walk of noise that are new in the story, by its setting.
+NEW_PEOPLE = {
+    "supporting_length": slice(1, -1),
+    "irrelevant_length": slice(1, None),
+    "disconnected_length": slice(None),
+}
 
 
 @pytest.mark.parametrize("lengths", [{}, LONG_WALKS], ids=["released", "long"])
-@pytest.mark.parametrize("task", parse_tasks("2.2,2.5,3.3,4.2,5.2,5.4"), ids=str)
-def test_noise_is_walks_from_the_path_to_new_people(task, lengths):
+@pytest.mark.parametrize("noise", [t for t, noise in NOISE_TYPES.items() if noise.walks])
+def test_noise_is_walks_from_the_path_to_new_people(noise, lengths):
     """A detour joins two people who follow each other; the last person has no irrelevant fact."""
-    config = Config(**lengths)
+    config, task = Config(**lengths), Task(noise, 4)
     path, *walks = first(config, task).nodes
-    kinds = (2, 3, 4) if task.noise == 5 else (task.noise,)
-    walk_of = dict(zip(kinds, walks, strict=True))
-    facts = [config.supporting_length, config.irrelevant_length, config.disconnected_length]
-    assert all(walk.shape == (BLOCK, facts[kind - 2] + 1) for kind, walk in walk_of.items())
-    new = np.concatenate([walk[:, NEW_PEOPLE[kind]] for kind, walk in walk_of.items()], axis=1)
+    walk_of = {of.setting: walk for of, walk in zip(task.type.walks, walks, strict=True)}
+    for setting, walk in walk_of.items():
+        assert walk.shape == (BLOCK, getattr(config, setting) + 1)
+    new = np.concatenate(
+        [walk[:, NEW_PEOPLE[setting]] for setting, walk in walk_of.items()], axis=1
+    )
+    assert new.shape[1] == config.max_size(task)[0] - task.k - 1
     assert (new >= 0).all() and (np.diff(np.sort(new, axis=1), axis=1) > 0).all()
     assert (new[:, :, None] != path[:, None, :]).all()
-    if 2 in walk_of:
+    if "supporting_length" in walk_of:
         pairs = np.stack([path[:, :-1], path[:, 1:]], axis=2)
-        assert (pairs == walk_of[2][:, None, [0, -1]]).all(axis=2).any(axis=1).all()
-    if 3 in walk_of:
-        start = walk_of[3][:, :1]
+        ends = walk_of["supporting_length"][:, None, [0, -1]]
+        assert (pairs == ends).all(axis=2).any(axis=1).all()
+    if "irrelevant_length" in walk_of:
+        start = walk_of["irrelevant_length"][:, :1]
         assert (path[:, :-1] == start).any(axis=1).all() and set(start.flat) == set(range(task.k))
 
 
