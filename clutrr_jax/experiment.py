@@ -230,6 +230,8 @@ def models_of(config: ConfigDict) -> list[str]:
       InputError: an unknown scale or model.
     """
     experiment = experiment_of(config)
+    if experiment.laptop:
+        SCALE.check("scale", config.scale)
     if not experiment.laptop or config.models:
         return model_names(config.models)
     laptop = list(experiment.laptop)
@@ -244,8 +246,6 @@ def runs(config: ConfigDict) -> list[Run]:
     """
     experiment = experiment_of(config)
     RUN_SETTINGS["seed"].check("seed", config.seed)
-    if experiment.laptop:
-        SCALE.check("scale", config.scale)
     data_of_all = re.sub(r"(?<=[^/,])/+(?=,|$)", "", config.data)  # a shell adds "/" to folders
     found = [
         run

@@ -132,14 +132,16 @@ def default_settings(name: str, models: str) -> ConfigDict:
     not exist is an error. The settings `train.NAME` and `MODEL.train.NAME` are None unless they
     are assigned, see `TrainConfig.resolve`.
     """
-    train = {
-        name: config_dict.placeholder(int if value is None else type(value))
-        for name, value in TRAIN.items()
-    }
-    groups = {model: spec.config | {"train": train} for model, spec in MODELS.items()}
+    groups = {model: spec.config | {"train": _unset()} for model, spec in MODELS.items()}
     run = defaults(RUN_SETTINGS) | {"name": name, "models": models}
-    config = ConfigDict(run | groups | {"generate": generate_settings(), "train": train})
+    config = ConfigDict(run | groups | {"generate": generate_settings(), "train": _unset()})
     return config.lock()
+
+
+def _unset() -> dict[str, Any]:
+    """Train settings without a value, which have the type of their default."""
+    kinds = {name: int if value is None else type(value) for name, value in TRAIN.items()}
+    return {name: config_dict.placeholder(kind) for name, kind in kinds.items()}
 
 
 def generate_settings(config: Config | None = None) -> dict[str, Any]:
@@ -168,12 +170,13 @@ def change(config: ConfigDict, name: str, value: Any) -> None:
       InputError: no such setting, or a value of another type.
     """
     known = flatten_dict(config.to_dict(), sep=".")
+    group_of = {each: each.rpartition(".")[0] for each in known}
     if name not in known:
-        group, near = name, []
-        while group and not near:
+        group = name.rpartition(".")[0]
+        while group and group not in group_of.values():
             group = group.rpartition(".")[0]
-            near = [other for other in known if other.rpartition(".")[0] == group]
-        raise InputError(f'no setting "{name}"; expected one of {", ".join(near)}')
+        near = ", ".join(each for each, of in group_of.items() if of == group)
+        raise InputError(f'no setting "{name}"; expected one of {near}')
     *parents, last = name.split(".")
     group = reduce(getitem, parents, config)
     kind = group.get_type(last)

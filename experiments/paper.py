@@ -24,10 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from absl import flags
 from ml_collections import ConfigDict
 
-from clutrr_jax.command_line import parse_flags
+from clutrr_jax.command_line import change_settings
 from clutrr_jax.counts import write_counts
 from clutrr_jax.experiment import DATA, SUMMARY, runs, select
 from clutrr_jax.report.tables import changed_settings
@@ -143,11 +142,9 @@ def load_part(name: str, data: str, settings: Sequence[str] = ()) -> ConfigDict:
     file = str(ROOT / "experiments" / f"{part.experiment}.py")
     if part.counts:
         return load_experiment(file)
-    argv = ["paper", *part.flags(data), *settings]
-    groups, _ = parse_flags(
-        argv, flags.FlagValues(), lambda rest: {"config": load_experiment(file, rest)}
-    )
-    return groups["config"]
+    config = load_experiment(file)
+    change_settings(ConfigDict({"config": config}), [*part.flags(data), *settings])
+    return config
 
 
 def run_part(name: str, config: ConfigDict, workdir: Path, out: Path) -> dict[str, str]:

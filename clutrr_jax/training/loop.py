@@ -34,7 +34,6 @@ from clutrr_jax.evaluation.predictions import Predictions, ensemble
 from clutrr_jax.experiment import SUMMARY
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
-from clutrr_jax.settings import train_settings
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.inference import (
@@ -86,7 +85,7 @@ def run_model(
     """
     if distributed.any_host(preemption.requested()):
         preemption.exit_resumable()
-    train = train_settings(config, name)
+    train = config.train
     replicas = Replicas(train.replicas, config.seed, train.microbatches)
     try:
         if MODELS[name].kind == "states":
@@ -125,7 +124,7 @@ def run_model(
             "device": device_name(),
             "versions": {package: version(package) for package in PACKAGES},
             "tests": [asdict(counts) for counts in score(tested, truth)],
-            "settings": config[name].to_dict() | {"train": train.to_dict()},
+            "settings": config[name].to_dict() | {"train": asdict(train)},
             "selected_epochs": selected,
             "diverged_epochs": diverged,
             "dev_accuracy": [accuracy[max(epoch, 1) - 1][r] for r, epoch in enumerate(selected)],

@@ -3,13 +3,13 @@
 import json
 import re
 import shutil
+from dataclasses import asdict
 
 import pytest
 
 from clutrr_jax.experiment import DATA, SUMMARY, runs
 from clutrr_jax.report.tables import changed_settings
 from clutrr_jax.run import identity
-from clutrr_jax.settings import train_settings
 from experiments import claims, figure5, paper, render, table2
 from experiments.published.differences import OF_MODEL
 from experiments.published.systematic import GRAPH_ROWS
@@ -309,8 +309,8 @@ def test_records_have_the_settings_of_their_parts(name: str, tmp_path) -> None:
     finished = [run for run in all_runs if run.name not in record["unfinished"]]
     for model in dict.fromkeys(run.model for run in finished):
         of_model = [run for run in finished if run.model == model]
-        trains = [train_settings(run.config, model) for run in of_model]
-        settings = of_model[0].config[model].to_dict() | {"train": trains[0].to_dict()}
+        trains = [run.config.train for run in of_model]
+        settings = of_model[0].config[model].to_dict() | {"train": asdict(trains[0])}
         assert record["models"][model]["settings"] == changed_settings(model, settings)
         assert record["models"][model]["replicas"] == sum(train.replicas for train in trains)
     assert set(record["models"]) == {run.model for run in finished}
