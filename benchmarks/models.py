@@ -39,12 +39,12 @@ from clutrr_jax.settings import TRAIN, model_names
 from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.steps import loss_fn
-from experiments.paper import SPEED, commit
+from experiments.paper import commit
 from generator.errors import Parser
 from generator.files import read_json, write_text
 
 # The part of the file of `--json` that `--compare` needs.
-FIGURES = {"rows": SPEED["rows"]}
+FIGURES = {"rows": [{"model": str, "replicas": int, "batch": int, "train": [float]}]}
 COLUMNS = "{:18}{:>9}{:>6}{:>16}{:>10}{:>15}{:>7}{:>11}"
 
 
@@ -158,7 +158,7 @@ def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         peak_memory()
         spec = MODELS[name]
         settings = ConfigDict(spec.config)
-        data = with_states(words, settings) if spec.kind == "states" else words
+        data = with_states(words, settings) if spec.encoder else words
         trainer = new_trainer(spec, settings, data, count, batch)
         state = trainer.init()
         test = partial(trainer.predict, state.params, state.buffers, data.test_stories)

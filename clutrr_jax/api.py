@@ -6,7 +6,6 @@ Wrong data and settings raise `InputError`, whose message is one line.
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from ml_collections import ConfigDict
 
 from clutrr_jax.data.arrays import build_arrays
 from clutrr_jax.data.batching import InputKind, TokenBatch, chunk, pack, plan_shapes, targets
-from clutrr_jax.data.dataset import Dataset, load
+from clutrr_jax.data.dataset import Dataset, dataset_of, load
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import Records, Story
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
@@ -40,7 +39,7 @@ from generator.cells import is_frame
 from generator.config import Config
 from generator.errors import InputError, check_range, one_line, one_of
 from generator.kinship import RELATIONS
-from generator.write import write_dataset
+from generator.write import generate_rows
 
 KINDS = ("graph", "pairs", "tokens")
 
@@ -81,9 +80,7 @@ def generate(
         for name, value in settings.items()
     }
     config = Config.from_json({**values, "seed": seed})
-    with tempfile.TemporaryDirectory() as folder:
-        write_dataset(config, Path(folder))
-        return replace(load(folder), name="generated stories")
+    return dataset_of("generated stories", generate_rows(config))
 
 
 def batches(
@@ -170,7 +167,7 @@ def register(
     try:
         settings = dict(config or {})
         train = ConfigDict(settings.pop("train", {})).to_dict()
-        spec = Spec(model, kind, as_settings(settings), train)
+        spec = Spec(model, kind, as_settings(settings), train=train)
         json.dumps(spec.config)  # as config.json of a run holds them
         TrainConfig.resolve(train)
     except (AttributeError, KeyError, TypeError, ValueError) as error:

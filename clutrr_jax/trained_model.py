@@ -29,7 +29,6 @@ from clutrr_jax.language_models.submissions import Submission
 from clutrr_jax.models import MODELS, has_method
 from clutrr_jax.models.check import check_input
 from clutrr_jax.models.functional import ModelDef
-from clutrr_jax.models.given import given
 from clutrr_jax.models.prover import gendered
 from clutrr_jax.report import scoring
 from clutrr_jax.report.evaluation import Evaluation
@@ -131,7 +130,7 @@ class Model:
         self.algebra, self._started = algebra, started
         config, spec, sizes = ConfigDict(self.settings), MODELS[name], sizes_of(vocabulary, algebra)
         self._encode = None
-        if spec.kind == "states":
+        if spec.encoder:
             sizes, self._encode = encoder_input(sizes, config)
         definition = ModelDef(spec, config, sizes, config.train.entities == "learned")
         self.replicas: int = config.train.replicas
@@ -210,8 +209,8 @@ class Model:
         dataset = Dataset(dataset.name, None, stories_of(dataset, self.algebra))
         test = dataset.records("test")
         every = np.arange(len(test))
-        settings = self.settings | ({"start": True} if self._started else {})
-        submission = Submission(self.name, self.predict(test), every, given=given(settings))
+        given = MODELS[self.name].given(self.settings, started=self._started)
+        submission = Submission(self.name, self.predict(test), every, given=given)
         return Evaluation(scoring.collect(dataset, [submission]))
 
     def predict_variants(self, records: Records) -> dict[str, Predictions]:

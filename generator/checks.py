@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from generator.errors import InputError
+from generator.errors import InputError, at
 from generator.implied import implied, otherwise
 from generator.kinship import GENDER_OF, KINSHIP, UNKNOWN_GENDER
 from generator.rows import NO_TARGET, Row
@@ -32,6 +32,22 @@ def check_splits(tables: Sequence[tuple[str, Sequence[Row]]]) -> None:
             f"{where}: neither the name nor the column {COLUMN} states a split, as for other rows; "
             f"expected {NAMES}"
         )
+
+
+def check_queries(file: str, rows: Sequence[Row]) -> None:
+    """Raises InputError if the query columns of a row contradict each other or its story."""
+    for row in rows:
+        x, y = row.query
+        problem = ""
+        if row.query_names != (row.names[x], row.names[y]):
+            problem = "query and query_edge name different people: expected the same"
+        for name in row.query_names:
+            if row.story and f"[{name}]" not in row.story:
+                problem = (
+                    f'"[{name}]" is not in the story: expected two people, with names in brackets'
+                )
+        if problem:
+            raise InputError(f"{at(file, row.row_index, 'query')}: {problem}")
 
 
 def report_reading(name: str, rows: Sequence[Row]) -> None:

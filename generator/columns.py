@@ -4,9 +4,11 @@ The columns are those of the data sets that Sinha et al. (2019) released.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from generator.cells import quoted
-from generator.kinship import GENDER_NAMES, RELATIONS
+from generator.kinship import GENDER_NAMES, KINSHIP, RELATIONS
+from generator.rows import Row
 
 COLUMNS = (
     "", "id", "story", "query", "text_query", "target", "text_target", "clean_story",
@@ -16,47 +18,50 @@ COLUMNS = (
 
 
 def format_row(
-    *,
-    index: int,  # of the row in its file, from 0
-    uuid: str,
-    story: str,  # with names in [brackets]
-    clean_story: str,  # without noise
+    row: Row,
     stated_target: list[str],  # sentences that state the answer
-    names: Sequence[str],
-    genders: Sequence[int],  # index in GENDERS
-    edges: Iterable[Sequence[int]],  # people (x, y) of the facts, the path first
-    relations: Sequence[int],  # of the facts, index in RELATIONS
-    query: tuple[int, int],
-    target: int,
     # Steps (x, z, y, r, p, q) from the root: (x, r, y) follows from (x, p, z) and (z, q, y).
     proof: Iterable[Sequence[int]],
     family_nodes: Sequence[int],  # each person's index in the family
-    task: str,  # such as "1.3"
-    k: int,  # number of facts on the path
-    split: str,  # train, dev or test
 ) -> tuple[str, ...]:
-    """Returns the cells of one story, in the order of COLUMNS."""
-    words = [RELATIONS[r] for r in relations]
-    facts = format_facts(names, genders, edges, words, query)
+    """Returns the cells of a story of kinship, in the order of COLUMNS; the inverse of parsing."""
+    words = [RELATIONS[r] for r in row.relations]
+    facts = format_facts(row.names, row.genders, row.edges, words, row.query)
     return (
-        str(index),
-        uuid,
-        story,
+        str(row.row_index - 1),
+        row.id,
+        row.story,
         facts["query"],
         "",
-        RELATIONS[target],
+        RELATIONS[row.target],
         str(stated_target),
-        clean_story,
-        _format_proof(proof, names),
-        "-".join(words[:k]),
-        f"task_{task}",
+        row.clean_story,
+        _format_proof(proof, row.names),
+        row.clause,
+        f"task_{row.noise}.{row.k}",
         facts["story_edges"],
         facts["edge_types"],
         facts["query_edge"],
         facts["genders"],
         "",
         str({node: i for i, node in enumerate(family_nodes)}),
-        split,
+        row.split,
+    )
+
+
+def story_row(
+    relations: Sequence[int], names: Sequence[str], query: tuple[int, int], k: int, **parts: Any
+) -> Row:
+    """Returns a row of kinship whose first k relations are the path; `parts` are other fields."""
+    return Row(
+        algebra=KINSHIP,
+        relations=tuple(relations),
+        names=tuple(names),
+        query=query,
+        query_names=(names[query[0]], names[query[1]]),
+        clause="-".join(RELATIONS[r] for r in relations[:k]),
+        k=k,
+        **parts,
     )
 
 
@@ -67,10 +72,7 @@ def format_facts(
     relations: Sequence[str],
     query: tuple[int, int],
 ) -> dict[str, str]:
-    """Returns the cells of the facts and the question by column.
-
-    `relations` are names; the other arguments are those of `format_row`.
-    """
+    """Returns the cells of the facts and the question by column; `relations` are names."""
     x, y = query
     return {
         "query": f"({quoted(names[x])}, {quoted(names[y])})",

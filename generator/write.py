@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from unicodedata import normalize
 
 from tqdm import tqdm
 
@@ -23,6 +24,7 @@ from generator.errors import InputError
 from generator.files import atomic_write, reading, write_text
 from generator.kinship import RELATIONS
 from generator.paraphrases.load import load_bank
+from generator.rows import Row
 from generator.stories.blocks import check
 from generator.stories.clause_sets import allowed_clauses, is_listable
 from generator.stories.hold_out import SplitBank, split_bank
@@ -49,15 +51,31 @@ def write_dataset(config: Config, out: Path, workers: int = 1, form: str = "csv"
     Returns:
       The files, without config.json.
     """
-    bank = load_bank(config)
-    banks = split_bank(bank, config)
+    bank, banks = _banks(config)
     files = {out / f"{name}.{form}": parts for name, parts in dataset_files(config).items()}
+    write_description(out, _description(config, bank, banks, [path.name for path in files]))
+    return write_files(files, Renderer(config, banks, form), workers)
+
+
+def generate_rows(config: Config) -> list[tuple[str, list[Row]]]:
+    """Returns the rows of the files that `write_dataset` would write, by their names in order."""
+    render = Renderer(config, _banks(config)[1])
+    found = []
+    for name, parts in sorted(dataset_files(config).items()):
+        rows = [row for part in parts for row, *_ in render.stories(part)]
+        found.append((name, [row._replace(story=normalize("NFC", row.story)) for row in rows]))
+    return found
+
+
+def _banks(config: Config) -> tuple[Bank, SplitBank]:
+    """The paraphrases. Raises InputError if there are no stories of these settings."""
+    bank = load_bank(config)
+    banks, files = split_bank(bank, config), dataset_files(config)
     if not files:
         raise InputError("no stories: expected a task and a number of rows above 0")
     for split, task in sorted({piece[:2] for parts in files.values() for piece in parts}):
         check(config, split, task)
-    write_description(out, _description(config, bank, banks, [path.name for path in files]))
-    return write_files(files, Renderer(config, banks, form), workers)
+    return bank, banks
 
 
 def write_files(files: dict[Path, list[Piece]], render: Render, workers: int = 1) -> list[Path]:

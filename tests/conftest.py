@@ -77,13 +77,13 @@ def tiny_bert(small, tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def small_for(small, tiny_bert, tmp_path_factory) -> Callable[..., Prepared]:
     """Function from the name of a model to the small data set as the model reads it: with states
-    of `tiny_bert` for a model of input kind "states"; or with its token ids for other `settings`,
+    of `tiny_bert` for a model over an encoder; or with its token ids for other `settings`,
     such as `train_encoder=True`."""
 
     @cache
     def prepared(name: str, **settings: Any) -> Prepared:
         spec = MODELS[name]
-        if spec.kind != "states":
+        if not spec.encoder:
             return small
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))

@@ -46,7 +46,7 @@ ROWS = [
     for i, split in (("a", "train"), ("b", "train"), ("c", "test"), ("d", "test"))
 ]
 TABLE = [list(ROWS[0]), *(list(row.values()) for row in ROWS)]
-TEST = build_records("test", parse_rows("test", [TABLE[0], *TABLE[3:]]))
+TEST = build_records(list(parse_rows("test", [TABLE[0], *TABLE[3:]])))
 BERT = tiny_bert.CONFIG | {"vocab_size": 6, "hidden_size": 4, "intermediate_size": 4,
                            "num_hidden_layers": 1, "max_position_embeddings": 8}  # fmt: skip
 TENSORS = save(tiny_bert.random_tensors(BERT))

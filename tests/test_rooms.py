@@ -13,7 +13,8 @@ generator.kinship
 generator.splits
 generator.files generator.deduction generator.path_consistency generator.row_cells
 generator.algebras
-generator.columns generator.rows
+generator.rows
+generator.columns
 generator.implied
 generator.checks
 generator.data_sets

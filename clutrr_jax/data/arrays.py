@@ -66,6 +66,11 @@ class StoryArrays(NamedTuple):
     states: jax.Array | None = None
     pieces: jax.Array | None = None
 
+    @property
+    def of_encoder(self) -> bool:
+        """Whether the tokens are those of a pretrained encoder, and no words of the story."""
+        return self.states is not None or self.pieces is not None
+
 
 def build_arrays(records: Records, vocabulary: Vocabulary, seed: int) -> StoryArrays:
     """Converts records to arrays. `seed` and its content determine the entities of a story."""

@@ -17,9 +17,8 @@ from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, PAD
 
 # "pairs" batches are graph batches too, but of stories with similar numbers of people, for models
-# whose arrays are padded to the largest story. "states" batches are token batches with the states
-# or token ids of a pretrained encoder.
-InputKind = Literal["graph", "pairs", "tokens", "states"]
+# whose arrays are padded to the largest story.
+InputKind = Literal["graph", "pairs", "tokens"]
 GRAPHS = ("graph", "pairs")
 MAX_BUCKETS = 4  # most shapes of the batches of a data set; the program has a branch for each
 LENGTH_STEP = 4  # token lengths are rounded up to a multiple of this

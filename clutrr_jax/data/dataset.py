@@ -7,21 +7,19 @@ package `datasets`. Files are .csv, .csv.gz, .parquet or .jsonl.
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from clutrr_jax.data.copies import count_copies, report_copies, shared_note
-from clutrr_jax.data.records import Records, build_records, columns, concatenate
+from clutrr_jax.data.records import Records, build_records, columns
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from generator.algebra import Algebra
 from generator.algebras import algebra_of, find_algebra, write_algebra
 from generator.cells import is_frame, text_rows
-from generator.checks import check_splits, report_reading
+from generator.checks import check_queries, check_splits, report_reading
 from generator.errors import InputError
 from generator.files import Source, atomic_write, reading, sources, tables_in
 from generator.rows import NO_TARGET, Row, parse_rows
@@ -117,7 +115,6 @@ def load(
         algebra = algebra or algebra_of(place)
     else:
         name, tables = "data set", list(_tables(source))
-    parts: dict[bool, dict[str, Records]] = {False: {}, True: {}}  # by whether they are test rows
     read: list[tuple[str, list[Row]]] = []
     for file, cells in tables:
         parsed = parse_rows(file, cells, algebra=algebra, place=place, in_memory=not place)
@@ -125,22 +122,25 @@ def load(
         algebra = read[-1][1][0].algebra
     if not read:
         raise InputError(f"{name}: no data, expected a train and a test split")
-    check_splits(read)
-    for file, rows in read:
-        for is_test, records in parts.items():
-            if part := [row for row in rows if (row.split == "test") == is_test]:
-                records[file] = build_records(file, part)
-    report_reading(name, [row for _, rows in read for row in rows])
-    train, test = (
-        concatenate(list(records.values())) if records else None for records in parts.values()
-    )
-    for files, split in zip(parts.values(), (train, test), strict=True):
-        if split is not None:
-            of_story = np.repeat([*files], [*map(len, files.values())])
-            report_copies(of_story.tolist(), split)
-    if shared := count_copies(train, test)["shared"]:
+    return dataset_of(name, read)
+
+
+def dataset_of(name: str, tables: Sequence[tuple[str, Sequence[Row]]]) -> Dataset:
+    """Returns the data set of some tables, and prints what may be a mistake in them."""
+    check_splits(tables)
+    for file, rows in tables:
+        check_queries(file, rows)
+    found: dict[str, Records | None] = {"train": None, "test": None}
+    report_reading(name, [row for _, rows in tables for row in rows])
+    for split in found:
+        part = [(file, row) for file, rows in tables for row in rows
+                if (row.split == "test") == (split == "test")]  # fmt: skip
+        if part:
+            records = found[split] = build_records([row for _, row in part])
+            report_copies([file for file, _ in part], records)
+    if shared := count_copies(**found)["shared"]:
         print(f"{name}: {shared_note(shared)}", file=sys.stderr)
-    return Dataset(name, train, test)
+    return Dataset(name, **found)
 
 
 def _tables(data: Mapping[str, Iterable[Any]] | Iterable[Any]) -> Iterator[Source]:

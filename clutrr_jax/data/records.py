@@ -1,6 +1,6 @@
 """Stories as flat NumPy arrays and text: `Records`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ import numpy as np
 from generator.algebra import Algebra
 from generator.checks import content
 from generator.columns import format_facts
-from generator.errors import InputError, at
+from generator.errors import InputError
 from generator.rows import Row
 
 
@@ -171,16 +171,8 @@ def check_algebras(parts: Sequence[Records]) -> None:
         raise InputError(f"relations of {found} in one data set, expected one algebra")
 
 
-def build_records(file: str, rows: Iterable[Row]) -> Records:
-    """Converts parsed rows, at least one, to records.
-
-    Raises:
-      InputError: the query columns of a row contradict each other or its story.
-    """
-    rows = list(rows)
-    for row in rows:
-        if problem := _query_problem(row):
-            raise InputError(f"{at(file, row.row_index, 'query')}: {problem}")
+def build_records(rows: Sequence[Row]) -> Records:
+    """Converts parsed rows of one algebra, at least one, to records."""
     edges = np.array([edge for row in rows for edge in row.edges], np.int32).reshape(-1, 2)
     # Only the first edges of a released story have relations.
     unstated = len(rows[0].algebra.relations)
@@ -233,17 +225,6 @@ def columns(records: Records) -> dict[str, list[str]]:
     if not len(records.relations):
         del found["story_edges"], found["edge_types"], found["query_edge"]
     return {name: cells for name, cells in found.items() if name == "id" or any(cells)}
-
-
-def _query_problem(row: Row) -> str:
-    """Returns what is wrong with the query of a row, or an empty string."""
-    x, y = row.query
-    for name in row.query_names:
-        if row.story and f"[{name}]" not in row.story:
-            return f'"[{name}]" is not in the story: expected two people, with names in brackets'
-    if row.query_names != (row.names[x], row.names[y]):
-        return "query and query_edge name different people: expected the same"
-    return ""
 
 
 def tasks(records: Records) -> Iterator[tuple[str, np.ndarray]]:

@@ -42,7 +42,7 @@ def attention_weights(model: Any, kind: InputKind, stories: StoryArrays) -> np.n
 
 def write_attention(folder: Path, model: Any, kind: InputKind, stories: StoryArrays) -> None:
     """Writes the file of a model with attention weights, see `attention_weights`."""
-    if not has_method(model, "attention") or kind == "states":
+    if not has_method(model, "attention") or stories.of_encoder:
         return
     weights = attention_weights(model, kind, stories).astype(np.float16)
     over = "facts" if kind in GRAPHS else "words"

@@ -18,7 +18,8 @@ from generator.algebra import Algebra
 from generator.deduction import closure
 from generator.path_consistency import possible_relations
 
-BASELINES = ("given rules", "induced rules", "majority label")
+# What each of them is given, as in `clutrr_jax.models.Spec.given`.
+BASELINES = {"given rules": "rules", "induced rules": "nothing", "majority label": "nothing"}
 
 
 def induced(train: Records) -> Algebra:

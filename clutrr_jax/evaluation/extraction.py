@@ -64,10 +64,13 @@ def write_extracted(folder: Path, model: Any, kind: InputKind, data: Prepared) -
     rules = np.zeros(0)
     if hasattr(reasoner, "rules"):
         rules = gendered(np.asarray(reasoner.rules()), data.test.algebra)
-    read = _read_words if has_method(model, "word_facts") and kind != "states" else _read
-    people, words = np.diff(data.test.node_start), np.asarray(data.test_stories.n_token)
+    stories = data.test_stories
+    has_words = has_method(model, "word_facts") and not stories.of_encoder
+    people, words = np.diff(data.test.node_start), np.asarray(stories.n_token)
     found: list[Any] = [None] * len(people)
-    for story, (graph, *of_words) in per_story(read, model, kind, data.test_stories):
+    for story, (graph, *of_words) in per_story(
+        _read_words if has_words else _read, model, kind, stories
+    ):
         graph = graph[: people[story], : people[story]]
         of_words = [array[: words[story]] for array in of_words]  # fact and probability
         found[story] = graph.argmax(axis=-1).ravel(), graph.max(axis=-1).ravel(), *of_words

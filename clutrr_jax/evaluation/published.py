@@ -43,7 +43,7 @@ class PublishedRow:
       by_k: accuracy on the tests of length k.
       overall: accuracy on all test stories.
       model: the same model in `clutrr_jax.models.MODELS`; empty if there is none.
-      given: as in `clutrr_jax.models.given`; empty for people.
+      given: as in `clutrr_jax.models.Spec.given`; empty for people.
     """
 
     name: str

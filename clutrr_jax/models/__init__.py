@@ -43,78 +43,107 @@ class Spec(NamedTuple):
     model: Callable[..., Any]  # its class
     kind: InputKind  # of the batches that the model reads
     settings: Settings
+    cites: tuple[str, ...] = ()  # keys of its papers in `clutrr_jax/report/references.bib`
     train: Mapping[str, Any] = {}  # default train settings, where they are not the usual ones
-    entity_vectors: bool = True  # whether the model has vectors of people, see `train.entities`
-    # Functions of the model and a batch to other logits, by name, which are tested too.
-    variants: Mapping[str, Callable[[Any, Any], Any]] = {}
+    encoder: bool = False  # whether its tokens are those of a pretrained encoder
+    # What the model has, with some settings, besides the training stories and their answers.
+    gives: Callable[[Mapping[str, Any]], list[str]] = lambda settings: []
+    # Functions of the model and a batch to other logits, by name, which are tested too; and what
+    # these have besides.
+    variants: Mapping[str, tuple[Callable[[Any, Any], Any], str]] = {}
 
     @property
     def config(self) -> dict[str, Any]:
         """Default settings."""
         return defaults(self.settings)
 
-    def has_effect(self, name: str) -> bool:
-        """Returns whether a train setting has an effect on the model."""
-        if name == "entities":
-            return self.entity_vectors
-        return name != "shuffle_sentences" or self.kind == "tokens"
+    def given(self, settings: Mapping[str, Any], variant: str = "", started: bool = False) -> str:
+        """Column "given" of the tables: what the model, or a variant of it, has besides the
+        training stories and their answers, joined by commas, or "nothing".
+
+        Args:
+          settings: of the model.
+          started: whether its training began with the parameters of a trained model.
+        """
+        found = ["another training"] * started + ["pretrained encoder"] * self.encoder
+        found += self.gives(settings)
+        found += self.variants[variant][1].split(", ") if variant else []
+        return ", ".join(dict.fromkeys(found)) or "nothing"
+
+
+_MINERVINI, _LSTM = ("minervini2020learning",), ("hochreiter1997long",)
+_OURS, _WORKSHOP, _BERT = ("clutrr_jax",), ("sinha2018compositional",), ("devlin2018bert",)
+
+
+def _of_file(
+    model: Callable[..., Any], file: Any, *, kind: InputKind = "graph", **fields: Any
+) -> Spec:
+    """Spec of a model with the settings and train settings of its file."""
+    fields = {"settings": file.SETTINGS, "train": file.TRAIN} | fields
+    return Spec(model, kind, **fields)
+
+
+def _edges(model: Callable[..., Any], *cites: str) -> Spec:
+    return Spec(model, "graph", edge_sequence.SETTINGS, (*_MINERVINI, *cites))
 
 
 def _ctp(model: Callable[..., Any], settings: Settings) -> Spec:
-    return Spec(model, "pairs", settings, ctp.TRAIN, entity_vectors=False)
-
-
-def _reader_prover(kind: InputKind, settings: Settings) -> Spec:
-    return Spec(
-        reader_prover.ReaderProver,
-        kind,
-        settings,
-        reader_prover.TRAIN,
-        entity_vectors=False,
-        variants=reader_prover.VARIANTS,
+    return _of_file(
+        model, ctp, kind="pairs", settings=settings, cites=_MINERVINI, gives=prover.gives
     )
 
 
+def _text(model: Callable[..., Any], settings: Settings, *cites: str) -> Spec:
+    return Spec(model, "tokens", settings, cites, reader.TRAIN)
+
+
+def _reader_prover(**fields: Any) -> Spec:
+    given = {"gives": reader_prover.gives, "variants": reader_prover.VARIANTS}
+    return _of_file(reader_prover.ReaderProver, reader_prover, kind="tokens", **(given | fields))
+
+
 MODELS: dict[str, Spec] = {
-    "gat": Spec(gat.GAT, "graph", gat.SETTINGS),
-    "gcn": Spec(gcn.GCN, "graph", gcn.SETTINGS),
-    "rgcn": Spec(gcn.RGCN, "graph", gcn.RELATIONAL_SETTINGS),
-    "edge_rnn": Spec(edge_sequence.EdgeRNN, "graph", edge_sequence.SETTINGS),
-    "edge_lstm": Spec(edge_sequence.EdgeLSTM, "graph", edge_sequence.SETTINGS),
-    "edge_gru": Spec(edge_sequence.EdgeGRU, "graph", edge_sequence.SETTINGS),
-    "edge_cnn": Spec(edge_sequence.EdgeCNN, "graph", edge_sequence.SETTINGS),
-    "edge_attention": Spec(edge_sequence.EdgeAttention, "graph", edge_sequence.ATTENTION_SETTINGS),
-    "edge_transformer": Spec(
-        edge_transformer.EdgeTransformer,
-        "pairs",
-        edge_transformer.SETTINGS,
-        edge_transformer.TRAIN,
-        entity_vectors=False,
+    "gat": Spec(gat.GAT, "graph", gat.SETTINGS, ("velickovic2018graph",)),
+    "gcn": Spec(gcn.GCN, "graph", gcn.SETTINGS, _MINERVINI),
+    "rgcn": Spec(
+        gcn.RGCN, "graph", gcn.RELATIONAL_SETTINGS, (*_MINERVINI, "schlichtkrull2018modeling")
     ),
-    "epignn": Spec(epignn.EpiGNN, "graph", epignn.SETTINGS, epignn.TRAIN, entity_vectors=False),
-    "nbfnet": Spec(nbfnet.NBFNet, "graph", nbfnet.SETTINGS, nbfnet.TRAIN, entity_vectors=False),
+    "edge_rnn": _edges(edge_sequence.EdgeRNN),
+    "edge_lstm": _edges(edge_sequence.EdgeLSTM, *_LSTM),
+    "edge_gru": _edges(edge_sequence.EdgeGRU, "cho2014learning"),
+    "edge_cnn": _edges(edge_sequence.EdgeCNN),
+    "edge_attention": Spec(
+        edge_sequence.EdgeAttention, "graph", edge_sequence.ATTENTION_SETTINGS, _MINERVINI
+    ),
+    "edge_transformer": _of_file(
+        edge_transformer.EdgeTransformer, edge_transformer, kind="pairs",
+        cites=("bergen2021systematic",),
+    ),
+    "epignn": _of_file(epignn.EpiGNN, epignn, cites=("khalid2025systematic",)),
+    "nbfnet": _of_file(nbfnet.NBFNet, nbfnet, cites=("zhu2021neural",)),
     "ctp_linear": _ctp(ctp.CTP, ctp.SETTINGS),
     "ctp_attentive": _ctp(ctp.CTPAttentive, ctp.ATTENTIVE_SETTINGS),
     "ctp_memory": _ctp(ctp.CTPMemory, ctp.MEMORY_SETTINGS),
-    "ncrl": Spec(ncrl.NCRL, "graph", ncrl.SETTINGS, ncrl.TRAIN, entity_vectors=False),
-    "prover": Spec(prover.Prover, "graph", prover.SETTINGS, prover.TRAIN, entity_vectors=False),
-    "set_prover": Spec(
-        set_prover.SetProver, "graph", set_prover.SETTINGS, set_prover.TRAIN, entity_vectors=False
+    "ncrl": _of_file(ncrl.NCRL, ncrl, cites=("cheng2023neural",)),
+    "prover": _of_file(prover.Prover, prover, cites=_OURS, gives=prover.gives),
+    "set_prover": _of_file(set_prover.SetProver, set_prover, cites=_OURS),
+    "bilstm_mean": _text(bilstm.BiLSTMModel, bilstm.SETTINGS, *_LSTM),
+    "bilstm_attention": _text(bilstm.BiLSTMAttention, bilstm.SETTINGS, *_LSTM),
+    "bilstm_last": _text(bilstm.BiLSTMLast, bilstm.SETTINGS, *_LSTM),
+    "bilstm_2018": _text(bilstm.BiLSTMLast, bilstm.SETTINGS_2018, *_WORKSHOP, *_LSTM),
+    "rn": _text(relation_network.RelationNetwork, relation_network.SETTINGS,
+                "santoro2017simple"),
+    "mac": _text(mac.MAC, mac.SETTINGS, "hudson2018compositional"),
+    "rmc": Spec(rmc.RMC, "tokens", rmc.SETTINGS, ("santoro2018relational",)),
+    "gnn_2018_mean": Spec(gnn_2018.GNN2018, "tokens", gnn_2018.SETTINGS, _WORKSHOP),
+    "gnn_2018_attention": Spec(gnn_2018.GNN2018Attention, "tokens", gnn_2018.SETTINGS, _WORKSHOP),
+    "reader_prover": _reader_prover(cites=_OURS),
+    "reader_prover_bert": _reader_prover(
+        settings=reader_prover.BERT_SETTINGS, cites=(*_OURS, *_BERT), encoder=True
     ),
-    "bilstm_mean": Spec(bilstm.BiLSTMModel, "tokens", bilstm.SETTINGS, reader.TRAIN),
-    "bilstm_attention": Spec(bilstm.BiLSTMAttention, "tokens", bilstm.SETTINGS, reader.TRAIN),
-    "bilstm_last": Spec(bilstm.BiLSTMLast, "tokens", bilstm.SETTINGS, reader.TRAIN),
-    "bilstm_2018": Spec(bilstm.BiLSTMLast, "tokens", bilstm.SETTINGS_2018, reader.TRAIN),
-    "rn": Spec(relation_network.RelationNetwork, "tokens", relation_network.SETTINGS, reader.TRAIN),
-    "mac": Spec(mac.MAC, "tokens", mac.SETTINGS, reader.TRAIN),
-    "rmc": Spec(rmc.RMC, "tokens", rmc.SETTINGS),
-    "gnn_2018_mean": Spec(gnn_2018.GNN2018, "tokens", gnn_2018.SETTINGS),
-    "gnn_2018_attention": Spec(gnn_2018.GNN2018Attention, "tokens", gnn_2018.SETTINGS),
-    "reader_prover": _reader_prover("tokens", reader_prover.SETTINGS),
-    "reader_prover_bert": _reader_prover("states", reader_prover.BERT_SETTINGS),
-    "bert": Spec(bert.Bert, "states", bert.SETTINGS, entity_vectors=False),
-    "bert_lstm": Spec(bert.BertLSTM, "states", bert.LSTM_SETTINGS),
-}
+    "bert": Spec(bert.Bert, "tokens", bert.SETTINGS, _BERT, encoder=True),
+    "bert_lstm": Spec(bert.BertLSTM, "tokens", bert.LSTM_SETTINGS, _BERT, encoder=True),
+}  # fmt: skip
 
 
 def has_method(model: Any, name: str) -> bool:

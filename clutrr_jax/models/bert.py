@@ -33,7 +33,7 @@ LSTM_SETTINGS = load.SETTINGS | {
 
 
 def token_states(batch: TokenBatch, encoder: Any) -> jax.Array:
-    """States of a batch of input kind "states", [T, B, D]. The encoder is None if it is frozen."""
+    """States of a batch over an encoder, [T, B, D]. The encoder is None if it is frozen."""
     states = load.encode(batch, encoder).states
     assert states is not None
     return states.swapaxes(0, 1)

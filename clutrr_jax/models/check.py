@@ -26,7 +26,7 @@ def check_model(name: str, config: Any, data: Prepared) -> None:
     for records in (data.train, data.test):
         check_input(name, spec.kind, records)
     try:
-        if spec.kind == "states":
+        if spec.encoder:
             sizes = replace(sizes, states=read_config(find_folder(config[name].folder)).hidden_size)
         model = nnx.eval_shape(lambda: spec.model(config[name], sizes, rngs=nnx.Rngs(0)))
         check_methods(model)

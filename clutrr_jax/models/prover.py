@@ -3,6 +3,7 @@
 Shapes: B stories, P people of the largest story, R relations, N nodes.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -36,6 +37,11 @@ SETTINGS = {
 }
 TRAIN = {"learning_rate": 3e-2, "steps": 2000, "patience": 500}
 UNKNOWN_LOGIT = 3.0  # initial logit of "no relation follows": about half of the probability
+
+
+def gives(settings: Mapping[str, Any]) -> list[str]:
+    """What a prover with these settings has besides its training stories, see `Spec`."""
+    return ["predicates and genders"] * settings["share_genders"]
 
 
 class Prover(nnx.Module):

@@ -3,7 +3,7 @@
 Shapes: B stories, P people of the largest story, R relations, F facts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -121,13 +121,25 @@ def answer_from_stated_facts(
     return model.answer(batch, stated_graph(batch, model.reader.relations), rules)
 
 
-# Other logits of the same model, without its reader, its reasoner, or both: all errors of the last
-# one are ambiguous labels.
-VARIANTS: dict[str, Callable[[ReaderProver, TokenBatch], jax.Array]] = {
-    "given rules": answer_by_given_rules,
-    "stated facts": answer_from_stated_facts,
-    "stated facts, given rules": partial(answer_from_stated_facts, rules=IS_RULE),
+# Other logits of the same model, without its reader, its reasoner, or both, and what these are
+# given: all errors of the last one are ambiguous labels.
+VARIANTS: dict[str, tuple[Callable[[ReaderProver, TokenBatch], jax.Array], str]] = {
+    "given rules": (answer_by_given_rules, "rules"),
+    "stated facts": (answer_from_stated_facts, "stated facts"),
+    "stated facts, given rules": (
+        partial(answer_from_stated_facts, rules=IS_RULE),
+        "stated facts, rules",
+    ),
 }
+
+
+def gives(settings: Mapping[str, Any]) -> list[str]:
+    """What a reader prover with these settings has besides its training stories, see `Spec`."""
+    prior, penalty = settings["relation_word_prior"], settings["relation_word_penalty"]
+    found = ["predicates and genders"]  # the reader names the predicate and gender of a fact
+    found += ["words for relations"] * (prior > 0 or penalty > 0)
+    found += ["rules"] * (settings["reasoner"] == "rules")
+    return found + ["facts as labels"] * (settings["gold"] > 0)
 
 
 def fact_loss(batch: TokenBatch, graph: jax.Array) -> jax.Array:

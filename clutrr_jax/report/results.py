@@ -31,7 +31,6 @@ from clutrr_jax.experiment import (
 )
 from clutrr_jax.language_models.submissions import Submission, check_names
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.given import given
 from generator.errors import one_line
 from generator.files import read_json
 
@@ -93,7 +92,7 @@ def collect(
     for run, (_, of_run) in zip([r for r in all_runs if r.name in finished], tests, strict=True):
         found[run.model] |= dict.fromkeys(c.model for c in of_run)
     series = [name for of_model in found.values() for name in of_model]
-    knowledge = {s: given({}, s) for s in BASELINES}
+    knowledge = dict(BASELINES)
     check_names([submission for submission, _ in added], [*series, *BASELINES])
     for submission, truth in added:
         counts = score_added(submission, truth)
@@ -107,12 +106,11 @@ def collect(
     comparable = compared(tests, {run.model for run in all_runs})
     for run in all_runs:
         settings = finished.get(run.name, {}).get("settings", run.config.get(run.model))
-        path = workdir / run.name / "config.json"
-        if settings is not None and path.exists() and "start" in read_json(path):
-            settings = {**settings, "start": True}
+        path, spec = workdir / run.name / "config.json", MODELS.get(run.model)
+        started = path.exists() and "start" in read_json(path)
         for name in found[run.model]:
-            variant = name.removeprefix(f"{run.model}: ")
-            knowledge[name] = "" if settings is None else given(settings, variant)
+            _, _, variant = name.partition(": ")
+            knowledge[name] = spec.given(settings, variant, started) if spec and settings else ""
     return {
         "name": config["name"],
         "scale": scale,

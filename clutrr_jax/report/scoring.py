@@ -19,7 +19,6 @@ from clutrr_jax.evaluation.predictions import STRICT, is_derived, with_derived
 from clutrr_jax.evaluation.significance import holm, paired_p
 from clutrr_jax.experiment import PATHS, SINGLE
 from clutrr_jax.language_models.submissions import UNMAPPED, Submission, check_names
-from clutrr_jax.models.given import given
 from clutrr_jax.report.plots import plot_results
 from clutrr_jax.report.results import table_rows
 from clutrr_jax.report.tables import (
@@ -90,7 +89,7 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
             for name, s in submitted.items()
         },
         "series": [{"name": name, "baseline": name in BASELINES} for name in series],
-        "given": {s.name: s.given for s in shown} | {n: given({}, n) for n in BASELINES},
+        "given": {s.name: s.given for s in shown} | BASELINES,
         "rows": rows,
         **{part: [] for part in ("averages", "references")},
         "compared": [compare(a, b, test) for a, b in combinations(submissions, 2)],

@@ -90,7 +90,7 @@ def predict_all(
       stories: what to predict.
     """
     found = {}
-    for suffix, variant in {"": None, **predictor.model.spec.variants}.items():
+    for suffix, (variant, _) in {"": (None, ""), **predictor.model.spec.variants}.items():
         relation, probabilities = predictor(tested, buffers, stories, variant)
         of_last = relation
         if last is not tested:

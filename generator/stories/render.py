@@ -10,10 +10,11 @@ from uuid import UUID
 
 import numpy as np
 
-from generator.columns import COLUMNS, format_row
+from generator.columns import COLUMNS, format_row, story_row
 from generator.config import Config, Task
 from generator.files import csv_text
 from generator.names import names_of
+from generator.rows import Row
 from generator.stories.blocks import BLOCK, block
 from generator.stories.hold_out import SplitBank
 from generator.stories.text import texts
@@ -42,24 +43,19 @@ def pieces(config: Config, split: str, tasks: Iterable[Task]) -> list[Piece]:
 
 
 class Renderer:
-    """Renders pieces as bytes; `write` joins them to files.
+    """Renders pieces as bytes, which `write` joins to files; those of Parquet are files too.
 
-    Args:
-      config: settings of the generator.
-      banks: paraphrases for training and for tests.
-      form: csv, csv.gz, jsonl, or parquet, whose pieces are files of one row group.
-      test: the T of the tests T.K that the stories are written as, whatever their task and split;
-        None: as they are.
+    With `test`, the stories are written as tests of this T, whatever their task and split.
     """
 
     def __init__(
-        self, config: Config, banks: SplitBank, form: str, test: int | None = None
+        self, config: Config, banks: SplitBank, form: str = "csv", test: int | None = None
     ) -> None:
         self.config, self.banks, self.form, self.test = config, banks, form, test
         self.expressible = banks.expressible()
 
     def __call__(self, piece: Piece) -> bytes:
-        rows = self._rows(piece)
+        rows = (format_row(*story) for story in self.stories(piece))
         if self.form == "parquet":
             return _parquet(rows)
         if self.form == "jsonl":
@@ -67,8 +63,8 @@ class Renderer:
         data = csv_text(chain([] if piece.first else [COLUMNS], rows)).encode()
         return gzip.compress(data, 5, mtime=0) if self.form == "csv.gz" else data
 
-    def _rows(self, piece: Piece) -> Iterator[tuple[str, ...]]:
-        """Yields the cells of each story in the order of COLUMNS."""
+    def stories(self, piece: Piece) -> Iterator[tuple[Row, list[str], list, list[int]]]:
+        """Yields the arguments of `format_row` for each story; the first is its `Row`."""
         stories, rng = block(self.config, piece.split, piece.task, piece.block, self.expressible)
         stories = stories.select(slice(piece.size))
         people = names_of(stories.gender, stories.name)
@@ -77,31 +73,29 @@ class Renderer:
         num_facts = (stories.edge_relations() >= 0).sum(1).tolist()  # then follows padding
         last = stories.query()[:, 1].tolist()
         genders, family_nodes = stories.gender.tolist(), stories.family_node.tolist()
-        target = stories.target.tolist()
-        task = f"{self.test or piece.task.noise}.{piece.task.k}"
+        target, noise = stories.target.tolist(), self.test or piece.task.noise
+        task = f"{noise}.{piece.task.k}"
         split = "test" if self.test else piece.split
         steps = np.concatenate([stories.proof_people, stories.proof_relations], axis=2).tolist()
         for row, (story, clean_story, stated_target) in enumerate(text):
             n, e = len(people[row]), num_facts[row]
             index = piece.first + row
-            yield format_row(
-                index=index,
-                uuid=_uuid(split, task, index, people[row][0], people[row][last[row]], story),
+            found = story_row(
+                row_index=index + 1,
+                id=_uuid(split, task, index, people[row][0], people[row][last[row]], story),
                 story=story,
                 clean_story=clean_story,
-                stated_target=stated_target,
                 names=people[row],
-                genders=genders[row][:n],
-                edges=edges[row][:e],
+                genders=tuple(genders[row][:n]),
+                edges=tuple(map(tuple, edges[row][:e])),
                 relations=relations[row][:e],
                 query=(0, last[row]),
                 target=target[row],
-                proof=steps[row],
-                family_nodes=family_nodes[row][:n],
-                task=task,
+                noise=noise,
                 k=piece.task.k,
                 split=split,
             )
+            yield found, stated_target, steps[row], family_nodes[row][:n]
 
 
 def _uuid(*content: str | int) -> str:

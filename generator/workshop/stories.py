@@ -5,7 +5,7 @@ from uuid import UUID
 
 import numpy as np
 
-from generator.columns import format_row
+from generator.columns import format_row, story_row
 from generator.kinship import NUM_RELATIONS, RELATION_OF, RELATIONS
 from generator.workshop.paths import Family, Paths
 from generator.workshop.rules import RELATIONS_2018, prove
@@ -21,39 +21,23 @@ _NUM_SENTENCES = np.array([len(sentences) for sentences in _SENTENCES])
 def sample_batch(
     members: Family, paths: Paths, distractors: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, ...]:
-    """Samples `BLOCK` stories and returns those whose relations are all in the benchmark.
-
-    Args:
-      members: the family that `paths` is about.
-      paths: paths of k facts to sample from.
-      distractors: number of distractor sentences per person, d.
-      rng: random generator.
-
-    Returns:
-      path: [B] row of Paths.
-      gender: [B, k + 1] along the path.
-      relation: [B, k] of the facts.
-      answer: [B] relation of the last person to the first.
-      name: [B, k + 1] index into PEOPLE, without repetition.
-      template: [B, k] index into FACTS.
-      kind: [B, k + 1, d] kind of distractor, without repetition per person.
-      sentence: [B, k + 1, d] index within the kind.
-      order: [B, k + (k + 1) d] order of the sentences; the facts stay in order.
-      uuid: [B, 16] bytes.
-    """
+    """Samples `BLOCK` stories of a path and d distractors per person, and returns those whose
+    relations are all in the benchmark, as the arrays of the return statement."""
     k = paths.clause.shape[1]
-    path = rng.choice(len(paths.weight), BLOCK, p=paths.weight / paths.weight.sum())
+    path = rng.choice(len(paths.weight), BLOCK, p=paths.weight / paths.weight.sum())  # [B]
     people = paths.people[path]  # [B, k + 1]
 
     # Descendants have random genders, their partners the opposite ones.
     bits = rng.integers(0, 2, (BLOCK, len(members.head)))
     head = members.head[people]
-    gender = np.take_along_axis(bits, head, 1) ^ (head != people)
-    relation = RELATION_OF[paths.clause[path], gender[:, 1:]]
+    gender = np.take_along_axis(bits, head, 1) ^ (head != people)  # [B, k + 1]
+    relation = RELATION_OF[paths.clause[path], gender[:, 1:]]  # [B, k]
     answer = RELATION_OF[paths.answer[path], gender[:, -1]]
     allowed = _IN_2018[relation].all(axis=1) & _IN_2018[answer]
 
     b = int(allowed.sum())
+    # Kinds of distractors [b, k + 1, d] and names [b, k + 1], each without repetition in its story;
+    # the order of all sentences; the template of each fact; the sentence within each kind.
     kind = rng.random((b, k + 1, len(KINDS))).argsort(axis=2)[..., :distractors]
     order = rng.random((b, k + (k + 1) * distractors)).argsort(axis=1)
     order[order < k] = np.tile(np.arange(k), b)  # sort the facts among their random places
@@ -86,24 +70,24 @@ def story_rows(
                 for i in range(k + 1)
                 for a, s in zip(kind[i], sentence[i], strict=True)
             ]
-            yield format_row(
-                index=index,
-                uuid=str(UUID(bytes=bytes(uuid), version=4)),
+            row = story_row(
+                row_index=index + 1,
+                id=str(UUID(bytes=bytes(uuid), version=4)),
                 story=" ".join([sentences[i] for i in order]),
                 clean_story=" ".join(stated),
-                stated_target=[FACTS[0].format(x=names[0], r=RELATIONS[answer], y=names[-1])],
                 names=names,
                 genders=gender,
                 edges=[(i, i + 1) for i in range(k)],
                 relations=relations,
                 query=(0, k),
                 target=answer,
-                proof=_proof_steps(tuple(paths.clause[path].tolist()), relations, gender),
-                family_nodes=paths.people[path].tolist(),
-                task=f"1.{k}",
+                noise=1,  # none
                 k=k,
                 split=split,
             )
+            answers = [FACTS[0].format(x=names[0], r=RELATIONS[answer], y=names[-1])]
+            proof = _proof_steps(tuple(paths.clause[path].tolist()), relations, gender)
+            yield format_row(row, answers, proof, paths.people[path].tolist())
             index += 1
 
 

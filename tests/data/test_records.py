@@ -18,7 +18,7 @@ from tests.generator.test_columns import ROW
 def records_of(*changes: dict[str, str]) -> Records:
     """Records with one story for each set of changed cells of ROW."""
     cells = [list({**ROW, **change}.values()) for change in changes]
-    return build_records("x", parse_rows("x", [list(ROW), *cells]))
+    return build_records(list(parse_rows("x", [list(ROW), *cells])))
 
 
 def test_a_row_is_stored_in_flat_arrays() -> None:
@@ -47,8 +47,8 @@ def test_a_row_is_stored_in_flat_arrays() -> None:
     ],
 )
 def test_a_contradictory_query_is_reported(change: dict[str, str], message: str) -> None:
-    with pytest.raises(InputError, match=f'^x, row 2, column "query": .*{message}'):
-        records_of({}, change)
+    with pytest.raises(InputError, match=f'^data set, row 2, column "query": .*{message}'):
+        load([ROW, ROW | change])
 
 
 @pytest.mark.parametrize("content", [None, []])

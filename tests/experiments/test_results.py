@@ -14,7 +14,6 @@ from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.metrics import Counts, interval, measure
 from clutrr_jax.evaluation.published import Accuracy, intervals_disjoint
 from clutrr_jax.experiment import MODEL, Experiment, Training, runs
-from clutrr_jax.models.given import given
 from clutrr_jax.report.results import averages, collect, compared, table_row, table_rows
 from clutrr_jax.report.tables import accuracy_table
 from clutrr_jax.report.write import write_report
@@ -207,7 +206,7 @@ def test_models_that_were_not_run_are_given_what_their_settings_say(tmp_path: Pa
         "reader_prover: stated facts, given rules": (
             "predicates and genders, words for relations, stated facts, rules"
         ),
-        **{name: given({}, name) for name in BASELINES},
+        **BASELINES,
     }
 
 

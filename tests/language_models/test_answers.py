@@ -1,7 +1,9 @@
 """From the text of a language model to a relation."""
 
+import csv
 import json
 import string
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,14 +12,31 @@ from hypothesis import strategies as st
 
 from clutrr_jax.language_models.answers import to_relation
 from generator.kinship import NUM_RELATIONS, RELATIONS
-from tests.language_models.answer_cases import CASES, IN_LAW, NEVER_WITHOUT_LAW, PROOF
-from tests.language_models.query_cases import HELD_BACK, OF_QUERY
 
+HERE = Path(__file__).parent
+PROOF = (
+    "Bob is the son of Ann and Cy is the sister of Bob, so Cy is the daughter of Ann. "
+    "Cy is the daughter of Ann and Di is the husband of Cy, so Di is the son-in-law of Ann."
+)
+
+
+def read_cases() -> Iterator[dict[str, str | None]]:
+    """Texts as language models write them, and the relation that each states, or None. Characters
+    are escaped as in Python, and PROOF stands for the text above. `named`: whether the text is read
+    with the names of `of_query`, so that the relation is that of Cy to Ann: "yes", "no" or "both";
+    "form" is a frame of a relation in-law."""
+    with (HERE / "answer_cases.tsv").open() as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            text = row["text"].replace("PROOF", PROOF).encode().decode("unicode_escape")
+            yield row | {"relation": row["relation"] or None, "text": text}
+
+
+CASES = list(read_cases())
+IN_LAW = [row["text"] for row in CASES if row["topic"] == "in law"]
 # Answers with the topic, the text, the relation that it states (gold), and query and names if they
 # are not those of `of_query`; "wrong" marks a known limit.
 BORDER = [
-    json.loads(line)
-    for line in Path(__file__).with_name("border_answers.jsonl").read_text("utf-8").splitlines()
+    json.loads(line) for line in (HERE / "border_answers.jsonl").read_text("utf-8").splitlines()
 ]
 
 relations = st.integers(0, NUM_RELATIONS - 1)
@@ -121,10 +140,12 @@ def test_words_at_the_end_of_a_sentence_change_no_relative(text: str) -> None:
         assert to_relation(text.format(name), RELATIONS) == name
 
 
-@pytest.mark.parametrize("form", NEVER_WITHOUT_LAW)
-def test_in_law_is_never_lost_in_these_forms(form: str) -> None:
-    for name in ("father", "sister"):
-        assert to_relation(form.format(name), RELATIONS) in (None, f"{name}-in-law")
+def test_in_law_is_never_lost_in_these_forms() -> None:
+    for row in CASES:
+        if row["topic"] == "never without law":
+            for name in ("father", "sister"):
+                found = to_relation(row["text"].format(name), RELATIONS)
+                assert found in (None, f"{name}-in-law"), row
 
 
 # Text that begins no thought and no further example.
@@ -162,23 +183,32 @@ def test_a_prefix_of_a_thought_is_never_an_answer(earlier, tag, thought, length)
     assert to_relation(text, RELATIONS) is None
 
 
-@pytest.mark.parametrize(("text", "expected"), CASES)
-def test_the_stated_rules(text: str, expected: str | None) -> None:
-    assert to_relation(text, RELATIONS) == expected
-
-
 def of_query(text: str) -> str | None:
     return to_relation(text, RELATIONS, ("Ann", "Cy"), ("Bob", "Ann", "Dee", "Cy"))
 
 
-@pytest.mark.parametrize(("text", "expected"), OF_QUERY + HELD_BACK)
-def test_the_relation_of_the_query(text: str, expected: str | None) -> None:
-    assert of_query(text) == expected
+@pytest.mark.parametrize("topic", dict.fromkeys(row["topic"] for row in CASES))
+def test_the_stated_rules(topic: str) -> None:
+    """What holds an answer back needs no names: such cases are read with and without them."""
+    readers = {"yes": [of_query], "no": [plain], "both": [of_query, plain], "form": []}
+    wrong = [
+        (row["text"], found)
+        for row in CASES
+        if row["topic"] == topic
+        for reader in readers[row["named"]]
+        if (found := reader(row["text"])) != row["relation"]
+    ]
+    assert not wrong
 
 
-@pytest.mark.parametrize(("text", "expected"), HELD_BACK)
-def test_what_holds_an_answer_back_needs_no_names(text: str, expected: str | None) -> None:
-    assert to_relation(text, RELATIONS) == expected
+def plain(text: str) -> str | None:
+    return to_relation(text, RELATIONS)
+
+
+def test_a_relative_outside_the_benchmark_is_no_answer_after_a_marker() -> None:
+    for row in CASES:
+        if row["topic"] == "outside":
+            assert plain(f"Bob is the son.\nAnswer: {row['text']}") is None, row
 
 
 def of_row(row: dict, text: str) -> str | None:
@@ -199,7 +229,7 @@ def test_answers_at_the_borders(topic: str) -> None:
 @pytest.mark.parametrize("case", [str.lower, str.upper])
 def test_case_never_changes_the_answer(case) -> None:
     """As of a file in which all is written in one case. Commands of LaTeX are lower case."""
-    rows = BORDER + [{"text": text} for text, _ in OF_QUERY + HELD_BACK]
+    rows = BORDER + [{"text": row["text"]} for row in CASES if row["named"] in ("yes", "both")]
     for text, row in ((row["text"], row) for row in rows if "\\" not in row["text"]):
         assert of_row(row, case(text)) == of_row(row, text), text
 

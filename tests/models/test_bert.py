@@ -198,7 +198,7 @@ def test_every_mention_is_found(people: str, small, tiny_bert) -> None:
 
 
 def batch_of(data):
-    shape = shape_for("states", data, [0, 1, 2])
+    shape = shape_for("tokens", data, [0, 1, 2])
     return jax.jit(pack, static_argnums=2)(data.train_stories, jnp.arange(3), shape)
 
 

@@ -29,7 +29,7 @@ SLOW = {"reader_prover_bert"}  # to compile
 NAMES = [
     pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
     for name, spec in MODELS.items()
-    if spec.kind == "states"
+    if spec.encoder
 ]
 ROWS = [3, 70, 20]
 
@@ -76,7 +76,7 @@ def fine_tuned(small_for):
 
 def batch_of(data, rows: list[int] = ROWS, extra: int = 0):
     """Batch of these train stories, with a shape that fits `ROWS` and `extra` more of all sizes."""
-    shape = shape_for("states", data, ROWS, extra)
+    shape = shape_for("tokens", data, ROWS, extra)
     return jax.jit(pack, static_argnums=2)(data.train_stories, jnp.array(rows), shape)
 
 

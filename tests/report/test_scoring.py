@@ -278,7 +278,7 @@ def test_free_text_has_a_second_accuracy_without_what_sentences_state(
 
 
 def test_a_submission_cannot_have_the_name_of_a_baseline(data, ids, tmp_path) -> None:
-    path = tmp_path / f"{BASELINES[0]}.jsonl"
+    path = tmp_path / "given rules.jsonl"
     path.write_text(lines_of(ids, ["dunno"] * len(ids)))
     with pytest.raises(InputError, match="two rows named 'given rules', expected each once"):
         collect(data, read_submissions([path], data.test))
@@ -497,7 +497,7 @@ def test_predictions_of_a_run_say_what_the_model_is_given(data, tmp_path) -> Non
         (tmp_path / file).with_name("config.json").write_text(config)
     found = read_submissions([tmp_path / file for file in files], data.test)
     shared = "predicates and genders"
-    assert [s.given for s in found] == [shared, f"{shared}, rules", ""]
+    assert [s.given for s in found] == [shared, f"{shared}, words for relations, rules", ""]
     lines = {line[1]: line[2] for line in tables(collect(data, found))[0]}
     assert lines["prover (1 replica)"] == shared and lines["given rules"] == "rules"
 

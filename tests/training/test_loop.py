@@ -31,7 +31,7 @@ def test_each_file_holds_the_predictions_of_its_parameters(name: str, few, tmp_p
     state = state._replace(best_params=best, ema_params=averaged)
     predict_tests("m", trainer, state, few, tmp_path)
     model, found = trainer.model, []
-    for name, variant in {"": None, **model.spec.variants}.items():
+    for name, (variant, _) in {"": (None, ""), **model.spec.variants}.items():
         file = read_predictions([tmp_path / prediction_file(name)], few.test)
         expected = [
             trainer.predict(p, state.buffers, few.test_stories, variant) for p in (best, averaged)

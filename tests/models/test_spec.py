@@ -1,0 +1,33 @@
+"""Column "given": what a model, with some settings, or one of its variants has."""
+
+import pytest
+
+from clutrr_jax.models import MODELS, Spec
+
+READER = "predicates and genders, words for relations"
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "variant", "expected"),
+    [
+        ("gat", {}, "", "nothing"),
+        ("bert", {}, "", "pretrained encoder"),
+        ("reader_prover_bert", {}, "", f"pretrained encoder, {READER}"),
+        ("prover", {"share_genders": True}, "", "predicates and genders"),
+        ("ctp_memory", {"share_genders": True}, "", "predicates and genders"),
+        ("reader_prover", {"reasoner": "rules"}, "", f"{READER}, rules"),
+        ("reader_prover", {"gold": 0.5}, "", f"{READER}, facts as labels"),
+        ("reader_prover", {"relation_word_prior": 0.0}, "", READER),
+        ("reader_prover", {}, "stated facts", f"{READER}, stated facts"),
+        ("reader_prover", {"reasoner": "rules"}, "given rules", f"{READER}, rules"),
+    ],
+)
+def test_settings_decide_what_is_given(name, changes, variant, expected) -> None:
+    spec = MODELS[name]
+    assert spec.given(spec.config | changes, variant) == expected
+    started = spec.given(spec.config | changes, variant, started=True)
+    assert started == "another training" + f", {expected}" * (expected != "nothing")
+
+
+def test_settings_of_a_model_of_your_own_say_nothing() -> None:
+    assert Spec(object, "graph", {}).given({"folder": "my_outputs", "gold": 1}) == "nothing"
