@@ -168,7 +168,7 @@ def edit(log: dict, **changes) -> None:
             'log of the task "gsm8k", expected "clutrr"',
         ),
         (lambda log: log.update(status="cancelled"), 'status "cancelled", expected a finished run'),
-        (lambda log: log.update(eval={}), 'header.eval: no "task"'),
+        (lambda log: log.update(eval={}), 'not a log of inspect .*no "task"'),
         (lambda log: log["samples"].clear(), "no predictions"),
         (lambda log: edit(log, error={"message": "rate limit"}), "ended with an error"),
         (lambda log: edit(log, target="cousin"), "has another text or label"),
