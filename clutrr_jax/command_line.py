@@ -15,14 +15,8 @@ from generator.errors import InputError, terminal, utf8
 
 
 def run_command_line(command: Callable[[list[str]], int], argv: list[str]) -> int:
-    """Runs a command that trains, and returns its exit code.
-
-    A wrong setting or file and a full disk are reported in one line, with exit code 2.
-
-    Args:
-      command: function of a command line that returns an exit code.
-      argv: the program name and its arguments.
-    """
+    """Runs a command that trains, given the program name and its arguments, and returns its exit
+    code. A wrong setting or file and a full disk are reported in one line, with code 2."""
     logging.set_verbosity(logging.WARNING)
     try:
         with terminal():
@@ -44,14 +38,7 @@ def run_command_line(command: Callable[[list[str]], int], argv: list[str]) -> in
 
 
 def change_settings(settings: ConfigDict, arguments: Sequence[str]) -> None:
-    """Changes settings by arguments such as `--config.seed=1`.
-
-    Args:
-      settings: a group for each first part of a name, such as `config`.
-      arguments: of a command line.
-    Raises:
-      InputError: another argument, an unknown setting, or a wrong value.
-    """
+    """Changes the settings of groups, such as `config`, by arguments such as `--config.seed=1`."""
     rest = iter(arguments)
     for argument in rest:
         name, is_given, value = argument.removeprefix("--").partition("=")
