@@ -42,11 +42,10 @@ from clutrr_jax.experiment import (
 from clutrr_jax.models.check import check_model
 from clutrr_jax.report.outputs import Prepare
 from clutrr_jax.report.results import REPORT_FILES, describe
-from clutrr_jax.report.tables import SMOKE, accuracy_table, claims_text, data_notes, diverged
 from clutrr_jax.report.write import write_report
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.loop import run_model
-from generator.errors import InputError, one_line, plain_text
+from generator.errors import InputError, one_line
 from generator.files import read_json, write_text
 
 LENGTHS = ("train.epochs", "train.steps", "train.patience")  # a training goes on if they grow
@@ -89,7 +88,7 @@ def run_experiment(
     selected = select(config.only, all_runs)
     preemption.install_handler()
     _print(f"Running on {device_name()}.")
-    prepare = remembering_the_last(prepare or prepare_with(config))
+    prepare = prepare or prepare_with(config)
     if distributed.is_primary():
         check_folder(workdir, config.name)
     failed = run_all(selected, workdir, prepare, start)
@@ -98,42 +97,20 @@ def run_experiment(
     return write_report(config, all_runs, workdir, prepare), failed
 
 
-def print_report(results: dict[str, Any], workdir: Path) -> None:
-    """Prints the table of an experiment and where its report is."""
-    parts = [
-        plain_text(accuracy_table(results).texts()),
-        "±: one standard error over replicas; the report has 95 % intervals.",
-        SMOKE if results["scale"] == "smoke" else "",
-        *data_notes(results),
-        *diverged(results),
-        claims_text(results),
-        f"Report: {workdir / REPORT_FILES[3]}",
-    ]
-    print("\n" + "\n\n".join(filter(None, parts)))
-
-
-def remembering_the_last(prepare: Prepare) -> Prepare:
-    """Returns the function that does not read the last data set again, for the report."""
+def prepare_with(config: ConfigDict) -> Prepare:
+    """Returns the function that reads or generates the data sets of an experiment. It keeps the
+    last one, for the report."""
     last: dict[Path, Prepared] = {}
 
-    def prepared(config: ConfigDict, folder: Path) -> Prepared:
+    def prepare(config_of_run: ConfigDict, folder: Path) -> Prepared:
         if folder not in last:
             last.clear()
-            last[folder] = prepare(config, folder)
+            if GENERATE in data_sets(config_of_run.data):
+                if not folder.exists():
+                    _print(f"Generating stories in {folder}")
+                experiment_of(config).write_stories(config_of_run.generate.to_dict(), folder)
+            last[folder] = prepare_run(config_of_run.data, folder)
         return last[folder]
-
-    return prepared
-
-
-def prepare_with(config: ConfigDict) -> Prepare:
-    """Returns the function that reads or generates the data sets of an experiment."""
-
-    def prepare(config_of_run: ConfigDict, folder: Path) -> Prepared:
-        if GENERATE in data_sets(config_of_run.data):
-            if not folder.exists():
-                _print(f"Generating stories in {folder}")
-            experiment_of(config).write_stories(config_of_run.generate.to_dict(), folder)
-        return prepare_run(config_of_run.data, folder)
 
     return prepare
 
