@@ -48,8 +48,7 @@ from clutrr_jax.report.tables import SMOKE, accuracy_table, claims_text, data_no
 from clutrr_jax.report.write import write_report
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.loop import run_model
-from generator.cells import plain_text
-from generator.errors import InputError, one_line
+from generator.errors import InputError, one_line, plain_text
 from generator.files import read_json, write_text
 
 LENGTHS = ("train.epochs", "train.steps", "train.patience")  # a training goes on if they grow

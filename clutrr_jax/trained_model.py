@@ -36,10 +36,10 @@ from clutrr_jax.training.inference import Predictor, predict_all
 from clutrr_jax.training.replicas import Replicas
 from generator.algebra import Algebra
 from generator.algebras import DEFAULT, algebra_of
-from generator.cells import is_frame, plain
 from generator.deduction import Fact, rule_heads
 from generator.errors import InputError
 from generator.files import atomic_write, read_json
+from generator.tables.cells import is_frame, plain
 
 SHOWN = 5  # relations of a printed answer
 EQUAL = 1e-4  # relative difference of probabilities that count as equal

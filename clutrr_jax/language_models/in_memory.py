@@ -9,8 +9,8 @@ from clutrr_jax.data.records import Records, story_ids
 from clutrr_jax.evaluation.predictions import Predictions
 from clutrr_jax.language_models.harness_logs import Answer
 from clutrr_jax.language_models.submissions import Submission, joined, read_file, stories_by_id
-from generator.cells import is_frame, plain
 from generator.errors import InputError
+from generator.tables.cells import is_frame, plain
 
 
 def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:

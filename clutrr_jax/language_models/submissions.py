@@ -30,7 +30,8 @@ from clutrr_jax.language_models.harness_logs import (
 from clutrr_jax.language_models.prompts import question
 from clutrr_jax.models import MODELS
 from generator.errors import InputError, at, check_utf8
-from generator.files import read_json, table_rows
+from generator.files import read_json
+from generator.tables.readers import table_rows
 
 _POSITION = re.compile(r"\d+\.\d+/\d+")  # T.K/ROW
 _EXPECTED = 'id, prediction ("" for no answer) and, for several replicas, replica'
@@ -251,18 +252,14 @@ def _same_story(answer: Answer, test: Records, story: int) -> bool:
 
 
 def _csv_answers(path: Path) -> Iterator[Answer]:
-    header, *rows = table_rows(path)
-    for column in ("id", "prediction"):
-        if header.count(column) != 1:
-            raise InputError(
-                f'{path}: expected one column "{column}"; the columns are {_EXPECTED}; found '
-                f"{','.join(header)}"
-            )
-    for number, cells in enumerate(rows, start=1):
+    for number, row in enumerate(table_rows(path), start=1):
         place = at(path, number)
-        if len(cells) != len(header):
-            raise InputError(f"{place}: {len(cells)} cells, expected {len(header)}")
-        row = dict(zip(header, cells, strict=True))
+        for column in ("id", "prediction"):
+            if column not in row:
+                raise InputError(
+                    f'{path}: expected one column "{column}"; the columns are {_EXPECTED}; found '
+                    f"{','.join(row)}"
+                )
         more = {key: row[key] for key in ("replica", "target") if key in row}
         yield Answer(place, row["id"], row["prediction"], **more)
 

@@ -14,7 +14,7 @@ from generator.algebra import Algebra, parse_algebra
 from generator.algebras import NAMES, algebra_of, algebra_with, find_algebra
 from generator.errors import InputError
 from generator.kinship import KINSHIP
-from generator.rows import parse_rows
+from generator.tables.rows import parse_rows
 
 CELLS = 6
 

@@ -16,7 +16,7 @@ from generator.files import table_rows
 from generator.kinship import KINSHIP
 from generator.networks import Networks, Sampler, cyclic, max_elements
 from generator.path_consistency import possible_relations
-from generator.rows import Row, parse_rows
+from generator.tables.rows import Row, parse_rows
 from tests.generator.test_algebras import intervals, regions
 
 # Steps around a circle of four places; nothing follows from two steps by 1 or by 3.

@@ -8,9 +8,9 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from generator.columns import COLUMNS
 from generator.errors import InputError
 from generator.kinship import PREDICATE_OF, PREDICATES, RELATION_ID, RELATIONS, path_heads
+from generator.tables.columns import COLUMNS
 from generator.workshop import data_set, paths, rules, text
 from generator.workshop import stories as stories_2018
 from tests.generator.family_trees import family_2018, two_families
