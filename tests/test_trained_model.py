@@ -143,7 +143,7 @@ def test_an_answer_has_all_relations_and_a_proof_by_learned_rules(run) -> None:
     assert stated.relation == "son" and stated.proof == []
     for query, facts, message in (
         (("Ann", "Cy"), None, "answer: expected a story or facts, and a query of two"),
-        (("Ann", "Zed"), FACTS, 'no person "Zed", expected two of Ann, Bob, Cy'),
+        (("Ann", "Zed"), FACTS, 'no person "Zed", expected two of'),
         *((None, FACTS, "expected"), (3, FACTS, "expected"), ("Ann,Cy", 3, "expected")),
         ("Ann,Cy", np.empty((0, 3)), "expected"),
     ):
@@ -308,7 +308,7 @@ def test_a_file_registers_the_model_of_a_run(run, tmp_path, monkeypatch, capsys)
         (["--query", "A,B", "--out", "x.csv"], "expected --data DATA --out FILE, or --query X,Y"),
         (["--data", "x", "--out", "p.txt"], "--out p.txt: expected a name that ends in .csv"),
         (["--query", "A,B"], "answer: expected a story or facts, and a query"),
-        (["--query", "Ann", "--facts", str(FACTS)], '"query": expected a pair of names'),
+        (["--query", "Ann", "--facts", str(FACTS)], "expected a pair of names"),
         (["--query", "Ann,Cy", "--story", STORY], "gat: reads facts, but story 1 of 1 has none"),
     ],
 )
