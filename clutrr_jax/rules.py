@@ -11,8 +11,8 @@ from clutrr_jax.cli import run
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.prover import learned_rules
 from clutrr_jax.predict import add_run
-from clutrr_jax.trained_model import load_model
-from clutrr_jax.training.checkpoints import Checkpoints, run_folders
+from clutrr_jax.trained_model import load_model, run_folders
+from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.user_files import register_models
 from generator.algebra import Algebra
 from generator.algebras import DEFAULT, algebra_of
