@@ -39,12 +39,12 @@ from clutrr_jax.settings import TRAIN, model_names
 from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.steps import loss_fn
-from experiments.paper import SPEED, commit
+from experiments.paper import commit
 from generator.errors import Parser
 from generator.files import read_json, write_text
 
 # The part of the file of `--json` that `--compare` needs.
-FIGURES = {"rows": SPEED["rows"]}
+FIGURES = {"rows": [{"model": str, "replicas": int, "batch": int, "train": [float]}]}
 COLUMNS = "{:18}{:>9}{:>6}{:>16}{:>10}{:>15}{:>7}{:>11}"
 
 

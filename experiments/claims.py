@@ -43,11 +43,7 @@ def mean(table: Measurements, *parts: Any) -> Estimate:
 
 
 def above(table: Measurements, a: tuple[Any, ...], b: tuple[Any, ...], by: float = 0) -> Evidence:
-    """Evidence that the mean accuracy `a` exceeds `b` by more than `by`.
-
-    Args:
-      a, b: keys of cells, or of several as in `mean`.
-    """
+    """Evidence that the mean accuracy `a` exceeds `b` by more than `by`, given as for `mean`."""
     return (mean(table, *a) - mean(table, *b)).exceeds(by)
 
 
@@ -77,11 +73,6 @@ def _at_least_one(models: Iterable[str]) -> list[str]:
 # Figure 5: keys (train k, k, model)
 
 
-def near_perfect(table: Measurements, cell: tuple[Any, ...]) -> Evidence:
-    """Evidence that an accuracy is less than .05 below its ceiling."""
-    return mean(table, *cell).exceeds(table[*cell].ceiling - MARGIN)
-
-
 def falls(table: Measurements, train: str, model: str) -> Evidence:
     """Evidence on a fall of the accuracy from the longest k in training onwards: the last one is
     below the first, and none is more than .05 above that of the previous k."""
@@ -97,16 +88,13 @@ def gain(table: Measurements, model: str) -> Estimate:
 
 FIGURE_5: Claims = {
     "Q1, systematic generalisation": {
-        # Less than .05 below the ceiling, for both training sets.
         "the GAT is near-perfect on held-out clauses of k = 3": lambda t: all_of(
-            near_perfect(t, (train, 3, "gat")) for train in TRAINS
+            mean(t, train, 3, "gat").exceeds(t[train, 3, "gat"].ceiling - MARGIN)
+            for train in TRAINS
         ),
-        # GAT > m, for both training sets and every text model m.
         "the best text model is significantly below the GAT on k = 3": lambda t: all_of(
             above(t, (train, 3, "gat"), (train, 3, m)) for train in TRAINS for m in text_models(t)
         ),
-        # From the longest k in training onwards: the last accuracy < the first, and each is at most
-        # .05 above that of the previous k, for both training sets and every model.
         "the accuracy of all models falls monotonically as the clauses grow": lambda t: all_of(
             falls(t, train, m) for train in TRAINS for m in measured_models(t)
         ),
@@ -114,7 +102,6 @@ FIGURE_5: Claims = {
         "all models generalise better when trained on k = 2, 3, 4 rather than 2, 3": lambda t: (
             all_of(gain(t, m).exceeds(0) for m in measured_models(t))
         ),
-        # Gain in that mean, compared with every text model.
         "the GAT gains most from training on k = 2, 3, 4": lambda t: all_of(
             (gain(t, "gat") - gain(t, m)).exceeds(0) for m in text_models(t)
         ),
@@ -155,7 +142,6 @@ def slightly_above(table: Measurements, a: tuple[Any, ...], b: tuple[Any, ...]) 
 
 FIGURE_7: Claims = {
     "Vectors of entities": {
-        # Mean over k = 2 to 10, above that of both other policies by at most .10.
         "fixed random vectors are slightly better than other policies for the BiLSTM": lambda t: (
             all_of(
                 slightly_above(t, (m, LENGTHS, "fixed"), (m, LENGTHS, other))
@@ -163,7 +149,6 @@ FIGURE_7: Claims = {
                 for other in ("redrawn", "learned")
             )
         ),
-        # Means over k = 2 to 10 at most .05 apart.
         "the policy makes practically no difference for the GAT": lambda t: all_of(
             ~above(t, ("gat", LENGTHS, a), ("gat", LENGTHS, b), MARGIN)
             for a, b in permutations(("fixed", "redrawn", "learned"), 2)
@@ -214,17 +199,13 @@ TABLE_2: Claims = {
         "the GAT outperforms the text models in most settings of table 2": lambda t: gat_wins(
             t, [*product(["clean"], NOISE), *zip(NOISY, NOISY, strict=True)]
         ),
-        # Above clean tests with both kinds of noise, for every such model.
         "trained on clean stories, all text models but BERT do better with supporting or "
         "irrelevant facts than without": lambda t: all_of(gains(t, with_bert(t, False), by=0)),
-        # At most .05 above clean tests with both kinds of noise, for every such model.
         "trained on clean stories, models with BERT do not gain from supporting or irrelevant "
         "facts": lambda t: all_of(~gain for gain in gains(t, with_bert(t, True), by=MARGIN)),
-        # More than .10 below clean tests.
         "trained on clean stories, the GAT does poorly with supporting facts": lambda t: above(
             t, ("clean", "clean", "gat"), ("clean", "supporting", "gat"), SLIGHT
         ),
-        # At most .05 below clean tests.
         "trained on clean stories, the GAT does not drop with disconnected facts": lambda t: (
             ~above(t, ("clean", "clean", "gat"), ("clean", "disconnected", "gat"), MARGIN)
         ),
@@ -243,7 +224,6 @@ TABLE_2: Claims = {
             for train in NOISY
             if train != "irrelevant"
         ),
-        # Below the other three tests.
         "trained on supporting facts, the GAT is worst on tests with irrelevant facts": lambda t: (
             all_of(
                 above(t, ("supporting", test, "gat"), ("supporting", "irrelevant", "gat"))
@@ -286,7 +266,6 @@ def gnns_win(table: Measurements, pairs: Iterable[tuple[int, int]]) -> Evidence:
 
 WORKSHOP_TABLE_1: Claims = {
     "Combinatorial generalisation": {
-        # GNN at most .05 above the LSTM, for all four lengths and both GNNs.
         "no graph network is above the LSTM on the length that both were trained on": lambda t: (
             all_of(
                 ~above(t, (k, k, gnn), (k, k, MODELS_2018[0]), MARGIN)
@@ -298,7 +277,6 @@ WORKSHOP_TABLE_1: Claims = {
         "the graph networks generalise across lengths better than the LSTM": lambda t: gnns_win(
             t, permutations(LENGTHS_2018, 2)
         ),
-        # Mean over the four pairs, for both GNNs.
         "trained on 3 or 4 facts, the graph networks are better with 5 and 6 than the LSTM": (
             lambda t: gnns_win(t, product((3, 4), (5, 6)))
         ),

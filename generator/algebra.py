@@ -56,22 +56,15 @@ class View:
 
 @dataclass(frozen=True, repr=False)
 class Algebra:
-    """R relations between two elements.
-
-    Attributes:
-      name: of the algebra.
-      relations: names, R.
-      inverses: possible relations of (Y, X) for each of (X, Y), R sets.
-      heads: possible relations of (X, Y) for each pair `first, second`, R * R sets in row-major
-        order; empty if nothing is known.
-      view: a coarser view, if there is one.
-    """
+    """R relations between two elements."""
 
     name: str
-    relations: tuple[str, ...]
-    inverses: Sets
+    relations: tuple[str, ...]  # names
+    inverses: Sets  # possible relations of (Y, X) for each of (X, Y)
+    # Possible relations of (X, Y) for each pair `first, second`, R * R sets in row-major order;
+    # empty if nothing is known.
     heads: Sets
-    view: View | None = None
+    view: View | None = None  # a coarser view, if there is one
 
     def __repr__(self) -> str:
         return f"Algebra({self.name}, {len(self.relations)} relations)"
@@ -155,10 +148,6 @@ class Algebra:
         }
 
 
-def _is_name(word: Any) -> bool:
-    return isinstance(word, str) and re.fullmatch(r"[^\s'\"]+", word) is not None
-
-
 def _plain(word: str) -> str:
     return re.sub(r"[\s_]+", "-", _composed(word).strip().lower())
 
@@ -186,57 +175,60 @@ def parse_algebra(content: Any, place: object) -> Algebra:
     Raises:
       InputError: a part is missing, a name is unknown, or the table contradicts the inverses.
     """
+    try:
+        for key in ("name", "relations", "inverse", "composition"):
+            if not isinstance(content, Mapping) or key not in content:
+                raise ValueError(f'no "{key}", expected name, relations, inverse and composition')
+        return _parse(content)
+    except ValueError as error:
+        raise InputError(f"{place}: {error}; an example is {EXAMPLE}") from None
 
-    def fail(problem: str) -> InputError:
-        return InputError(f"{place}: {problem}; an example is {EXAMPLE}")
 
-    def words(value: Any, where: str) -> list[str]:
-        found = value.split() if isinstance(value, str) else value
-        if not isinstance(found, list) or not all(map(_is_name, found)):
-            expected = "names of relations with blanks between them, without quotes"
-            raise fail(f"{where} {value!r}, expected {expected}")
-        return [*map(_composed, found)]
+def _parse(content: Mapping[str, Any]) -> Algebra:
+    """Returns the algebra. Raises ValueError for a part that cannot be used."""
+    name, relations = content["name"], _names(content["relations"], "relations")
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise ValueError(f"name {name!r}, expected text")
+    index = {word: i for i, word in enumerate(relations)}
+    if not 1 < len(index) == len(relations) <= MAX_RELATIONS:
+        raise ValueError(f"relations: expected 2 to {MAX_RELATIONS} different names")
 
     def ids(value: Any, where: str) -> tuple[int, ...]:
-        for word in (found := words(value, where)):
-            if word not in index:
-                raise fail(f'{where}: unknown relation "{word}", expected {", ".join(relations)}')
+        found = _names(value, where)
+        if unknown := [word for word in found if word not in index]:
+            known = ", ".join(relations)
+            raise ValueError(f'{where}: unknown relation "{unknown[0]}", expected {known}')
         return tuple(sorted({index[word] for word in found}))
 
     def table(value: Any, where: str) -> Mapping[str, Any]:
         if not isinstance(value, Mapping):
-            raise fail(f"{where}: expected an object with a relation as each key")
-        for word in value:
-            ids([word], where)
-        return {_composed(word): named for word, named in value.items()}
+            raise ValueError(f"{where}: expected an object with a relation as each key")
+        ids([*value], where)
+        return {_composed(word): entry for word, entry in value.items()}
 
-    for key in ("name", "relations", "inverse", "composition"):
-        if not isinstance(content, Mapping) or key not in content:
-            raise fail(f'no "{key}", expected name, relations, inverse and composition')
-    name = content["name"]
-    if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise fail(f"name {name!r}, expected text")
-    relations = words(content["relations"], "relations")
-    index = {word: i for i, word in enumerate(relations)}
-    if not 1 < len(index) == len(relations) <= MAX_RELATIONS:
-        raise fail(f"relations: expected 2 to {MAX_RELATIONS} different names")
     inverse = table(content["inverse"], "inverse")
-    if missing := [word for word in relations if not inverse.get(word)]:
-        raise fail(f'inverse: none of "{missing[0]}", expected one of each relation')
     rows = table(content["composition"], "composition")
+    if missing := [word for word in relations if not inverse.get(word)]:
+        raise ValueError(f'inverse: none of "{missing[0]}", expected one of each relation')
     heads: list[tuple[int, ...]] = []
     for first in relations:
         row = table(rows.get(first, {}), f"composition of {first}")
         heads += (ids(row.get(s, []), f"composition of {first} and {s}") for s in relations)
-    algebra = Algebra(
-        name=name,
-        relations=tuple(relations),
-        inverses=tuple(ids(inverse[word], f"inverse of {word}") for word in relations),
-        heads=tuple(heads),
-    )
+    inverses = tuple(ids(inverse[word], f"inverse of {word}") for word in relations)
+    algebra = Algebra(name, tuple(relations), inverses, tuple(heads))
     if problem := _contradiction(algebra):
-        raise fail(problem)
+        raise ValueError(problem)
     return algebra
+
+
+def _names(value: Any, where: str) -> list[str]:
+    found = value.split() if isinstance(value, str) else value
+    if not isinstance(found, list) or not all(
+        isinstance(word, str) and re.fullmatch(r"[^\s'\"]+", word) for word in found
+    ):
+        expected = "names of relations with blanks between them, without quotes"
+        raise ValueError(f"{where} {value!r}, expected {expected}")
+    return [*map(_composed, found)]
 
 
 def _contradiction(algebra: Algebra) -> str:

@@ -20,15 +20,10 @@ MIN_PROBABILITY = 1e-4  # rules, facts and proofs with a lower probability are i
 
 
 def closure(facts: np.ndarray, rules: np.ndarray, inverse: np.ndarray | None = None) -> np.ndarray:
-    """All facts that are stated or follow.
+    """Returns all facts that are stated or follow, bool [B, P, P, R]: whether Y is the r of X.
 
-    Args:
-      facts: [B, P, P, R] bool, true where Y is stated to be the r of X.
-      rules: [rules, 3] `first, second -> head`.
-      inverse: [R] the relation of (Y, X) for each relation of (X, Y); by default facts are not
-        inverted.
-    Returns:
-      [B, P, P, R] bool.
+    `rules` are `first, second -> head` [rules, 3]. Facts are also inverted if `inverse` has the
+    relation of (Y, X) for each relation of (X, Y), [R].
     """
     known = facts.transpose(3, 1, 2, 0).copy()  # [R, P, P, B]: operations on rows of stories
     own = np.arange(known.shape[1])
@@ -48,17 +43,10 @@ def closure(facts: np.ndarray, rules: np.ndarray, inverse: np.ndarray | None = N
 def derivable(
     edges: np.ndarray, relations: np.ndarray, query: np.ndarray, people: int, algebra: Algebra
 ) -> np.ndarray:
-    """Relations that are stated or follow for one pair of people per story, by the rules of an
-    algebra.
+    """Returns the relations that are stated or follow for a query pair per story, bool [B, R].
 
-    Args:
-      edges: [B, E, 2] people (X, Y) of the stated facts, 0..people-1.
-      relations: [B, E] relation from X to Y; -1 is padding.
-      query: [B, 2] the query pair.
-      people: upper bound on the number of people in a story.
-      algebra: of the relations.
-    Returns:
-      [B, R] bool.
+    The stated facts are pairs of people `edges` [B, E, 2] below `people`, and the `relations` of X
+    to Y [B, E]; -1 is padding.
     """
     known = np.zeros((len(algebra.relations), people, people, len(edges)), bool)
     story, fact = np.nonzero(relations >= 0)
@@ -94,11 +82,7 @@ RuleHeads = dict[tuple[int, int], list[tuple[int, float]]]
 
 
 def rule_heads(probabilities: np.ndarray) -> RuleHeads:
-    """The heads of each rule body `first, second` with their probabilities.
-
-    Args:
-      probabilities: [R, R, R] probability of each rule `first, second -> head`.
-    """
+    """Returns the heads of each rule body `first, second`, given their probabilities [R, R, R]."""
     heads: RuleHeads = defaultdict(list)
     for first, second, head in np.argwhere(probabilities >= MIN_PROBABILITY).tolist():
         heads[first, second].append((head, float(probabilities[first, second, head])))
@@ -108,19 +92,12 @@ def rule_heads(probabilities: np.ndarray) -> RuleHeads:
 def prove(
     facts: Mapping[Fact, float], heads: RuleHeads, goal: Fact, weight: np.ndarray | None = None
 ) -> Proof | None:
-    """The most probable proof of a fact; of equally probable proofs one with the fewest steps.
+    """Returns the most probable proof of a fact from stated facts with probabilities, or None if
+    none reaches MIN_PROBABILITY; of equally probable proofs one with the fewest steps.
 
     A derived fact has the probability of its two premises, times that of the rule, times the weight
-    of its pair of people. None of these exceeds 1, so facts can be settled from the most probable
-    down (Knuth 1977, "A generalization of Dijkstra's algorithm").
-
-    Args:
-      facts: stated facts and their probabilities.
-      heads: the rules, see `rule_heads`.
-      goal: the fact to prove.
-      weight: [P, P] in 0..1; by default 1 everywhere.
-    Returns:
-      The proof, without steps if the goal is stated; None if no proof reaches MIN_PROBABILITY.
+    of its pair of people [P, P], by default 1. None of these exceeds 1, so facts can be settled
+    from the most probable down (Knuth 1977, "A generalization of Dijkstra's algorithm").
     """
     agenda: list[tuple[float, int, Fact, tuple[Fact, Fact] | None]] = [
         (-probability, 0, fact, None)

@@ -57,14 +57,11 @@ RULES = {
     ("sibling", "child"): "un",
     ("inv-child", "sibling"): "inv-un",
 }
-# The rules as predicate ids, [16, 3]: first, second, head.
-RULE_TABLE = np.array(
-    [[PREDICATE_ID[first], PREDICATE_ID[second], PREDICATE_ID[head]]
-     for (first, second), head in RULES.items()]
-)  # fmt: skip
 # Composition of two predicates, [11, 11]; -1 if no rule applies.
-COMPOSE = np.full((NUM_PREDICATES, NUM_PREDICATES), -1)
-COMPOSE[RULE_TABLE[:, 0], RULE_TABLE[:, 1]] = RULE_TABLE[:, 2]
+COMPOSE = np.array([
+    [PREDICATE_ID.get(RULES.get((first, second), ""), -1) for second in PREDICATES]
+    for first in PREDICATES
+])  # fmt: skip
 
 
 @cache
@@ -73,9 +70,6 @@ def path_heads(clause: tuple[int, ...]) -> frozenset[int]:
 
     The rules do not distinguish people: for "A's son is B, B's mother is C, C's father is D" they
     derive that D is A's father, although C may be A's wife.
-
-    Args:
-      clause: the predicates along the path.
     """
     if len(clause) == 1:
         return frozenset(clause)

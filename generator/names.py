@@ -35,12 +35,8 @@ NAMES_PER_GENDER = len(NAMES[0])
 
 
 def names_of(gender: np.ndarray, name: np.ndarray) -> list[list[str]]:
-    """Returns the names of the people of each story.
-
-    Args:
-      gender: [B, N] gender of each person; -1 for padding, which follows the people.
-      name: [B, N] index into the names of that gender.
-    """
+    """Returns the names of the people of each story, by their gender [B, N], -1 for padding, which
+    follows the people, and an index into the names of that gender [B, N]."""
     return [
         [NAMES[g][i] for g, i in zip(genders, indices, strict=True) if g >= 0]
         for genders, indices in zip(gender.tolist(), name.tolist(), strict=True)

@@ -41,10 +41,8 @@ class _Choices:
         self.order = keys.argsort(kind="stable")
         self.keys, first = np.unique(keys[self.order], return_index=True)
         self.bounds = np.append(first, len(keys))
-        weights, of_key = (
-            weights[self.order],
-            np.repeat(np.arange(len(first)), np.diff(self.bounds)),
-        )
+        of_key = np.repeat(np.arange(len(first)), np.diff(self.bounds))
+        weights = weights[self.order]
         self.cumulative = (weights / np.bincount(of_key, weights)[of_key]).cumsum()
 
     def draw(self, keys: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -94,16 +92,10 @@ class Sampler:
     def graphs(
         self, labels: np.ndarray, task: Task, distractors: int, rng: np.random.Generator
     ) -> Networks:
-        """Returns a graph for each label.
+        """Returns a graph for each label [N], of `self.labels`.
 
-        Args:
-          labels: [N], of `self.labels`.
-          task: number of paths and their length.
-          distractors: paths of 1 to k random facts that start at an element of the graph and end
-            at a new one.
-          rng: random numbers.
-        Raises:
-          InputError: no graphs with some label were found.
+        Distractors are paths of 1 to k random facts that start at an element of the graph and end
+        at a new one. Raises InputError if no graphs with some label were found.
         """
         found: Networks | None = None
         missing = np.arange(len(labels))
@@ -220,12 +212,9 @@ def _extra_facts(paths: int, length: int, extra: int, rng: np.random.Generator) 
 def _number(paths: np.ndarray, facts: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
     """Numbers the elements of graphs in the order of their facts.
 
-    Args:
-      paths: [N, S] number of parallel paths of each segment.
-      facts: [N, S] number of facts of each of these paths.
-      length: number of segments of a path between the query pair, of which there are S / length.
-    Returns:
-      Facts as pairs of elements [N, S, paths, facts, 2], and the number of elements [N].
+    A segment has a number of parallel paths [N, S] of some facts each [N, S]. A path between the
+    query pair has `length` segments. Returns facts as pairs of elements [N, S, paths, facts, 2],
+    and the number of elements [N].
     """
     inner = paths * (facts - 1)
     ends_path = np.arange(paths.shape[1]) % length == length - 1

@@ -3,7 +3,7 @@
 import argparse
 import json
 import re
-from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -61,34 +61,26 @@ def parser(prog: str = "python -m generator") -> argparse.ArgumentParser:
     return found
 
 
-class Renderer:
-    """Renders pieces as CSV: of graphs in place of stories, and a cell B.K in place of a task."""
-
-    def __init__(self, sampler: Sampler, distractors: int, seed: int) -> None:
-        self.sampler, self.distractors, self.seed = sampler, distractors, seed
-
-    def __call__(self, piece: Piece) -> bytes:
-        return csv_text([*([] if piece.first else [COLUMNS]), *self._rows(piece)]).encode()
-
-    def _rows(self, piece: Piece) -> Iterator[tuple[str, ...]]:
-        task, names = piece.task, [quoted(name) for name in self.sampler.algebra.relations]
-        labels = cyclic(self.sampler.labels(task.noise), piece.first, piece.size)
-        rng = np.random.default_rng([self.seed, _SPLITS.index(piece.split), *task, piece.block])
-        graphs = self.sampler.graphs(labels, task, self.distractors, rng)
-        stated = graphs.relations >= 0
-        counts = stated.sum(axis=1).tolist()
-        edges = iter(map(tuple, graphs.edges[stated].tolist()))
-        relations = iter(graphs.relations[stated].tolist())
-        for i, (count, size, label) in enumerate(
-            zip(counts, graphs.elements.tolist(), labels.tolist(), strict=True)
-        ):
-            yield (
-                str(piece.first + i),
-                f"[{', '.join([str(next(edges)) for _ in range(count)])}]",
-                f"[{', '.join([names[next(relations)] for _ in range(count)])}]",
-                str((0, size - 1)),
-                self.sampler.algebra.relations[label],
-            )
+def render(sampler: Sampler, distractors: int, seed: int, piece: Piece) -> bytes:
+    """Returns a piece as CSV: graphs in place of stories, and a cell B.K in place of a task."""
+    names, task = sampler.algebra.relations, piece.task
+    labels = cyclic(sampler.labels(task.noise), piece.first, piece.size)
+    rng = np.random.default_rng([seed, _SPLITS.index(piece.split), *task, piece.block])
+    graphs = sampler.graphs(labels, task, distractors, rng)
+    rows = [] if piece.first else [COLUMNS]
+    for i, (edges, relations, size, label) in enumerate(zip(*graphs, labels, strict=True)):
+        stated = relations >= 0
+        facts = ", ".join(map(str, map(tuple, edges[stated].tolist())))
+        words = ", ".join(quoted(names[relation]) for relation in relations[stated].tolist())
+        row = (
+            str(piece.first + i),
+            f"[{facts}]",
+            f"[{words}]",
+            str((0, int(size) - 1)),
+            names[label],
+        )
+        rows.append(row)
+    return csv_text(rows).encode()
 
 
 def _check(options: argparse.Namespace) -> Sampler:
@@ -135,13 +127,8 @@ def _files(options: argparse.Namespace, sampler: Sampler) -> dict[Path, list[Pie
 
 
 def write_networks(options: argparse.Namespace) -> list[Path]:
-    """Writes a data set, of which existing files are kept, and returns its tables.
-
-    Args:
-      options: of `parser`.
-    Raises:
-      InputError: the options or the algebra cannot be used.
-    """
+    """Writes a data set with the options of `parser`, of which existing files are kept, and returns
+    its tables. Raises InputError for options that cannot be used."""
     sampler = _check(options)
     files = _files(options, sampler)
     if not files:
@@ -160,4 +147,5 @@ def write_networks(options: argparse.Namespace) -> list[Path]:
     }
     write_description(options.out, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     write_algebra(options.out, options.algebra)
-    return write_files(files, Renderer(sampler, options.distractors, options.seed), options.workers)
+    render_piece = partial(render, sampler, options.distractors, options.seed)
+    return write_files(files, render_piece, options.workers)

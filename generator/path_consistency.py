@@ -18,20 +18,14 @@ _CHUNK = 256  # networks that are closed together
 
 
 def possible_relations(
-    edges: np.ndarray,
-    relations: np.ndarray,
-    query: np.ndarray,
+    edges: np.ndarray,  # [B, E, 2] elements (X, Y) of the facts
+    relations: np.ndarray,  # [B, E] relation of each fact; -1 states nothing
+    query: np.ndarray,  # [B, 2] the pairs
     algebra: Algebra,
 ) -> np.ndarray:
     """Possible relations of one pair of elements per network, bool [B, R]; none in a contradiction.
 
     A pair for which one relation is left is not checked further.
-
-    Args:
-      edges: [B, E, 2] elements (X, Y) of the facts.
-      relations: [B, E] relation of each fact; -1 states nothing.
-      query: [B, 2] the pairs.
-      algebra: of the relations.
     """
     stated = np.where((relations >= 0)[..., None], edges, 0)
     size = np.maximum(stated.max(axis=(1, 2), initial=0), query.max(axis=1)) + 1

@@ -44,7 +44,7 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.language_models
                         help=f"number of examples [{DEFAULT_SHOTS}; zero-shot: 0]")  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="N",
                         help="random seed for choosing examples [0]")  # fmt: skip
-    parser.add_argument("--max-tokens", type=int, metavar="N",
+    parser.add_argument("--max-tokens", type=int, metavar="N", default=DEFAULT_TOKENS,
                         help="tokens of an answer with its thoughts, for lm-eval and inspect "
                         f"[{DEFAULT_TOKENS}]")  # fmt: skip
     parser.add_argument("--per-task", type=int, metavar="N",
@@ -55,12 +55,12 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.language_models
                         help="output folder")  # fmt: skip
     options = parser.parse_args(arguments)
     data = load(options.data)
-    count, tokens = export(data, options.out, options.format, options.style, options.shots,
-                           options.seed, options.max_tokens, options.per_task,
-                           options.limit)  # fmt: skip
+    count = export(data, options.out, options.format, options.style, options.shots, options.seed,
+                   options.max_tokens, options.per_task, options.limit)  # fmt: skip
     print(f"Wrote {count:,} prompts to {options.out}.")
-    if tokens:
-        print(f"An answer may have {tokens:,} tokens, its thoughts included (--max-tokens).")
+    if options.format != "jsonl":
+        print(f"An answer may have {options.max_tokens:,} tokens, its thoughts included "
+              "(--max-tokens).")  # fmt: skip
 
 
 if __name__ == "__main__":

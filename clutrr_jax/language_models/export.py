@@ -18,6 +18,7 @@ from generator.files import write_text
 from generator.kinship import KINSHIP
 
 HARNESSES = Path(__file__).parent / "harnesses"
+READERS = ("answers.py", "marked_text.py", "statements.py")
 FORMATS = ("jsonl", "lm-eval", "inspect")
 TASK = "clutrr"  # name of the task of inspect, and of the group of lm-eval with free answers
 MULTIPLE_CHOICE = "clutrr_mc"  # group of lm-eval
@@ -36,62 +37,47 @@ def export(
     style: str,
     shots: int | None = None,
     seed: int = 0,
-    max_tokens: int | None = None,
+    max_tokens: int = DEFAULT_TOKENS,
     per_task: int | None = None,
     limit: int | None = None,
-) -> tuple[int, int | None]:
-    """Writes a folder with the test stories as prompts.
+) -> int:
+    """Writes a folder with the test stories as prompts, and returns their number. Existing files of
+    the same names are replaced.
 
     Args:
       data: must have test rows, and training rows if there are examples.
-      out: the folder; existing files of the same names are replaced.
       format: one of FORMATS.
       style: one of STYLES.
       shots: number of examples; by default DEFAULT_SHOTS if the style has any.
       seed: random seed for choosing the examples. It selects the same ones in every style.
-      max_tokens: limit of an answer with its thoughts, by default DEFAULT_TOKENS; only for the
-        formats of harnesses.
+      max_tokens: limit of an answer with its thoughts in the files of a harness.
       per_task, limit: number of stories, see `chosen`; by default all.
-    Returns:
-      the number of prompts, and the limit of an answer that the files set, None if there is none.
-    Raises:
-      InputError: a setting is out of range, rows or texts are missing, the relations are not those
-        of kinship, or the folder cannot be written.
     """
     least, most = STYLES[style]
     shots = min(DEFAULT_SHOTS, most) if shots is None else shots
     check_range(f"--style {style}: --shots", shots, least, most)
     check_range("--seed", seed, 0)
-    if format == "jsonl" and max_tokens is not None:
-        raise InputError("--max-tokens: expected only with --format lm-eval or inspect")
-    tokens = None if format == "jsonl" else DEFAULT_TOKENS if max_tokens is None else max_tokens
-    for name, value in (("max-tokens", tokens), ("per-task", per_task), ("limit", limit)):
+    for name, value in (("max-tokens", max_tokens), ("per-task", per_task), ("limit", limit)):
         check_range(f"--{name}", 1 if value is None else value, 1)
-    test, steps = _texts(data, "test"), style == "chain-of-thought"
+    test, steps, solved = _texts(data, "test"), style == "chain-of-thought", []
     stories = chosen(test, per_task, limit)
-    solved = examples(_without(_texts(data, "train"), test), shots, seed, steps) if shots else []
+    if shots:
+        train = _texts(data, "train")
+        solved = examples(train.select(~train.are_among(test)), shots, seed, steps)
     rows = list(prompts(test, stories.tolist(), solved, steps))
     files = {"prompts.jsonl": "".join(json.dumps(row) + "\n" for row in rows)}
     if format != "jsonl":
-        files |= {name: _LIMIT.sub(rf"\g<1>{tokens}", text)
-                  for name, text in _programs(format).items()}  # fmt: skip
+        # With copies of the files that read answers, which import each other from the folder.
+        paths = [*map(HARNESSES.with_name, READERS), *(HARNESSES / format).iterdir()]
+        for path in filter(Path.is_file, paths):
+            text = path.read_text("utf-8").replace(f"from {__package__}.", "from ")
+            files[path.name] = _LIMIT.sub(rf"\g<1>{max_tokens}", text)
     if format == "lm-eval":
         names = [task for task, _ in tasks(test.select(stories))]
         files |= _lm_eval_tasks(TASK, names) | _lm_eval_tasks(MULTIPLE_CHOICE, names)
     for name, content in files.items():
         write_text(out / name, content)
-    return len(rows), tokens
-
-
-def _programs(format: str) -> dict[str, str]:
-    """Files of a harness, and copies of those that read answers, which import each other from the
-    folder of the export."""
-    readers = [
-        HARNESSES.parent / name for name in ("answers.py", "marked_text.py", "statements.py")
-    ]
-    paths = [*readers, *(path for path in (HARNESSES / format).iterdir() if path.is_file())]
-    return {path.name: path.read_text("utf-8").replace(f"from {__package__}.", "from ")
-            for path in paths}  # fmt: skip
+    return len(rows)
 
 
 def _texts(data: Dataset, split: str) -> Records:
@@ -106,20 +92,9 @@ def _texts(data: Dataset, split: str) -> Records:
     return records
 
 
-def _without(train: Records, test: Records) -> Records:
-    """The train stories that are no test stories."""
-    return train.select(~train.are_among(test))
-
-
 def chosen(test: Records, per_task: int | None = None, limit: int | None = None) -> np.ndarray:
-    """Indices of the first stories of each task, in the order of the data set.
-
-    Args:
-      test: the test records.
-      per_task: number of stories of each task; None for all.
-      limit: number of stories in all; None for all. The tasks take turns: the first story of each
-        task, then the second of each, and so on.
-    """
+    """Indices of the first stories of each task, in the order of the data set: at most `per_task`
+    of each, and `limit` in all, for which the tasks take turns."""
     row = np.empty(len(test), int)  # of each story within its task
     for _, stories in tasks(test):
         row[stories] = np.arange(len(stories))

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from clutrr_jax.language_models.export import MULTIPLE_CHOICE, TASK
 from generator.errors import InputError, at
-from generator.files import check_shape, check_size, json_lines, read_json, unpacked_limit
+from generator.files import check_shape, json_lines, read_json
 
 _SAMPLE = {
     "id": str,
@@ -32,6 +32,8 @@ _LM_EVAL_SAMPLES: dict[str, dict[str, Any]] = {
     TASK: {"doc": _DOC, "resps": [[str]]},
     MULTIPLE_CHOICE: {"doc": _DOC | {"choices": [str]}, "resps": [[[str]]]},
 }
+# Group of tasks of lm-eval -> end of the name of its answers.
+_ENDS = {TASK: "", MULTIPLE_CHOICE: " (multiple choice)"}
 _ZSTANDARD = 93  # method of compression in a .zip
 
 
@@ -44,16 +46,10 @@ class Answer(NamedTuple):
     replica: str = "0"
     prompt: str = ""  # prompt and label in the log of a harness
     target: str = ""
-    last: str = ""  # prediction after the last epoch and probability, in the file of a run
-    probability: str = "1"
 
 
 def json_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields the place and the value of each line of a file of JSON objects.
-
-    Raises:
-      InputError: the file cannot be read, is empty, or a line is something else.
-    """
+    """Yields the place and the value of each line of a file of JSON objects, at least one."""
     number = 0
     for number, row in enumerate(json_lines(path), start=1):
         if not isinstance(row, dict):
@@ -64,31 +60,18 @@ def json_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def prompt_text(prompt: Any) -> str:
-    """The text of a prompt, which may be a list of messages such as those of a chat.
-
-    Raises:
-      ValueError: it is a list of something else.
-    """
-    if isinstance(prompt, str):
-        return prompt
-    check_shape(prompt, [{"content": str | list}], "prompt")
-    texts: list[str] = []
-    for message in prompt:
-        content = message["content"]
-        parts = [{"text": content}] if isinstance(content, str) else content
-        texts += [str(part.get("text", "")) for part in parts if isinstance(part, dict)]
-    return "\n".join(texts)
+    """The text of a prompt, which may be a list of messages such as those of a chat."""
+    messages = prompt if isinstance(prompt, list) else []
+    contents = [one["content"] for one in messages if isinstance(one, dict) and "content" in one]
+    lists = [one if isinstance(one, list) else [{"text": one}] for one in contents]
+    texts = [str(part.get("text", "")) for one in lists for part in one if isinstance(part, dict)]
+    return "\n".join(texts) if texts else str(prompt)
 
 
 def lm_eval_answers(folder: Path) -> dict[str, Iterator[Answer]]:
-    """Answers in a log folder of lm-eval by group of tasks, TASK or MULTIPLE_CHOICE or both.
-
-    There is one file per task. Repeats are replicas.
-
-    Raises:
-      InputError: there is no such file, or one that is not a log of the exported tasks.
-    """
-    return {group: _lm_eval_group(group, files) for group, files in _newest(folder).items()}
+    """Answers in a log folder of lm-eval, which has a file for each task, by the end of their name:
+    free ones, multiple choice or both. Repeats are replicas."""
+    return {_ENDS[group]: _lm_eval_group(group, files) for group, files in _newest(folder).items()}
 
 
 def _lm_eval_group(group: str, files: list[Path]) -> Iterator[Answer]:
@@ -119,54 +102,39 @@ def _best_choices(place: str, choices: list[str], resps: list[list[list[str]]]) 
 
 def _newest(folder: Path) -> dict[str, list[Path]]:
     """The files samples_TASK_DATE.jsonl of the newest run of each group of the exported tasks. Runs
-    of different tasks belong together. What is not read is printed.
-
-    Raises:
-      InputError: there are none.
-    """
+    of different tasks belong together. A run that is older than one which is not read may be of
+    another model or export: it is not read either, and printed."""
     # Group -> date -> task -> file.
     groups: dict[str, dict[str, dict[str, Path]]] = defaultdict(lambda: defaultdict(dict))
-    others = set()
+    pattern = rf"samples_(?P<group>{TASK}|{MULTIPLE_CHOICE})_(?P<task>\d+\.\d+)_?(?P<date>.*)"
     for file in folder.glob("samples_*.jsonl"):
-        pattern = rf"samples_(?P<group>{TASK}|{MULTIPLE_CHOICE})_(?P<task>\d+\.\d+)_?(?P<date>.*)"
         if ours := re.fullmatch(pattern, file.stem):
             groups[ours["group"]][ours["date"]][ours["task"]] = file
-        else:
-            others.add(re.sub(r"_\d{4}-.*", "", file.stem.removeprefix("samples_")))
     if not groups:
-        found = f"; found samples of {', '.join(sorted(others))}" if others else ""
         raise InputError(
             f"{folder}: no samples_*.jsonl of {TASK}, expected a log folder of lm-eval "
             "(--log_samples) or the file of a log of inspect; predictions of a run are "
-            f"RUN/predictions.csv{found}"
+            "RUN/predictions.npz"
         )
-    for task in sorted(others):
-        print(f"{folder}: samples of {task} are not read", file=sys.stderr)
-    return {group: _newest_of_group(folder, groups[group]) for group in sorted(groups)}
-
-
-def _newest_of_group(folder: Path, runs: dict[str, dict[str, Path]]) -> list[Path]:
-    read: dict[str, Path] = {}  # task -> file
-    skipped = False
-    for date in sorted(runs, reverse=True):
-        # A run that is older than one which is not read may be of another model or export.
-        skipped = skipped or not read.keys().isdisjoint(runs[date])
-        if skipped:
+    found: dict[str, list[Path]] = {}
+    for group, runs in sorted(groups.items()):
+        read: dict[str, Path] = {}  # task -> file
+        skipped = False
+        for date in sorted(runs, reverse=True):
+            skipped = skipped or not read.keys().isdisjoint(runs[date])
+            if not skipped:
+                read |= runs[date]
+                continue
             print(
                 f"{folder}: read the run of {max(runs)}, not of {date or 'no date'}",
                 file=sys.stderr,
             )
-        else:
-            read |= runs[date]
-    return [read[task] for task in sorted(read)]
+        found[group] = [read[task] for task in sorted(read)]
+    return found
 
 
 def inspect_answers(path: Path) -> tuple[str, Iterator[Answer]]:
-    """Name of the model and answers in a log of inspect, .eval or .json; epochs are replicas.
-
-    Raises:
-      InputError: not a log of a finished run of the exported task.
-    """
+    """Name of the model and answers in a log of inspect, .eval or .json; epochs are replicas."""
     if path.suffix == ".json":
         header = read_json(path, {"samples": [dict]})
         samples = iter([(f"{path}, sample {i}", s) for i, s in enumerate(header["samples"], 1)])
@@ -192,10 +160,7 @@ def _inspect_answer(place: str, sample: dict[str, Any]) -> Answer:
         raise InputError(f"{place}: ended with an error, expected an answer")
     _check_sample(place, sample, _SAMPLE)
     text, replica = sample["output"]["completion"], str(sample["epoch"])
-    try:
-        prompt = prompt_text(sample["input"])
-    except ValueError as error:
-        raise InputError(f"{place}: not a sample of the exported task ({error})") from None
+    prompt = prompt_text(sample["input"])
     return Answer(place, sample["id"], text, replica, prompt, sample["target"])
 
 
@@ -211,16 +176,12 @@ def _read_eval(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     place = str(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            members = {member.filename: member for member in archive.infolist()}
-            if "header.json" not in members:
+            names = sorted(name for name in archive.namelist() if name.startswith("samples/"))
+            if "header.json" not in archive.namelist():
                 raise InputError(f"{place}: no header.json, expected the log of a finished run")
-            samples = [m for name, m in sorted(members.items()) if name.startswith("samples/")]
-            read = [members["header.json"], *samples]
-            limit = unpacked_limit(path.stat().st_size)
-            check_size(place, sum(member.file_size for member in read), limit)
-            for member in read:
-                place = f"{path}/{member.filename}"
-                value = json.loads(_content(archive, member))
+            for name in ["header.json", *names]:
+                place = f"{path}/{name}"
+                value = json.loads(_content(archive, archive.getinfo(name)))
                 check_shape(value, {})
                 yield place, value
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:

@@ -50,16 +50,8 @@ def question(records: Records, story: int) -> str:
 
 
 def examples(train: Records, shots: int, seed: int, steps: bool) -> list[str]:
-    """Solved training stories, sampled without replacement from those whose label has a proof.
-
-    Args:
-      train: the training records.
-      shots: number of examples.
-      seed: random seed.
-      steps: whether to include the proof.
-    Raises:
-      InputError: too few training rows have a proof.
-    """
+    """Solved training stories, with their proof if `steps`, sampled without replacement from those
+    whose label has a proof. Raises InputError if there are too few."""
     found: list[str] = []
     for story in numpy_rng(Stream.EXAMPLES, seed).permutation(len(train)).tolist():
         if len(found) == shots:
@@ -80,16 +72,13 @@ def examples(train: Records, shots: int, seed: int, steps: bool) -> list[str]:
 def prompts(
     test: Records, stories: Iterable[int], solved: list[str], steps: bool
 ) -> Iterator[dict[str, Any]]:
-    """Prompts of test stories as JSON objects.
+    """Prompts of test stories as JSON objects, with a proof if the label follows from the facts.
 
     Args:
       test: the test records.
       stories: indices of the stories.
       solved: examples that precede the question, see `examples`.
       steps: whether to ask for step-by-step reasoning.
-    Yields:
-      id, task, k, story, query, names, choices, prompt, target, edges, published columns and, if
-      the label follows from the facts, proof.
     """
     ids, cells = story_ids(test), columns(test)
     opening = "\n\n".join([f"{_TASK} {_STEPS if steps else _DIRECT}", *solved])

@@ -1,21 +1,18 @@
-"""Predictions -> `Submission`: CSV such as the predictions.csv of a run, JSON Lines, logs of
-evaluation harnesses, or values in memory."""
+"""Answers of models -> `Submission`: CSV, JSON Lines, logs of evaluation harnesses, or the
+probabilities of a run."""
 
 import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from clutrr_jax.data.records import Records, positional_ids, story_ids
 from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_predictions
 from clutrr_jax.language_models.answers import to_relation
-from clutrr_jax.language_models.export import MULTIPLE_CHOICE, TASK
 from clutrr_jax.language_models.harness_logs import (
     Answer,
     inspect_answers,
@@ -25,15 +22,12 @@ from clutrr_jax.language_models.harness_logs import (
 )
 from clutrr_jax.language_models.prompts import question
 from clutrr_jax.models import MODELS
-from generator.algebra import Algebra
 from generator.errors import InputError, at, check_utf8
 from generator.files import read_json, table_rows
 
 UNMAPPED = -1
 _POSITION = re.compile(r"\d+\.\d+/\d+")  # T.K/ROW
-EXPECTED = 'id, prediction ("" for no answer) and, for several replicas, replica'
-# Group of tasks of lm-eval -> end of the name of its answers.
-_KINDS = {TASK: "", MULTIPLE_CHOICE: " (multiple choice)"}
+_EXPECTED = 'id, prediction ("" for no answer) and, for several replicas, replica'
 
 
 class Submission(NamedTuple):
@@ -42,7 +36,7 @@ class Submission(NamedTuple):
     name: str
     predictions: Predictions  # [R, n]; UNMAPPED where a text gives no relation
     stories: np.ndarray  # [n] indices of the test stories, ascending
-    replicas: Sequence[int] = ()  # [R] numbers and [R, n] texts in the file; empty for arrays
+    replicas: Sequence[int] = ()  # [R] numbers and [R, n] texts, as they were read
     texts: Sequence[Sequence[str]] = ()
     given: str = ""  # see `Spec.given`; empty if it is not known
     # [R, n] relations that stand alone or follow a marker, UNMAPPED if a sentence states them; None
@@ -67,15 +61,14 @@ def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submiss
     Raises:
       InputError: the message gives file and row of the first error.
     """
-    read = [(label, path, *one) for label, path in map(split_name, files)
-            for one in read_file(path, test)]  # fmt: skip
-    short = [(name, kind) for _, _, name, kind, _ in read]
+    read = [(*split_name(file), *read_file(split_name(file)[1], test)) for file in files]
+    names = [name for _, _, name, _ in read]
     return [
-        submission._replace(
-            name=(label or (name if name and short.count((name, kind)) == 1 else str(path))) + kind,
-            given=given_of(path),
+        one._replace(
+            name=(label or (name if name and names.count(name) == 1 else str(path))) + one.name
         )
-        for label, path, name, kind, submission in read
+        for label, path, name, found in read
+        for one in found
     ]
 
 
@@ -135,33 +128,32 @@ def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> Non
             )
 
 
-def read_file(path: Path, test: Records) -> list[tuple[str, str, Submission]]:
-    """Name of a file or its model, kind (see `_KINDS`) and submission without a name."""
+def read_file(path: Path, test: Records) -> tuple[str, list[Submission]]:
+    """Name of a file or its model, and its submissions, each with the end of its name."""
     check_utf8(path)
     of_run = path.stem in ("predictions", "probabilities")
-    name = path.parent.name if of_run else path.stem
+    name, given = path.parent.name if of_run else path.stem, given_of(path)
     if path.suffix == ".npz":
         files = _files(path)
         if len({file.resolve() for file in files}) < len(files):
             raise InputError(f"{path}: a file occurs twice, expected each replica once")
-        found = read_predictions(files, test)
-        replicas = list(range(len(found.relation)))
-        texts = [[test.relation_name(r) for r in one] for one in found.relation]
-        return [(name, "", Submission("", found, np.arange(len(test)), replicas, texts))]
-    answers: Iterable[Answer]
+        read = read_predictions(files, test)
+        texts = [[test.relation_name(r) for r in one] for one in read.relation]
+        stories, replicas = np.arange(len(test)), range(len(texts))
+        return name, [Submission("", read, stories, replicas, texts, given)]
     if path.is_dir():
-        name = path.resolve().name
-        groups = lm_eval_answers(path)
-        return [(name, _KINDS[g], _collect(path, answers, test)) for g, answers in groups.items()]
+        groups = lm_eval_answers(path).items()
+        return path.resolve().name, [joined(end, str(path), a, test) for end, a in groups]
+    answers: Iterable[Answer]
     if path.suffix in (".eval", ".json"):
         name, answers = inspect_answers(path)
     elif path.suffix == ".jsonl":
         answers = _json_answers(path)
-    elif path.suffix != ".csv":
-        raise InputError(f"{path}: expected .csv, .jsonl, .npz, .eval, .json or a folder")
-    else:
+    elif path.suffix == ".csv":
         answers = _csv_answers(path)
-    return [(name, "", _collect(path, answers, test))]
+    else:
+        raise InputError(f"{path}: expected .csv, .jsonl, .npz, .eval, .json or a folder")
+    return name, [joined("", str(path), answers, test)._replace(given=given)]
 
 
 def stories_by_id(test: Records) -> dict[str, int]:
@@ -172,10 +164,10 @@ def stories_by_id(test: Records) -> dict[str, int]:
     return {name: s for names in (positions, ids) for s, name in enumerate(names)}
 
 
-def _collect(path: Path, answers: Iterable[Answer], test: Records) -> Submission:
-    """Submission without a name, from answers in any order."""
+def joined(name: str, source: str, answers: Iterable[Answer], test: Records) -> Submission:
+    """Joins the answers of a source, in any order, with the test stories."""
     ids, story_of = story_ids(test), stories_by_id(test)
-    found: dict[int, dict[int, Answer]] = defaultdict(dict)  # replica -> story -> answer
+    found: dict[int, dict[int, str]] = defaultdict(dict)  # replica -> story -> text
     for answer in answers:
         if answer.id not in story_of:
             raise InputError(
@@ -186,8 +178,7 @@ def _collect(path: Path, answers: Iterable[Answer], test: Records) -> Submission
         story = story_of[answer.id]
         if not (replica.isascii() and replica.isdigit() and len(replica) < 10):
             raise InputError(f"{answer.place}: replica {replica[:60]!r}, expected an integer >= 0")
-        of_replica = found[int(replica)]
-        if story in of_replica:
+        if story in found[int(replica)]:
             raise InputError(
                 f"{answer.place}: second prediction for {answer.id!r}, expected one for each "
                 "replica"
@@ -197,68 +188,38 @@ def _collect(path: Path, answers: Iterable[Answer], test: Records) -> Submission
                 f"{answer.place}: story {answer.id!r} has another text or label, expected "
                 "predictions for this data, and a prompt that asks about this story last"
             )
-        of_replica[story] = answer._replace(prompt="")  # prompts may be long
+        found[int(replica)][story] = answer.text
     if not found:
-        raise InputError(f"{path}: no predictions, expected one for each test story that was asked")
-    stories = sorted(set().union(*found.values()))
-    replicas = sorted(found)
-    for index in replicas:
-        missing = [story for story in stories if story not in found[index]]
-        if missing:
-            raise InputError(
-                f"{path}: no prediction of replica {index} for {len(missing):,} of "
-                f"{len(stories):,} stories, such as {ids[missing[0]]!r}; expected the same "
-                "stories in every replica"
-            )
-    ordered = [[found[index][story] for story in stories] for index in replicas]
-    check_no_ids(str(path), (answer.text for one in ordered for answer in one), test.algebra)
-    every = np.array([[*map(partial(_numbers, test), stories, one)] for one in ordered])
-    relation, last, probability = np.moveaxis(every, -1, 0)
-    predictions = Predictions(relation.astype(int), last.astype(int), probability)
-    texts = [[answer.text for answer in one] for one in ordered]
-    strict = strict_answers(predictions.relation, texts, test, stories)
-    return Submission("", predictions, np.array(stories), replicas, texts, strict=strict)
-
-
-def _numbers(test: Records, story: int, answer: Answer) -> tuple[int, int, float]:
-    """Relation, relation after the last epoch, and probability."""
-    relation = relation_id(answer.text, test, story)
-    last = relation_id(answer.last, test, story) if answer.last else relation
-    return relation, last, _probability(answer)
-
-
-def _probability(answer: Answer) -> float:
-    try:
-        return float(answer.probability or 1)  # an empty cell states none
-    except ValueError:
         raise InputError(
-            f"{answer.place}: probability {answer.probability[:60]!r}, expected a number"
-        ) from None
+            f"{source}: no predictions, expected one for each test story that was asked"
+        )
+    stories, replicas = sorted(set().union(*found.values())), sorted(found)
+    for index in replicas:
+        if missing := [ids[story] for story in stories if story not in found[index]]:
+            raise InputError(
+                f"{source}: no prediction of replica {index} for {len(missing):,} of "
+                f"{len(stories):,} stories, such as {missing[0]!r}; expected the same stories in "
+                "every replica"
+            )
+    texts = [[found[index][story] for story in stories] for index in replicas]
+    given = [text for one in texts for text in one if text]
+    # Numbers that are names of relations state one.
+    if given and all(_is_number(text) and test.algebra.find(text) is None for text in given):
+        raise InputError(f"{source}: all are numbers as text, expected names of relations or text")
+    relation, strict, free = np.empty((3, len(replicas), len(stories)), int)
+    for r, i in np.ndindex(relation.shape):
+        text = texts[r][i]
+        relation[r, i] = strict[r, i] = relation_id(text, test, stories[i])
+        free[r, i] = relation[r, i] != UNMAPPED and test.algebra.find(text) is None
+        if free[r, i]:
+            strict[r, i] = relation_id(text, test, stories[i], strict=True)
+    predictions = Predictions(relation, relation, np.ones(relation.shape))
+    of_text = strict if free.any() else None
+    return Submission(name, predictions, np.array(stories), replicas, texts, strict=of_text)
 
 
-def check_no_ids(place: str, predictions: Iterable[Any], algebra: Algebra) -> None:
-    """Raises InputError if all answers are relation ids as text, which state no relation. Numbers
-    that are names of relations do."""
-
-    def is_id(answer: Any) -> bool:
-        is_number = isinstance(answer, str) and re.fullmatch(r"\s*\d+(\.0*)?\s*", answer)
-        return bool(is_number) and algebra.find(answer) is None
-
-    given = [one for one in predictions if one is not None and one != ""]
-    if given and all(map(is_id, given)):
-        raise InputError(f"{place}: all are numbers as text, expected names of relations or text")
-
-
-def strict_answers(
-    relation: np.ndarray, texts: Sequence[Sequence[Any]], test: Records, stories: Sequence[int]
-) -> np.ndarray | None:
-    """See `Submission.strict`."""
-    free, strict = False, relation.copy()
-    for replica, i in np.argwhere(relation != UNMAPPED).tolist():
-        text = texts[replica][i]
-        if isinstance(text, str) and test.algebra.find(text) is None:
-            free, strict[replica, i] = True, relation_id(text, test, stories[i], strict=True)
-    return strict if free else None
+def _is_number(text: str) -> bool:
+    return bool(re.fullmatch(r"\s*\d+(\.0*)?\s*", text))
 
 
 def relation_id(text: str, test: Records, story: int, strict: bool = False) -> int:
@@ -293,7 +254,7 @@ def _csv_answers(path: Path) -> Iterator[Answer]:
     for column in ("id", "prediction"):
         if header.count(column) != 1:
             raise InputError(
-                f'{path}: expected one column "{column}"; the columns are {EXPECTED}; found '
+                f'{path}: expected one column "{column}"; the columns are {_EXPECTED}; found '
                 f"{','.join(header)}"
             )
     for number, cells in enumerate(rows, start=1):
@@ -301,8 +262,7 @@ def _csv_answers(path: Path) -> Iterator[Answer]:
         if len(cells) != len(header):
             raise InputError(f"{place}: {len(cells)} cells, expected {len(header)}")
         row = dict(zip(header, cells, strict=True))
-        row["last"] = row.get("last_prediction", "")
-        more = {key: row[key] for key in ("replica", "target", "last", "probability") if key in row}
+        more = {key: row[key] for key in ("replica", "target") if key in row}
         yield Answer(place, row["id"], row["prediction"], **more)
 
 
@@ -317,9 +277,8 @@ def _json_answers(path: Path) -> Iterator[Answer]:
         for key, kind in (("id", str | int), ("replica", str | int | float), ("prediction", str)):
             if not isinstance(row.get(key), kind):
                 raise InputError(
-                    f'{place}: "{key}" is missing or not text, expected the keys {EXPECTED}'
+                    f'{place}: "{key}" is missing or not text, expected the keys {_EXPECTED}'
                 )
-        with suppress(ValueError):
-            row["prompt"] = prompt_text(row["prompt"])
+        row["prompt"] = prompt_text(row["prompt"])
         keys = ("id", "prediction", "replica", "prompt", "target")
         yield Answer(place, *(str(row[key]) for key in keys))

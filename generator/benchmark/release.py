@@ -58,15 +58,8 @@ CONFIGS = {
 def write_benchmark(version: str, out: Path, workers: int = 1, form: str = "csv") -> list[Path]:
     """Writes a release: a folder for each of CONFIGS, and README.md, its data card.
 
-    An interrupted call is resumed. All files are compared with the checksums of the release.
-
-    Args:
-      version: one of VERSIONS.
-      out: the folder, which is created if necessary.
-      workers: number of processes.
-      form: one of `generator.write.FORMATS`.
-    Returns:
-      The files with stories.
+    An interrupted call is resumed. All files are compared with the checksums of the release. The
+    arguments and the result are those of `write_dataset`.
     """
     first: dict[tuple, Path] = {}  # of several files with the same stories
     written = []

@@ -100,9 +100,8 @@ def _template(story: Story, first: int, last: int, text: str) -> Template:
 def cut(stories: Sequence[Story]) -> tuple[list[list[Template] | None], Mapping[Template, int]]:
     """Cuts stories into paraphrases.
 
-    Returns:
-      The templates of each story, or None if one of them does not recur; and the number of stories
-      with different names for each template that recurs.
+    Returns the templates of each story, or None if one of them does not recur; and the number of
+    different names for each template that recurs.
     """
     candidates = [candidate_pieces(story) for story in stories]
     count = _count_names(stories, [pieces for pieces, _ in candidates])
@@ -201,12 +200,8 @@ def read_stories(paths: Sequence[Path]) -> dict[SplitKey, list[Story]]:
 
 
 def import_bank(paths: Sequence[Path], name: str) -> tuple[Bank, dict[SplitKey, tuple[int, int]]]:
-    """Extracts a bank from released stories.
-
-    Returns:
-      The bank; and by data set and split the number of stories that consist of recurring
-      paraphrases, and the number of all stories.
-    """
+    """Extracts a bank from released stories, and counts by data set and split the stories that
+    consist of recurring paraphrases, and all stories."""
     stories = read_stories(paths)
     complete, count = cut([story for part in stories.values() for story in part])
     if not count:

@@ -44,14 +44,8 @@ def block(
 ) -> tuple[Stories, np.random.Generator]:
     """Returns the stories of block `index` of a task, and the random generator for their text.
 
-    Every block has `BLOCK` stories, except the last one of a test without repeated clauses.
-
-    Args:
-      config: generator settings.
-      split: train, test or dev.
-      task: one of the tasks of the split.
-      index: index of the block.
-      expressible: bool [11], the predicates that noise facts may have.
+    Every block has `BLOCK` stories, except the last one of a test without repeated clauses. Noise
+    facts have the `expressible` predicates, bool [11].
     """
     rng = _rng(config, split, task, index)
     graph = kinship_graph(config.shape, _FAMILIES, rng)

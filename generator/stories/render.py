@@ -43,14 +43,9 @@ def pieces(config: Config, split: str, tasks: Iterable[Task]) -> list[Piece]:
 
 
 class Renderer:
-    """Renders pieces as bytes; `write` joins them to files.
+    """Renders pieces as bytes, which `write` joins to files; those of Parquet are files too.
 
-    Args:
-      config: settings of the generator.
-      banks: paraphrases for training and for tests.
-      form: csv, csv.gz, jsonl, or parquet, whose pieces are files of one row group.
-      test: the T of the tests T.K that the stories are written as, whatever their task and split;
-        None: as they are.
+    With `test`, the stories are written as tests of this T, whatever their task and split.
     """
 
     def __init__(

@@ -85,16 +85,9 @@ def candidates(
     relation: np.ndarray,
     rng: np.random.Generator,
 ) -> Stories:
-    """Samples a story for each target relation and returns those that the settings allow.
+    """Samples a story for each target relation [B] and returns those that the settings allow.
 
-    Args:
-      config: generator settings.
-      split: train, test or dev.
-      task: a task of the split.
-      graph: families to sample from.
-      expressible: bool [11], the predicates that noise facts may have.
-      relation: [B] target relations; the stories are in this order.
-      rng: random generator.
+    Noise facts have the `expressible` predicates, bool [11].
     """
     families = graph.families
     target = graph.sample_target(PREDICATE_OF[relation], rng)

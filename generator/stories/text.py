@@ -14,10 +14,10 @@ from generator.kinship import (
     GENDERS,
     NUM_PREDICATES,
     NUM_RELATIONS,
+    PREDICATE_ALGEBRA,
     PREDICATE_ID,
     RELATION_OF,
     RELATIONS,
-    RULE_TABLE,
 )
 from generator.stories.sample import Stories
 
@@ -57,15 +57,13 @@ class Bank:
         return np.array([not self._missing(predicate) for predicate in range(NUM_PREDICATES)])
 
     def check(self, config: Config, part: str = "") -> None:
-        """Raises InputError if a fact that stories may contain has no template of its own.
-
-        Paths contain the predicates in the bodies of rules. In tasks 6 and 7, answers are stated
-        too.
-        """
+        """Raises InputError if a fact that stories may contain has no template of its own: paths
+        contain the predicates in the bodies of rules, and some tasks state answers too."""
         if not self.templates:
             raise InputError(f'bank "{self.name}" is empty; each single fact needs a paraphrase')
         states_answers = any(task.type.stated for task in config.train + config.test)
-        for predicate in np.unique(RULE_TABLE if states_answers else RULE_TABLE[:, :2]):
+        rules = PREDICATE_ALGEBRA.rules
+        for predicate in np.unique(rules if states_answers else rules[:, :2]):
             for key in self._missing(predicate):
                 raise InputError(
                     f'bank "{self.name}" has no paraphrase for clause {clause_name(key)}{part}; '
@@ -115,14 +113,9 @@ class TemplatePools:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Samples the template that states the next facts, for P positions in walks.
 
-        Args:
-          gender: [P] gender of the person at which the facts start. Each single fact has a pool.
-          relations: [P, 3] relations of the next facts; arbitrary after the end of the walk.
-          limit: [P] maximum number of facts to state.
-          random: [P, 2] random numbers in [0, 1).
-
-        Returns:
-          The number of facts that the template states, [P], and the template index, [P].
+        They have the gender of the person there [P], the relations of the next facts [P, 3],
+        arbitrary after the end of the walk, the maximum number of facts to state [P], and random
+        numbers [P, 2]. Returns the number of facts that the template states and its index, [P].
         """
         pools = self.pool[:, gender, *relations.T]  # [3, P]
         allowed = (pools >= 0) & (np.arange(MAX_PARAPHRASE_FACTS)[:, None] < limit)

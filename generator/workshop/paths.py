@@ -148,12 +148,8 @@ def count_paths(l_max: int, c_max: int, people: int) -> int:
 def paths_of(members: Family, k: int, c_min: int, c_max: int, drop_ambiguous: bool) -> Paths:
     """Returns the paths of k facts, with their weights in random families.
 
-    Args:
-      members: the family with min(c_max, k + 1) children per couple.
-      k: facts per path.
-      c_min: minimum number of children per couple.
-      c_max: maximum number of children; all numbers from c_min to c_max are equally likely.
-      drop_ambiguous: only return paths with `rules.is_unambiguous`.
+    Couples have c_min to c_max children, all numbers equally likely, and in `members`
+    min(c_max, k + 1). `drop_ambiguous` returns paths with `rules.is_unambiguous` only.
     """
     people = simple_paths(members, k + 1)
     answer = members.edges[people[:, 0], people[:, -1]]

@@ -21,39 +21,23 @@ _NUM_SENTENCES = np.array([len(sentences) for sentences in _SENTENCES])
 def sample_batch(
     members: Family, paths: Paths, distractors: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, ...]:
-    """Samples `BLOCK` stories and returns those whose relations are all in the benchmark.
-
-    Args:
-      members: the family that `paths` is about.
-      paths: paths of k facts to sample from.
-      distractors: number of distractor sentences per person, d.
-      rng: random generator.
-
-    Returns:
-      path: [B] row of Paths.
-      gender: [B, k + 1] along the path.
-      relation: [B, k] of the facts.
-      answer: [B] relation of the last person to the first.
-      name: [B, k + 1] index into PEOPLE, without repetition.
-      template: [B, k] index into FACTS.
-      kind: [B, k + 1, d] kind of distractor, without repetition per person.
-      sentence: [B, k + 1, d] index within the kind.
-      order: [B, k + (k + 1) d] order of the sentences; the facts stay in order.
-      uuid: [B, 16] bytes.
-    """
+    """Samples `BLOCK` stories of a path and d distractors per person, and returns those whose
+    relations are all in the benchmark, as the arrays of the return statement."""
     k = paths.clause.shape[1]
-    path = rng.choice(len(paths.weight), BLOCK, p=paths.weight / paths.weight.sum())
+    path = rng.choice(len(paths.weight), BLOCK, p=paths.weight / paths.weight.sum())  # [B]
     people = paths.people[path]  # [B, k + 1]
 
     # Descendants have random genders, their partners the opposite ones.
     bits = rng.integers(0, 2, (BLOCK, len(members.head)))
     head = members.head[people]
-    gender = np.take_along_axis(bits, head, 1) ^ (head != people)
-    relation = RELATION_OF[paths.clause[path], gender[:, 1:]]
+    gender = np.take_along_axis(bits, head, 1) ^ (head != people)  # [B, k + 1]
+    relation = RELATION_OF[paths.clause[path], gender[:, 1:]]  # [B, k]
     answer = RELATION_OF[paths.answer[path], gender[:, -1]]
     allowed = _IN_2018[relation].all(axis=1) & _IN_2018[answer]
 
     b = int(allowed.sum())
+    # Kinds of distractors [b, k + 1, d] and names [b, k + 1], each without repetition in its story;
+    # the order of all sentences; the template of each fact; the sentence within each kind.
     kind = rng.random((b, k + 1, len(KINDS))).argsort(axis=2)[..., :distractors]
     order = rng.random((b, k + (k + 1) * distractors)).argsort(axis=1)
     order[order < k] = np.tile(np.arange(k), b)  # sort the facts among their random places

@@ -10,7 +10,6 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import interval, measure, score
 from clutrr_jax.evaluation.predictions import Predictions, export_predictions
 from clutrr_jax.language_models.submissions import read_submissions
-from generator.errors import InputError
 from generator.kinship import NUM_RELATIONS
 from tests.data.test_records import records_of
 
@@ -144,16 +143,8 @@ def test_predictions_round_trip(change: str, how: dict, tmp_path) -> None:
     before = some_predictions(test)
     export_predictions(path, before, test)
     CHANGES[change](pd.read_csv(path)).to_csv(path, **how)
-    for a, b in zip(before, read_submissions([path], test)[0].predictions, strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def test_probability_that_is_no_number_is_refused(tmp_path) -> None:
-    path, test, one = tmp_path / "p.csv", records_of({}), np.zeros((1, 1), int)
-    export_predictions(path, Predictions(one, one, np.full((1, 1), 0.5)), test)
-    path.write_text(path.read_text().replace(",0.5000", ",half"))
-    with pytest.raises(InputError, match="row 1: probability 'half'"):
-        read_submissions([path], test)
+    (found,) = read_submissions([path], test)
+    np.testing.assert_array_equal(found.predictions.relation, before.relation)
 
 
 def test_baselines_of_unambiguous_stories(small) -> None:

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import types
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -128,8 +127,8 @@ def test_the_group_of_lm_eval_weighs_its_tasks_by_size(folders) -> None:
 def test_the_limit_of_an_answer_is_in_the_files(data, tmp_path, given, limit) -> None:
     """As the only limit, and nothing stops a thought that names the story again."""
     for format in ("lm-eval", "inspect"):
-        found = export(data, tmp_path / format, format, "few-shot", 2, max_tokens=given)
-        assert found == (len(data.test), limit)
+        more = {} if given is None else {"max_tokens": given}
+        assert export(data, tmp_path / format, format, "few-shot", 2, **more) == len(data.test)
     task = (tmp_path / "inspect/clutrr.py").read_text()
     assert f"\nMAX_TOKENS = {limit}\n" in task and "max_tokens=MAX_TOKENS" in task
     settings = (tmp_path / "lm-eval/_clutrr_yaml").read_text().replace("!function ", "")
@@ -188,7 +187,7 @@ def edit(log: dict, **changes) -> None:
         (lambda log: edit(log, error={"message": "rate limit"}), "ended with an error"),
         (lambda log: edit(log, target="cousin"), "has another text or label"),
         (lambda log: edit(log, input="Story: x\nQuestion: What is Al to Bo?\n"), "another text"),
-        (lambda log: edit(log, input=[{"role": "user"}]), "not a sample of the exported task"),
+        (lambda log: edit(log, input=[{"role": "user"}]), "has another text or label"),
         (lambda log: edit(log, output={}), 'no "completion"'),
         (lambda log: edit(log, epoch=2), "no prediction of replica 1 for 1 of 80"),
         (lambda log: log["samples"][0].update(id="9.9/1"), "no test story '9.9/1'"),
@@ -220,9 +219,6 @@ def test_a_damaged_inspect_log_is_a_one_line_error(data, tmp_path) -> None:
     ):
         path.write_bytes(damaged)
         refused(path, data, expected)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("header.json", bytes(1 << 25))
-    refused(path, data, "unpacks to 33,554,432 bytes")
     refused(tmp_path / "absent.eval", data, "No such file")
 
 
@@ -287,18 +283,6 @@ def test_a_run_of_lm_eval_older_than_one_that_is_not_read(data, rows, tmp_path, 
     (best,) = read_submissions([folder], data.test)
     assert set(best.predictions.relation.ravel()) == {RELATION_ID["uncle"]}
     assert capsys.readouterr().err.count("read the run of 2026-03, not of 2026-0") == 2
-
-
-def test_samples_of_other_tasks_of_lm_eval_are_not_read(data, rows, tmp_path, capsys) -> None:
-    folder = write_lm_eval(tmp_path / "model", rows, [["aunt"] * len(rows)])
-    for name in ("gsm8k", "babi_qa_2027-01-01T00-00-00", "babi_qa_2026-01-01T00-00-00"):
-        (folder / f"samples_{name}.jsonl").write_text('{"doc": {}}\n')
-    assert len(read_submissions([folder], data.test)) == 1
-    expected = [f"{folder}: samples of {task} are not read" for task in ("babi_qa", "gsm8k")]
-    assert capsys.readouterr().err.splitlines() == expected
-    for path in folder.glob("samples_clutrr*"):
-        path.unlink()
-    refused(folder, data, r"no samples_\*\.jsonl of clutrr.*; found samples of babi_qa, gsm8k")
 
 
 def test_multiple_choice(data, rows, tmp_path, capsys) -> None:
