@@ -90,42 +90,33 @@ class Checkpoints:
         expected = _named_arrays(template)
         if not distributed.is_primary():
             saved = expected
-        elif {n: x.shape for n, x in saved.items()} != {n: x.shape for n, x in expected.items()}:
+        elif jax.tree.map(np.shape, saved) != jax.tree.map(np.shape, expected):
             raise InputError(
                 f"{self.folder / str(epoch)}: a checkpoint of another configuration, "
                 "expected the same model, sizes, number of replicas and version of clutrr_jax"
             )
         saved = distributed.broadcast(saved)
         self._intact = epoch
-
-        def restore_leaf(path: Any, leaf: jax.Array) -> jax.Array:
-            return distributed.put(saved[jax.tree_util.keystr(path)], leaf.sharding)
-
-        return epoch, jax.tree_util.tree_map_with_path(restore_leaf, template)
+        return epoch, jax.tree_util.tree_map_with_path(
+            lambda path, leaf: distributed.put(saved[jax.tree_util.keystr(path)], leaf.sharding),
+            template,
+        )
 
     def newest(self) -> tuple[int, dict[str, np.ndarray]] | None:
         """Returns the epoch and the arrays of the newest intact checkpoint, by the path of
         `jax.tree_util.keystr`, or None. Raises InputError if all checkpoints are damaged."""
-        if not any(self.folder.glob("*")):
-            return None
-        from orbax.checkpoint import args
-
-        problem = ""
-        for epoch in sorted(self._manager.all_steps(), reverse=True):
+        # Without digests the run was killed before the end of `save`.
+        complete = [int(path.parent.name) for path in self.folder.glob(f"[0-9]*/{DIGESTS}")]
+        for epoch in sorted(complete, reverse=True):
             folder = self.folder / str(epoch)
-            if not (folder / DIGESTS).exists():  # the run was killed before the end of `save`
-                continue
-            try:
-                # Checked first: if Orbax fails, it prints errors of other files as well.
-                if (folder / DIGESTS).read_text(errors="replace") == _digests(folder):
-                    return epoch, self._manager.restore(epoch, args=args.StandardRestore())
-                problem = problem or "a file differs from its digest"
-            except Exception as error:  # Orbax raises many classes
-                problem = problem or first_line(error)
-        if problem:
+            if (folder / DIGESTS).read_text(errors="replace") == _digests(folder):
+                from orbax.checkpoint import args
+
+                return epoch, self._manager.restore(epoch, args=args.StandardRestore())
+        if complete:
             raise InputError(
-                f"{self.folder}: no checkpoint can be read ({problem}); remove the folder to "
-                "train from the start"
+                f"{self.folder}: no checkpoint can be read (a file differs from its digest); "
+                "remove the folder to train from the start"
             )
         return None
 
