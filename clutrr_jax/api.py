@@ -213,7 +213,7 @@ class Trained(Evaluation):
         return self.folder / "report.html"
 
     def tables(self) -> list[list[list[str]]]:
-        return [accuracy_table(self.results)]
+        return [accuracy_table(self.results).texts()]
 
     def notes(self) -> list[str]:
         return []
@@ -355,4 +355,4 @@ def evaluate(
         if not all(isinstance(file, str | Path) for file in files):
             raise InputError("predictions: no files, expected names for them, as in {name: list}")
         submissions = read_submissions(files, test)
-    return Evaluation(scoring.collect(dataset, submissions))
+    return Evaluation(scoring.evaluate(dataset, submissions))

@@ -19,8 +19,8 @@ from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
 from clutrr_jax.evaluation.claims import Evidence
-from clutrr_jax.evaluation.metrics import Measured
 from clutrr_jax.evaluation.published import Accuracy, Reference
+from clutrr_jax.evaluation.scores import Measured
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.setting import Setting
 from clutrr_jax.settings import (

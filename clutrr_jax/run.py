@@ -106,7 +106,7 @@ def run_experiment(
 def print_report(results: dict[str, Any], workdir: Path) -> None:
     """Prints the table of an experiment and where its report is."""
     parts = [
-        plain_text(accuracy_table(results)),
+        plain_text(accuracy_table(results).texts()),
         "±: one standard error over replicas; the report has 95 % intervals.",
         SMOKE if results["scale"] == "smoke" else "",
         *data_notes(results),

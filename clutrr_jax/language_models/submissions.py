@@ -11,7 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from clutrr_jax.data.records import Records, positional_ids, story_ids
-from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_predictions
+from clutrr_jax.evaluation.ground_truth import GroundTruth
+from clutrr_jax.evaluation.predictions import (
+    UNMAPPED,
+    Predictions,
+    prediction_file,
+    read_predictions,
+)
+from clutrr_jax.evaluation.scores import Score, Series, score, score_derived
 from clutrr_jax.language_models.answers import to_relation
 from clutrr_jax.language_models.harness_logs import (
     Answer,
@@ -25,7 +32,6 @@ from clutrr_jax.models import MODELS
 from generator.errors import InputError, at, check_utf8
 from generator.files import read_json, table_rows
 
-UNMAPPED = -1
 _POSITION = re.compile(r"\d+\.\d+/\d+")  # T.K/ROW
 _EXPECTED = 'id, prediction ("" for no answer) and, for several replicas, replica'
 
@@ -112,10 +118,18 @@ def _files(path: Path) -> list[Path]:
     return [Path(part) for part in str(path).split(",")] if joined else [path]
 
 
-def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> None:
-    """Raises InputError if two submissions, or a submission and another row, have one name, or a
+def score_submission(one: Submission, truth: GroundTruth) -> list[Score]:
+    """Scores of all series of a submission, on the stories that it has."""
+    series, truth = Series(one.name, "model", one.name, one.given), truth.select(one.stories)
+    found = score(series, one.predictions, truth)
+    return found + score_derived(series, one.predictions, truth, one.strict)
+
+
+def check_names(submitted: Iterable[Sequence[Score]], others: Iterable[str]) -> None:
+    """Raises InputError if two series of submissions, or one and another row, have one name, or a
     name would not fit on one line."""
-    names = [*others, "ceiling", "stories", *(s.name for s in submissions)]
+    own = [name for rows in submitted for name in dict.fromkeys(row.series.name for row in rows)]
+    names = [*others, "ceiling", "stories", *own]
     for name in names:
         if not name.isprintable() or name != name.strip():
             raise InputError(

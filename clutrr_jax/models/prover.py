@@ -69,7 +69,7 @@ class Prover(nnx.Module):
     def rules(self) -> jax.Array:
         """Probabilities of the rules `first, second -> head` between types, [Q, Q, Q]. A sum over
         heads below 1 leaves the rest to "unknown"."""
-        return learned_rules(self.table[...], self.scale)
+        return nnx.softmax(self.scale * self.table[...], axis=-1)[..., :-1]
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Log-probabilities of the relations, [B, R]."""
@@ -139,12 +139,6 @@ class Prover(nnx.Module):
             answer = with_gender(answer, facts, second, view)  # [B, R]
         answer += (1 - answer.sum(axis=-1, keepdims=True)) / self.relations
         return jnp.log((1 - self.floor) * answer + self.floor / self.relations)
-
-
-def learned_rules(table: jax.Array, scale: float) -> jax.Array:
-    """Probabilities of the rules `first, second -> head` from the parameters:
-    [..., Q, Q, Q + 1] -> [..., Q, Q, Q]."""
-    return nnx.softmax(scale * table, axis=-1)[..., :-1]
 
 
 def shared_view(share_genders: bool, algebra: Algebra) -> View | None:

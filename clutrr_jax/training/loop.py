@@ -10,7 +10,6 @@ Shapes: R replicas, S stories, C batches, B stories of a batch, M microbatches.
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -26,8 +25,7 @@ from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.devices import device_name
 from clutrr_jax.evaluation.frozen_states import with_states
 from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.evaluation.metrics import score
-from clutrr_jax.evaluation.predictions import ensemble
+from clutrr_jax.evaluation.scores import score_run, series_of
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.settings import train_settings
@@ -94,13 +92,14 @@ def run_model(
         raise InputError(f"{name}: {error}") from None
     state, history = train_model(name, trainer, state, folder, config.tensorboard, begin)
     tested = predict_tests(name, trainer.predict, state, data, folder)
-    tested |= ensemble(name, tested[name])
     selected = trainer.selected_epochs(state)
     diverged = replicas.gather(state.diverged_epoch).tolist()
     if not distributed.is_primary():
         return {}
     seconds = [line["seconds"] for line in history]
     accuracy = [line["dev_accuracy"] for line in history]
+    settings = config[name].to_dict() | {"train": train.to_dict()}
+    scores = score_run(series_of(name, settings, start is not None), tested, truth)
     return {
         "parameters": sum(math.prod(p.shape[1:]) for p in jax.tree.leaves(state.params)),
         "epochs": len(history),
@@ -110,8 +109,8 @@ def run_model(
         "stories_per_second": round(trainer.stories_per_epoch / float(np.median(seconds))),
         "device": device_name(),
         "versions": {package: version(package) for package in PACKAGES},
-        "tests": [asdict(counts) for counts in score(tested, truth)],
-        "settings": config[name].to_dict() | {"train": train.to_dict()},
+        "tests": [row.to_json() for row in scores],
+        "settings": settings,
         "selected_epochs": selected,
         "diverged_epochs": diverged,
         "dev_accuracy": [accuracy[max(epoch, 1) - 1][r] for r, epoch in enumerate(selected)],
