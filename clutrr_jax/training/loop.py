@@ -10,6 +10,7 @@ Shapes: R replicas, S stories, C batches, B stories of a batch, M microbatches.
 import math
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -28,7 +29,6 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.scores import score_run, series_of
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
-from clutrr_jax.settings import train_settings
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.hooks import (
@@ -76,7 +76,7 @@ def run_model(
     """
     if distributed.any_host(preemption.requested()):
         preemption.exit_resumable()
-    train = train_settings(config, name)
+    train = config.train
     replicas = Replicas(train.replicas, config.seed, train.microbatches)
     try:
         if MODELS[name].kind == "states":
@@ -98,7 +98,7 @@ def run_model(
         return {}
     seconds = [line["seconds"] for line in history]
     accuracy = [line["dev_accuracy"] for line in history]
-    settings = config[name].to_dict() | {"train": train.to_dict()}
+    settings = config[name].to_dict() | {"train": asdict(train)}
     scores = score_run(series_of(name, settings, start is not None), tested, truth)
     return {
         "parameters": sum(math.prod(p.shape[1:]) for p in jax.tree.leaves(state.params)),
