@@ -79,7 +79,7 @@ def run_model(
     train = config.train
     replicas = Replicas(train.replicas, config.seed, train.microbatches)
     try:
-        if MODELS[name].kind == "states":
+        if MODELS[name].encoder:
             data = with_states(data, config[name])
         trainer = Trainer(MODELS[name], config[name], train, data, replicas)
         if not trainer.batches.dev_count:
