@@ -7,10 +7,12 @@ holds `config.json` (its resolved settings and the fingerprint of the stories) a
 """
 
 import json
+import math
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict
 from functools import partial
 from hashlib import sha256
 from itertools import groupby
@@ -26,6 +28,7 @@ from ml_collections import ConfigDict
 
 from clutrr_jax.cli import FolderLocked, cache_folder, folder_lock
 from clutrr_jax.data.prepare import GENERATE, Prepared, data_sets, prepare_run
+from clutrr_jax.data.vocabulary import VOCABULARY, write_vocabulary
 from clutrr_jax.devices import available_cores, device_name
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.experiment import (
@@ -44,15 +47,13 @@ from clutrr_jax.report.outputs import Prepare
 from clutrr_jax.report.results import REPORT_FILES, describe
 from clutrr_jax.report.tables import SMOKE, accuracy_table, claims_text, data_notes, diverged
 from clutrr_jax.report.write import write_report
-from clutrr_jax.settings import train_settings
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.loop import run_model
-from generator.cells import plain_text
-from generator.errors import InputError, one_line
+from generator.algebras import write_algebra
+from generator.errors import InputError, one_line, plain_text
 from generator.files import read_json, write_text
 
-# Settings of the length of a training: it goes on if they are larger than before.
-LENGTHS = ("train.steps", "train.epochs", "train.patience")
+LENGTHS = ("train.epochs", "train.steps", "train.patience")  # a training goes on if they grow
 MARKS = {".lock", ERROR, JOB_ID}  # files in the folder of a run that has not started
 
 
@@ -251,12 +252,16 @@ def _train_and_test(
         settings = identity(run, start) | {"stories": data.stories}
         (folder / SUMMARY).unlink(missing_ok=True)
         write_text(folder / "config.json", json.dumps(settings, indent=1) + "\n")
+        write_vocabulary(folder / VOCABULARY, data.vocabulary)
+        write_algebra(folder, data.test.algebra)
 
     with folder_lock(folder) if distributed.is_primary() else nullcontext():
         if distributed.is_primary():
             (folder / ERROR).unlink(missing_ok=True)
         if not is_finished(run, folder, start):  # another process may have finished it
-            run_model(run.model, run.config, data, truth, folder, start, begin)
+            summary = run_model(run.model, run.config, data, truth, folder, start, begin)
+            if distributed.is_primary():
+                write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
     distributed.barrier(f"end of {run.name}")
 
 
@@ -270,11 +275,10 @@ def identity(run: Run, start: tuple[Any, Any] | None = None) -> dict[str, Any]:
     """Returns the settings that determine the results of a run, by dotted name: all but how often
     it writes checkpoints. `start` is represented by a hash."""
     config = run.config
-    train = train_settings(config, run.model).to_dict()
+    train = asdict(config.train)
     del train["checkpoint_minutes"]
-    own = {k: v for k, v in config[run.model].to_dict().items() if k != "train"}
-    settings = {"model": run.model, "data": config.data, "seed": config.seed, run.model: own,
-                "train": train}  # fmt: skip
+    settings = {"model": run.model, "data": config.data, "seed": config.seed,
+                run.model: config[run.model].to_dict(), "train": train}  # fmt: skip
     settings["generate"] = generated(config) or {}
     if start:
         leaves = map(np.asarray, jax.tree.leaves(start))
@@ -320,30 +324,27 @@ def check_run_folder(folder: Path, settings: dict[str, Any]) -> bool:
     is_run = {"model", "seed", "stories"} <= set(before)
     if is_run and not has_begun(folder):
         return False
-    for name in before | settings:
-        old, new = before.get(name), settings.get(name)
-        if name == "stories" or old == new:
-            continue
-        if name in LENGTHS and not _is_shorter(name, before, settings):
-            continue
-        same = "at least as long a training" if name in LENGTHS else "the same settings"
-        raise InputError(
-            f"{path}: belongs to a run with another configuration: {name} was "
-            f'"{old}", now "{new}"; expected {same}, or another folder'
-        )
-    return any(before.get(name) != settings.get(name) for name in LENGTHS)
+    was, now = _lengths(before), _lengths(settings)
+    for name in (before | settings).keys() - {"stories"}:
+        if name in LENGTHS:
+            fits = was.get(name, 0) <= now.get(name, math.inf)
+        else:
+            fits = before.get(name) == settings.get(name)
+        if not fits:
+            expected = "at least as long a training" if name in LENGTHS else "the same settings"
+            raise InputError(
+                f"{path}: belongs to a run with another configuration: {name} was "
+                f'"{before.get(name)}", now "{settings.get(name)}"; expected {expected}, or '
+                "another folder"
+            )
+    return was != now
 
 
-def _is_shorter(name: str, before: dict[str, Any], settings: dict[str, Any]) -> bool:
-    """Returns whether one of LENGTHS ends a training earlier. A length in epochs and one in steps
-    are compared by the training itself, see `train_model`."""
-    old, new = before.get(name), settings[name]
-    in_epochs = [found.get("train.epochs") is not None for found in (before, settings)]
-    if in_epochs[0] != in_epochs[1] or in_epochs[0] != (name == "train.epochs"):
-        return False
-    if name == "train.patience":  # 0: never
-        return new != 0 and (old == 0 or new < old)
-    return new < old
+def _lengths(settings: dict[str, Any]) -> dict[str, float]:
+    """The settings of the length of a training that have an effect. A length in epochs and one in
+    steps are compared by the training itself, see `train_model`."""
+    names = LENGTHS[:1] if settings.get(LENGTHS[0]) else LENGTHS[1:]
+    return {name: settings.get(name) or math.inf for name in names}  # patience 0: never stopped
 
 
 def has_begun(folder: Path) -> bool:

@@ -31,15 +31,15 @@ from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.models.prover import gendered
 from clutrr_jax.report import scoring
 from clutrr_jax.report.evaluation import Evaluation
-from clutrr_jax.training.checkpoints import Checkpoints, run_folders
+from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.inference import Predictor, predict_all
 from clutrr_jax.training.replicas import Replicas
 from generator.algebra import Algebra
 from generator.algebras import DEFAULT, algebra_of
-from generator.cells import is_frame, plain
 from generator.deduction import Fact, rule_heads
 from generator.errors import InputError
 from generator.files import atomic_write, read_json
+from generator.tables.cells import is_frame, plain
 
 SHOWN = 5  # relations of a printed answer
 EQUAL = 1e-4  # relative difference of probabilities that count as equal
@@ -192,17 +192,15 @@ class Model:
           InputError: the model cannot read the stories, or one has more people than it has vectors
             for.
         """
-        stories = self.read(stories_of(data, self.algebra))
+        stories = self.read(stories_of(data, self.algebra)[1])
         parameters = self._tested, self._last, self._buffers
         return predict_all(self.name, self._predictor, *parameters, stories)[self.name]
 
     def evaluate(self, data: Any) -> Evaluation:
         """Tests the model on stories with targets, see `predict`, next to the baselines, except
         that of induced rules: these would be from other stories than the model has seen."""
-        dataset = _dataset(data, self.algebra)
-        dataset = Dataset(dataset.name, None, stories_of(dataset, self.algebra))
-        test = dataset.records("test")
-        every = np.arange(len(test))
+        name, test = stories_of(data, self.algebra)
+        dataset, every = Dataset(name, None, test), np.arange(len(test))
         given = MODELS[self.name].given(self.settings, started=self._started)
         submission = Submission(self.name, self.predict(test), every, given=given)
         return Evaluation(scoring.evaluate(dataset, [submission]))
@@ -270,7 +268,7 @@ class Model:
             raise InputError("answer: expected a story or facts, and a query of two names")
         row = {"story": story or None, "query": query, "facts": facts, "names": names}
         given = {name: cell for name, cell in row.items() if cell is not None}
-        records = stories_of({"story": [given]}, self.algebra)
+        _, records = stories_of({"story": [given]}, self.algebra)
         probabilities = self.predict(records).probabilities
         assert probabilities is not None
         mean = probabilities[:, 0].mean(axis=0)
@@ -320,22 +318,33 @@ def _reasoner(module: Any) -> Any:
     return getattr(module, "reasoner", module)
 
 
-def _dataset(data: Any, algebra: Algebra) -> Dataset:
-    """Returns data in any form as a data set; records are test stories."""
+def stories_of(data: Any, algebra: Algebra) -> tuple[str, Records]:
+    """Returns the name and the test stories of data in any form or, if it has none, all of its
+    stories."""
     if isinstance(data, Records):
-        return Dataset("stories", None, data)
-    if isinstance(data, Dataset):
-        return data
-    if isinstance(data, str | Path) and Path(data).exists():
-        algebra = algebra_of(Path(data)) or algebra  # another one is refused by `Model.read`
-    return load(data, algebra)
+        return "stories", data
+    if not isinstance(data, Dataset):
+        if isinstance(data, str | Path) and Path(data).exists():
+            algebra = algebra_of(Path(data)) or algebra  # another one is refused by `Model.read`
+        data = load(data, algebra)
+    split = "train" if data.test is None else "test"
+    return data.name, data.records(split, answered=False)
 
 
-def stories_of(data: Any, algebra: Algebra) -> Records:
-    """Returns the test stories of data in any form or, if it has none, all of its stories."""
-    dataset = _dataset(data, algebra)
-    split = "train" if dataset.test is None else "test"
-    return dataset.records(split, answered=False)
+def run_folders(folder: Path) -> list[Path]:
+    """Returns the folders of the finished runs of an experiment, or the folder itself if it is that
+    of a run.
+
+    Raises:
+      InputError: it is neither.
+    """
+    if (folder / "config.json").exists():
+        return [folder]
+    levels = ("*", "*/*", "*/*/*")  # MODEL, DATA/MODEL, DATA/SEED/MODEL
+    found = [path.parent for level in levels for path in folder.glob(f"{level}/{SUMMARY}")]
+    if not found:
+        raise InputError(f"{folder}: no config.json, expected the folder of a finished run")
+    return sorted(found)
 
 
 def load_model(folder: str | Path) -> Model:

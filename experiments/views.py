@@ -21,7 +21,7 @@ from clutrr_jax.report.tables import (
 )
 from experiments.claims import CAUTIONS, REASONS
 from experiments.published.differences import OF_MODEL
-from generator.cells import plain_text
+from generator.errors import plain_text
 
 Recorded = Mapping[str, Any]  # content of a file in `results/`
 Row = Mapping[str, Any]

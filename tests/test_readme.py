@@ -20,7 +20,7 @@ from clutrr_jax.evaluation.predictions import Predictions, export_predictions
 from clutrr_jax.language_models import __main__ as language_models
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import as_settings
-from clutrr_jax.settings import TRAIN, with_models
+from clutrr_jax.settings import TRAIN
 from clutrr_jax.slurm import launcher
 from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
@@ -48,8 +48,9 @@ def test_example_model(small, monkeypatch) -> None:
     name, spec = name.strip('"'), eval(value, {"Spec": Spec, "bag_of_facts": module})
     monkeypatch.setitem(MODELS, name, spec)
 
-    laws.test_padding_never_changes_a_logit(name, small)
-    laws.test_order_of_nodes_and_edges_never_matters(name, True, small)
+    data = laws.repeat_facts(small)
+    laws.test_padding_never_changes_a_logit(name, data)
+    laws.test_order_of_nodes_and_edges_never_matters(name, data)
 
     train = ConfigDict(TRAIN | {"batch": 32})
     trainer = Trainer(spec, ConfigDict(spec.config), train, small, Replicas(2))
@@ -69,8 +70,9 @@ def test_model_of_shared_layers(small, monkeypatch) -> None:
     exec(source, module.__dict__)
     spec = Spec(module.OneRound, "graph", as_settings(module.CONFIG))
     monkeypatch.setitem(MODELS, "one_round", spec)
-    laws.test_padding_never_changes_a_logit("one_round", small)
-    laws.test_order_of_nodes_and_edges_never_matters("one_round", True, small)
+    data = laws.repeat_facts(small)
+    laws.test_padding_never_changes_a_logit("one_round", data)
+    laws.test_order_of_nodes_and_edges_never_matters("one_round", data)
 
 
 def test_relations_and_rules() -> None:
@@ -90,7 +92,7 @@ def test_relations_and_rules() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_settings_exist(page: Path) -> None:
-    config = with_models(get_config(), MODELS).to_dict()  # a grid: more settings than a run
+    config = get_config().to_dict()  # a grid: more settings than a run
     config["bag_of_facts"] = {"hidden": 100}
     for name in re.findall(r"--((?:config|slurm)(?:\.[a-z\d_]+)+)", page.read_text()):
         settings = {"config": config, "slurm": launcher.settings()}

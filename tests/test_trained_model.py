@@ -322,7 +322,7 @@ def test_the_rules_of_a_registered_prover_are_read(small_folder, tmp_path) -> No
         (["--query", "A,B", "--data", "x"], "expected --data DATA --out FILE, or --query X,Y"),
         (["--query", "A,B", "--out", "x.csv"], "expected --data DATA --out FILE, or --query X,Y"),
         (["--data", "x", "--out", "p.txt"], "--out p.txt: expected a name that ends in .csv"),
-        (["--query", "A,B"], "--query: expected --story or --facts as well"),
+        (["--query", "A,B"], "answer: expected a story or facts, and a query"),
         (["--query", "Ann", "--facts", str(FACTS)], '"query": expected a pair of names'),
         (["--query", "Ann,Cy", "--story", STORY], "gat: reads facts, but story 1 of 1 has none"),
     ],

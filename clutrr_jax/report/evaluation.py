@@ -6,7 +6,7 @@ from typing import Any
 from clutrr_jax.report import scoring
 from clutrr_jax.report.plots import Figure, plot_results
 from clutrr_jax.report.tables import html_table
-from generator.cells import plain_text
+from generator.errors import plain_text
 
 # Columns of `AccuracyTable`, before those of further metrics.
 COLUMNS = ("model", "task", "k", "accuracy", "stderr", "low", "high", "count", "replicas",

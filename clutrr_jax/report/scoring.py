@@ -22,7 +22,7 @@ from clutrr_jax.report.paired import comparison, pairs
 from clutrr_jax.report.plots import plot_results
 from clutrr_jax.report.results import table
 from clutrr_jax.report.tables import accuracy_table, data_notes
-from generator.cells import plain_text
+from generator.errors import plain_text
 from generator.files import atomic_write, write_text
 
 ANSWERS = "answers.csv"

@@ -1,6 +1,7 @@
 """The recorded results, the pages made from them, and the command that makes the results."""
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,6 @@ import pytest
 from clutrr_jax.experiment import SUMMARY, Run, runs
 from clutrr_jax.launch import parse
 from clutrr_jax.report.tables import changed_settings
-from clutrr_jax.settings import train_settings
 from experiments import claims, figure5, paper, render, table2
 from experiments.published.differences import OF_MODEL
 from experiments.published.systematic import GRAPH_ROWS
@@ -217,7 +217,7 @@ def test_records_are_short_and_readable(tmp_path) -> None:
     [
         (["figure55"], 'part "figure55": expected one of demo, '),
         (["demo", "figure5"], "figure5: expected --data=DIR"),
-        (["demo", "star", "--confg.seed=1"], "'confg.seed'"),
+        (["demo", "star", "--confg.seed=1"], '"--confg.seed=1": expected --config.NAME'),
         (["demo", "star", "--config.only=rcc8/*"], 'only "rcc8/*": no such run'),
         (["demo", "figure5", "--data=none"], "none: no data_089907f8.zip in it"),
         (["demo", "star", "--config.gat.bogus=1"], 'no setting "config.gat.bogus"'),
@@ -244,8 +244,8 @@ def test_records_have_the_settings_of_their_parts(name: str, tmp_path) -> None:
     finished = [run for run in runs_of(name, tmp_path) if run.name not in record["unfinished"]]
     for model in dict.fromkeys(run.model for run in finished):
         of_model = [run for run in finished if run.model == model]
-        trains = [train_settings(run.config, model) for run in of_model]
-        settings = of_model[0].config[model].to_dict() | {"train": trains[0].to_dict()}
+        trains = [run.config.train for run in of_model]
+        settings = of_model[0].config[model].to_dict() | {"train": asdict(trains[0])}
         assert record["models"][model]["settings"] == changed_settings(model, settings)
         assert record["models"][model]["replicas"] == sum(train.replicas for train in trains)
     assert set(record["models"]) == {run.model for run in finished}

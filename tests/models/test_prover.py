@@ -32,7 +32,7 @@ from generator.kinship import (
     RELATION_OF,
     RULES,
 )
-from generator.rows import Row
+from generator.tables.rows import Row
 
 
 def rows_of(chains: list[list[tuple[int, int]]], targets: list[int] | None = None) -> list[Row]:

@@ -1,9 +1,11 @@
 """The tables of an experiment, from results by hand."""
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
+from clutrr_jax.experiment import runs
 from clutrr_jax.report.markdown import escape_markdown, markdown_table, results_markdown
 from clutrr_jax.report.tables import (
     accuracy_table,
@@ -11,7 +13,7 @@ from clutrr_jax.report.tables import (
     settings_table,
     with_interval,
 )
-from clutrr_jax.settings import default_settings, train_settings
+from clutrr_jax.settings import default_settings
 from tests.report import rows
 
 KS = (2, 3)
@@ -44,8 +46,8 @@ def row(model: str, k: int, selected: tuple, last: tuple) -> dict[str, Any]:
 
 def summary(model: str, dev_accuracy: float) -> dict[str, Any]:
     """With the settings that `experiments/single.py` gives the model."""
-    config = default_settings("test", model)
-    settings = config[model].to_dict() | {"train": train_settings(config, model).to_dict()}
+    (run,) = runs(default_settings("test", model))
+    settings = run.config[model].to_dict() | {"train": asdict(run.config.train)}
     return {
         "parameters": 12_345, "epochs": 7, "replicas": REPLICAS.get(model, 1), "seconds": 61.4,
         "diverged": [], "dev_accuracy": dev_accuracy,
