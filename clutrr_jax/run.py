@@ -27,6 +27,7 @@ from ml_collections import ConfigDict
 
 from clutrr_jax.cli import FolderLocked, cache_folder, folder_lock
 from clutrr_jax.data.prepare import GENERATE, Prepared, data_sets, prepare_run
+from clutrr_jax.data.vocabulary import VOCABULARY, write_vocabulary
 from clutrr_jax.devices import available_cores, device_name
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.experiment import (
@@ -45,6 +46,7 @@ from clutrr_jax.report.results import REPORT_FILES, describe
 from clutrr_jax.report.write import write_report
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.loop import run_model
+from generator.algebras import write_algebra
 from generator.errors import InputError, one_line
 from generator.files import read_json, write_text
 
@@ -212,12 +214,16 @@ def _train_and_test(
         settings = identity(run, start) | {"stories": data.stories}
         (folder / SUMMARY).unlink(missing_ok=True)
         write_text(folder / "config.json", json.dumps(settings, indent=1) + "\n")
+        write_vocabulary(folder / VOCABULARY, data.vocabulary)
+        write_algebra(folder, data.test.algebra)
 
     with folder_lock(folder) if distributed.is_primary() else nullcontext():
         if distributed.is_primary():
             (folder / ERROR).unlink(missing_ok=True)
         if not is_finished(run, folder, start):  # another process may have finished it
-            run_model(run.model, run.config, data, truth, folder, start, begin)
+            summary = run_model(run.model, run.config, data, truth, folder, start, begin)
+            if distributed.is_primary():
+                write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
     distributed.barrier(f"end of {run.name}")
 
 

@@ -118,10 +118,10 @@ TRAIN_SETTINGS: dict[str, Setting] = {
     each.name: each.metadata["setting"] for each in fields(TrainConfig)
 }
 TRAIN: dict[str, Any] = defaults(TRAIN_SETTINGS)
-# Options of `python -m generator` that an experiment does not have.
-_GENERATOR_ONLY = {
-    "dev_rows", "max_levels", "min_child", "max_child", "p_marry", "clause_fraction",
-    "paraphrase_fraction", "supporting_length", "irrelevant_length", "disconnected_length",
+# Options of `python -m generator` that an experiment has too.
+_OF_GENERATOR = {
+    "train", "test", "train_rows", "test_rows", "seed", "hold_out", "equal_clauses",
+    "unique_test_clauses", "ambiguous", "language", "bank",
 }  # fmt: skip
 
 
@@ -147,7 +147,7 @@ def _unset() -> dict[str, Any]:
 def generate_settings(config: Config | None = None) -> dict[str, Any]:
     """Returns the settings `generate` of an experiment, by default those of the paper."""
     values = (config or Config()).to_json()
-    return {name: value for name, value in values.items() if name not in _GENERATOR_ONLY}
+    return {name: value for name, value in values.items() if name in _OF_GENERATOR}
 
 
 def model_names(models: str) -> list[str]:

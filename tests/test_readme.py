@@ -48,8 +48,9 @@ def test_example_model(small, monkeypatch) -> None:
     name, spec = name.strip('"'), eval(value, {"Spec": Spec, "bag_of_facts": module})
     monkeypatch.setitem(MODELS, name, spec)
 
-    laws.test_padding_never_changes_a_logit(name, small)
-    laws.test_order_of_nodes_and_edges_never_matters(name, True, small)
+    data = laws.repeat_facts(small)
+    laws.test_padding_never_changes_a_logit(name, data)
+    laws.test_order_of_nodes_and_edges_never_matters(name, data)
 
     train = ConfigDict(TRAIN | {"batch": 32})
     trainer = Trainer(spec, ConfigDict(spec.config), train, small, Replicas(2))
@@ -69,8 +70,9 @@ def test_model_of_shared_layers(small, monkeypatch) -> None:
     exec(source, module.__dict__)
     spec = Spec(module.OneRound, "graph", as_settings(module.CONFIG))
     monkeypatch.setitem(MODELS, "one_round", spec)
-    laws.test_padding_never_changes_a_logit("one_round", small)
-    laws.test_order_of_nodes_and_edges_never_matters("one_round", True, small)
+    data = laws.repeat_facts(small)
+    laws.test_padding_never_changes_a_logit("one_round", data)
+    laws.test_order_of_nodes_and_edges_never_matters("one_round", data)
 
 
 def test_relations_and_rules() -> None:
