@@ -34,11 +34,11 @@ from clutrr_jax.report.evaluation import Evaluation
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.inference import Predictor, predict_all
 from clutrr_jax.training.replicas import Replicas
-from generator.algebra import Algebra
-from generator.algebras import DEFAULT, algebra_of
-from generator.deduction import Fact, rule_heads
 from generator.errors import InputError
 from generator.files import atomic_write, read_json
+from generator.relations.algebra import Algebra
+from generator.relations.algebras import DEFAULT, algebra_of
+from generator.relations.deduction import Fact, rule_heads
 from generator.tables.cells import is_frame, plain
 
 SHOWN = 5  # relations of a printed answer

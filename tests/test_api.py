@@ -26,7 +26,7 @@ from clutrr_jax.report import __main__ as report
 from clutrr_jax.report.evaluation import COLUMNS
 from clutrr_jax.run import run_experiment
 from clutrr_jax.settings import TRAIN, default_settings
-from generator.kinship import RELATIONS
+from generator.relations.kinship import RELATIONS
 
 DOCS = Path(__file__).parent.parent / "docs"
 

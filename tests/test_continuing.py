@@ -12,7 +12,7 @@ from clutrr_jax.data.prepare import prepare_run
 from clutrr_jax.experiment import runs
 from clutrr_jax.run import check_run_folder, identity, run_experiment
 from clutrr_jax.settings import default_settings
-from generator.algebra import Algebra, parse_algebra
+from generator.relations.algebra import Algebra, parse_algebra
 
 MODEL = "edge_rnn"
 

@@ -18,7 +18,7 @@ import pytest
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import positional_ids
-from generator.kinship import RELATIONS
+from generator.relations.kinship import RELATIONS
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", *(f"docs/{name}.md" for name in (

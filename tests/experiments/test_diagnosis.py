@@ -16,10 +16,10 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.report.results import Finished, collect
 from clutrr_jax.report.tables import accuracy_table
 from experiments import diagnosis
-from generator.config import Config
 from generator.errors import InputError
-from generator.kinship import RELATIONS
 from generator.paraphrases.load import load_bank
+from generator.relations.kinship import RELATIONS
+from generator.stories.config import Config
 from generator.stories.hold_out import split_bank
 from generator.stories.text import Bank
 from tests.experiments.finished import finish
