@@ -16,7 +16,6 @@ from flax import nnx
 from ml_collections import ConfigDict
 
 import clutrr_jax
-from clutrr_jax import api
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import positional_ids, story_ids
 from clutrr_jax.data.vocabulary import build_vocabulary
@@ -39,15 +38,6 @@ class Constant(nnx.Module):
 
     def __call__(self, batch):
         return jnp.tile(self.value[...], (len(batch.n_edge) - 1, 1))
-
-
-@pytest.fixture
-def registry():
-    """Restores the registry after a test."""
-    before = dict(api.MODELS)
-    yield
-    api.MODELS.clear()
-    api.MODELS.update(before)
 
 
 @pytest.fixture(scope="module")
