@@ -6,16 +6,13 @@ Wrong data and settings raise `InputError`, whose message is one line.
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import reduce
 from numbers import Integral
-from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import jraph
-from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
 from clutrr_jax.data.arrays import build_arrays
@@ -35,13 +32,13 @@ from clutrr_jax.report import scoring
 from clutrr_jax.report.evaluation import Evaluation
 from clutrr_jax.report.tables import accuracy_table
 from clutrr_jax.run import configure_jax, has_begun, run_experiment
-from clutrr_jax.settings import TRAIN, default_settings, expected_instead, model_names, train_group
+from clutrr_jax.settings import TRAIN, TrainConfig, change, default_settings, model_names
 from clutrr_jax.streams import Stream, numpy_rng
 from clutrr_jax.trained_model import Answer, Model, load_model
-from generator.cells import is_frame
 from generator.config import Config
 from generator.errors import InputError, check_range, one_line, one_of
 from generator.kinship import RELATIONS
+from generator.tables.cells import is_frame
 from generator.write import generate_rows
 
 KINDS = ("graph", "pairs", "tokens")
@@ -170,9 +167,9 @@ def register(
     try:
         settings = dict(config or {})
         train = ConfigDict(settings.pop("train", {})).to_dict()
-        spec = Spec(model, kind, as_settings(settings), train)
+        spec = Spec(model, kind, as_settings(settings), train=train)
         json.dumps(spec.config)  # as config.json of a run holds them
-        train_group([spec], {}).lock().update(train)
+        TrainConfig.resolve(train)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
             f'model "{name}": settings {config!r} ({one_line(error)}), expected names with numbers '
@@ -181,7 +178,7 @@ def register(
     MODELS[name] = spec
 
 
-_RESERVED = {*default_settings("", ""), *MODELS}  # built-in models and other settings
+_RESERVED = set(default_settings("", ""))  # built-in models and other settings
 
 
 class Trained(Evaluation):
@@ -213,7 +210,7 @@ class Trained(Evaluation):
         return self.folder / "report.html"
 
     def tables(self) -> list[list[list[str]]]:
-        return [accuracy_table(self.results)]
+        return [accuracy_table(self.results).texts()]
 
     def notes(self) -> list[str]:
         return []
@@ -271,7 +268,10 @@ def train(
         raise InputError(f'setting "{min(both)}": expected as an argument of train')
     given = arguments | settings
     three = {f"{name}.train.replicas": 3 for name in names if "replicas" not in MODELS[name].train}
-    _change(config, (three if replicas is None else {}) | given)
+    for name, value in ((three if replicas is None else {}) | given).items():
+        if str(name).partition(".")[0] in ("name", "models", "data", "generate"):
+            raise InputError(f'no setting "{name}"; expected one such as train.learning_rate')
+        change(config, str(name), value)
     folder = Path(folder or tempfile.mkdtemp(prefix="clutrr_jax_"))
     is_ours = (folder / "data.json").exists()
     if not is_ours and any(folder.glob("[!.]*")):
@@ -288,27 +288,6 @@ def train(
     for name, reason in failed.items():
         raise InputError(f"{name}: {reason}")
     return Trained(folder, dataset)
-
-
-def _change(config: ConfigDict, settings: Mapping[str, Any]) -> None:
-    """Changes settings of a run. Raises InputError for an unknown name or a wrong type."""
-    of_data = ("name", "models", "data", "generate")
-    groups = {name: group for name, group in config.to_dict().items() if name not in of_data}
-    usual = flatten_dict(groups, sep=".")
-    for name, value in settings.items():
-        if name not in usual:
-            expected = expected_instead(str(name), usual, config.models.split(","))
-            raise InputError(
-                f'no setting "{name}"; {expected or "expected one of " + ", ".join(usual)}'
-            )
-        try:
-            if value is None and usual[name] is not None:
-                raise TypeError
-            config.update_from_flattened_dict({name: value})
-        except TypeError:
-            *parents, last = name.split(".")
-            kind = reduce(getitem, parents, config).get_type(last).__name__
-            raise InputError(f'setting "{name}": {value!r}, expected {kind}') from None
 
 
 def _dataset(data: Any) -> Dataset:
@@ -355,4 +334,4 @@ def evaluate(
         if not all(isinstance(file, str | Path) for file in files):
             raise InputError("predictions: no files, expected names for them, as in {name: list}")
         submissions = read_submissions(files, test)
-    return Evaluation(scoring.collect(dataset, submissions))
+    return Evaluation(scoring.evaluate(dataset, submissions))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from clutrr_jax.report.markdown import markdown_table
 from clutrr_jax.run import check_folder
-from generator.cells import plain_text
+from generator.errors import plain_text
 from generator.files import write_text
 
 

@@ -11,25 +11,25 @@ import fnmatch
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from flax.traverse_util import flatten_dict
+from flax.traverse_util import unflatten_dict
 from ml_collections import ConfigDict
 
 from clutrr_jax.evaluation.claims import Evidence
-from clutrr_jax.evaluation.metrics import Measured
 from clutrr_jax.evaluation.published import Accuracy, Reference
+from clutrr_jax.evaluation.scores import Measured
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.setting import Setting
+from clutrr_jax.models.setting import Setting, check_values
 from clutrr_jax.settings import (
+    RUN_SETTINGS,
     TRAIN,
-    check,
+    TrainConfig,
     default_settings,
     generate_settings,
     model_names,
-    with_models,
 )
 from generator.config import Config, parse_tasks
 from generator.errors import InputError
@@ -46,7 +46,7 @@ NO_K = "no k"  # column of tests whose k is not known
 SCALES = ("paper", "laptop", "smoke")
 SCALE = Setting("laptop", "replicas and length of the trainings", choices=SCALES)
 PAPER_REPLICAS, PAPER_EPOCHS = 10, 100  # Sinha et al. 2019, section 4.2 and appendix 2.2
-SMOKE_ROWS = {"generate.train_rows": 60, "generate.test_rows": 10}  # stories per task
+SMOKE_ROWS = {"train_rows": 60, "test_rows": 10}  # stories per task
 
 Key = tuple[Any, Any, Any]  # (panel, x, series) of a table cell
 Measurements = dict[Key, Measured]
@@ -184,7 +184,8 @@ class Run:
       dataset: name of the data set, also its folder within that of the experiment: "", TRAINING or
         TRAINING/SEED.
       model: the model that it trains.
-      config: its settings.
+      config: its settings `data`, `seed`, `tensorboard`, `generate` and MODEL, and `train`, a
+        `TrainConfig`. Nothing changes them.
       training: the training that it belongs to.
     """
 
@@ -205,12 +206,11 @@ def run_name(dataset: str, model: str) -> str:
 
 
 def experiment_config(name: str, experiment: Experiment) -> ConfigDict:
-    """Returns the settings of an experiment with scales, with those of all its models.
+    """Returns the settings of an experiment with scales.
 
     `config.models` is empty: the models are those of the scale.
     """
-    config = default_settings(name, ",".join([*experiment.models, *experiment.laptop]))
-    config.models = ""
+    config = default_settings(name, "")
     with config.unlocked():
         config.experiment = experiment
         config.scale = SCALE.default
@@ -223,6 +223,21 @@ def experiment_of(config: ConfigDict) -> Experiment:
     return config.get("experiment", SINGLE)
 
 
+def models_of(config: ConfigDict) -> list[str]:
+    """Returns the models of an experiment: those that are set, else those of its scale.
+
+    Raises:
+      InputError: an unknown scale or model.
+    """
+    experiment = experiment_of(config)
+    if experiment.laptop:
+        SCALE.check("scale", config.scale)
+    if not experiment.laptop or config.models:
+        return model_names(config.models)
+    laptop = list(experiment.laptop)
+    return {"paper": list(experiment.models), "laptop": laptop, "smoke": laptop[:1]}[config.scale]
+
+
 def runs(config: ConfigDict) -> list[Run]:
     """Returns all runs of an experiment; runs with the same data are adjacent.
 
@@ -230,118 +245,56 @@ def runs(config: ConfigDict) -> list[Run]:
       InputError: an unknown scale or model, a wrong setting, or data that it cannot use.
     """
     experiment = experiment_of(config)
-    models = replicas(config)
-    config = with_models(config, models)
-    check_decided_settings(config)
-    config.data = re.sub(r"(?<=[^/,])/+(?=,|$)", "", config.data)  # a shell adds "/" to folders
-    check(config, list(models))
+    RUN_SETTINGS["seed"].check("seed", config.seed)
+    data_of_all = re.sub(r"(?<=[^/,])/+(?=,|$)", "", config.data)  # a shell adds "/" to folders
     found = [
         run
-        for training, data in _trainings_with_data(config.data, experiment)
-        for model, count in models.items()
-        for run in _runs_of_model(config, model, training, data, count)
+        for training, data in _trainings_with_data(data_of_all, experiment)
+        for model in models_of(config)
+        for run in _runs_of_model(config, model, training, data)
     ]
     order = list(dict.fromkeys(run.dataset for run in found))
     return sorted(found, key=lambda run: order.index(run.dataset))
 
 
-def replicas(config: ConfigDict) -> dict[str, int | None]:
-    """Returns the models of an experiment with the number of replicas of its scale, if it has one.
+def _runs_of_model(config: ConfigDict, model: str, training: Training, data: str) -> list[Run]:
+    """The runs of one model on one training."""
+    spec, own, experiment = MODELS[model], config[model].to_dict(), experiment_of(config)
+    own_train = own.pop("train")
+    check_values(spec.settings, own, f"{model}.")
+    decided = unflatten_dict(training.settings, sep=".")
+    rows = SMOKE_ROWS if experiment.laptop and config.scale == "smoke" else {}
+    generate = config.generate.to_dict() | decided.get("generate", {}) | rows
+    levels = _train_of_scale(config, model), config.train, own_train, decided.get("train", {})
+    train = TrainConfig.resolve(spec.train, *levels)
 
-    Raises:
-      InputError: an unknown scale or model.
-    """
-    experiment = experiment_of(config)
-    if not experiment.laptop:
-        return dict.fromkeys(model_names(config.models))
-    SCALE.check("scale", config.scale)
-    usual = {
-        "paper": dict.fromkeys(experiment.models, PAPER_REPLICAS),
-        "laptop": dict(experiment.laptop),
-        "smoke": dict.fromkeys(list(experiment.laptop)[:1], 1),
-    }[config.scale]
-    models = model_names(config.models) if config.models else usual
-    return {model: usual.get(model, min(usual.values())) for model in models}
+    def run(dataset: str, train: TrainConfig, seed: int, generate: dict[str, Any]) -> Run:
+        settings = {"data": data, "seed": seed, "tensorboard": config.tensorboard,
+                    "generate": generate, "train": train, model: own}  # fmt: skip
+        return Run(dataset, model, ConfigDict(settings), training)
 
-
-def _runs_of_model(
-    config: ConfigDict, model: str, training: Training, data: str, count: int | None
-) -> list[Run]:
-    """The runs of one model on one training. `count`: replicas of the scale."""
-    run_config = with_models(config, [model])
-    with run_config.unlocked():
-        for name in {"experiment", "scale", "only"} & set(run_config):
-            del run_config[name]
-    run_config.data = data
-    for name, value in training.settings.items():
-        if name.startswith("train.") and not MODELS[model].has_effect(name[6:]):
-            raise InputError(f"{config.name}: sets {name}, which has no effect on {model}")
-        run_config.update_from_flattened_dict({name: value})
-    if count is None:
-        return [Run(training.name, model, run_config, training)]
-    if config.scale == "smoke":
-        run_config.update_from_flattened_dict(SMOKE_ROWS)
-    for name, value in _train_of_scale(config, model).items():
-        if config.train[name] is None:
-            run_config.train[name] = value
-    count = config[model].train.replicas or config.train.replicas or count
-    run_config[model].train.replicas = count
-    if data:
-        return [Run(training.name, model, run_config, training)]
+    if data or not experiment.laptop:
+        return [run(training.name, train, config.seed, generate)]
     found = []
-    for seed in range(config.seed, config.seed + count):
-        of_seed = run_config.copy_and_resolve_references()
-        of_seed.seed = of_seed.generate.seed = seed
-        if experiment_of(config).write_stories is write_stories:
-            Config.from_json(of_seed.generate.to_dict())  # checks them
-        of_seed[model].train.replicas = 1
-        found.append(Run(f"{training.name}/{seed}", model, of_seed, training))
+    for seed in range(config.seed, config.seed + train.replicas):
+        of_seed = generate | {"seed": seed}
+        if experiment.write_stories is write_stories:
+            Config.from_json(of_seed)  # checks them
+        found.append(run(f"{training.name}/{seed}", replace(train, replicas=1), seed, of_seed))
     return found
 
 
 def _train_of_scale(config: ConfigDict, model: str) -> dict[str, Any]:
     """Train settings of a model at the scale of the experiment, where the user sets no others."""
-    found: dict[str, Any] = {}
-    if config.scale == "paper":
-        found["selection"] = "dev_accuracy"
-    if config.train.steps is None and config.train.patience is None:
-        if config.scale == "smoke":
-            found["epochs"] = 1
-        elif config.scale == "paper" and "steps" not in MODELS[model].train:
-            found["epochs"] = PAPER_EPOCHS
-    return found
-
-
-def check_decided_settings(config: ConfigDict, given: Iterable[str] = ()) -> None:
-    """Checks that the user sets nothing that the experiment decides for each run.
-
-    Args:
-      config: the settings of the experiment.
-      given: names of settings that the user gave a value, perhaps the usual one.
-    Raises:
-      InputError: such a setting was given or changed.
-    """
-    experiment = experiment_of(config)
-    if not experiment.laptop:
-        return
-    decided = {name for training in experiment.trainings for name in training.settings}
-    decided |= {
-        f"{model}.{name}"
-        for model in MODELS.keys() & set(config)
-        for name in decided
-        if name.startswith("train.")
-    }
-    decided |= {"generate.seed"} | (SMOKE_ROWS.keys() if config.scale == "smoke" else set())
-    found, usual = (
-        flatten_dict(settings.to_dict(), sep=".")
-        for settings in (config, experiment_config(config.name, experiment))
-    )
-    changed = {name for name in decided if found.get(name) != usual.get(name)}
-    for name in sorted(changed | (decided & set(given))):
-        raise InputError(
-            f'{name} "{found[name]}": expected not to be set; {config.name} sets it for each of '
-            "its runs"
-        )
+    laptop = experiment_of(config).laptop
+    if not laptop:
+        return {}
+    if config.scale == "smoke":
+        return {"replicas": 1, "epochs": 1}
+    if config.scale == "laptop":
+        return {"replicas": laptop.get(model, min(laptop.values()))}
+    of_paper = {"replicas": PAPER_REPLICAS, "selection": "dev_accuracy"}
+    return of_paper if "steps" in MODELS[model].train else of_paper | {"epochs": PAPER_EPOCHS}
 
 
 def select(only: str, all_runs: list[Run]) -> list[Run]:

@@ -43,31 +43,22 @@ run. The same command resumes an interrupted run.
 """
 
 import sys
-from collections.abc import Sequence
+from argparse import Namespace
 from pathlib import Path
 from textwrap import fill
 
-from absl import flags
 from ml_collections import ConfigDict
 
-from clutrr_jax.command_line import (
-    choose_models,
-    flag_name,
-    parse_flags,
-    print_results,
-    run_command_line,
-    without_help,
-)
+from clutrr_jax.command_line import change_settings, print_results, run_command_line
 from clutrr_jax.counts import write_counts
-from clutrr_jax.data.prepare import GENERATE, data_sets
-from clutrr_jax.experiment import SCALE, check_decided_settings
+from clutrr_jax.experiment import SCALE, models_of
 from clutrr_jax.models import MODELS
 from clutrr_jax.run import configure_jax, run_experiment
 from clutrr_jax.settings import default_settings, describe
 from clutrr_jax.slurm import launcher
 from clutrr_jax.training import distributed
 from clutrr_jax.user_files import load_experiment
-from generator.errors import InputError
+from generator.errors import InputError, Parser
 
 
 def main(arguments: list[str], command: str = "python -m clutrr_jax train") -> int:
@@ -79,9 +70,10 @@ def main(arguments: list[str], command: str = "python -m clutrr_jax train") -> i
 def help_text(argv: list[str]) -> str:
     """Returns the settings of the experiment in a command line; without one the module docstring
     with the lists of models and Slurm options."""
-    if any(flag_name(argument).partition(".")[0] == "config" for argument in argv):
+    if any(argument.startswith(("--config=", "--config.")) for argument in argv):
         config = parse([*argv, "--workdir=DIR"])[1]
         if "models" in config:
+            config.models = ",".join(models_of(config))
             return "\n".join(describe(config, {"scale": SCALE} if "scale" in config else {}))
     lists = {"Models": MODELS, "Slurm options (time in minutes)": launcher.settings()}
     parts = [f"{title}:\n\n{fill(', '.join(names), 100)}" for title, names in lists.items()]
@@ -94,7 +86,7 @@ def launch(argv: list[str]) -> int:
     Raises:
       InputError: a wrong flag, setting, experiment or data file.
     """
-    others = without_help(argv)
+    others = [argument for argument in argv if argument not in ("--help", "-h")]
     if others != argv:
         print(help_text(others))
         return 0
@@ -116,7 +108,7 @@ def launch(argv: list[str]) -> int:
     return print_results(results, failed, workdir)
 
 
-def parse(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDict]:
+def parse(argv: list[str]) -> tuple[Namespace, ConfigDict, ConfigDict]:
     """Parses the command line and executes the experiment file.
 
     Returns:
@@ -124,43 +116,26 @@ def parse(argv: list[str]) -> tuple[flags.FlagValues, ConfigDict, ConfigDict]:
     Raises:
       InputError: an unknown flag or setting, a wrong value, or a wrong experiment.
     """
-    options = flags.FlagValues()
+    parser = Parser(prog="command line", description=None, add_help=False, allow_abbrev=False)
     for name in ("config", "workdir", "hosts"):
-        flags.DEFINE_string(name, None, "", flag_values=options)
+        parser.add_argument(f"--{name}")
     for name in ("host_count", "host_number"):
-        flags.DEFINE_integer(name, None, "", flag_values=options)
+        parser.add_argument(f"--{name}", type=int)
     # job: one run, started by a Slurm job.
-    flags.DEFINE_enum("launcher", "local", ["local", "slurm", "job"], "", flag_values=options)
-
-    def groups_of(rest: Sequence[str]) -> dict[str, ConfigDict]:
-        if not options.workdir:
-            raise InputError("--workdir=DIR is required; see --help")
-        if options.config is None:
-            config = choose_models(default_settings("single", "gat"), rest)
-        else:
-            config = load_experiment(options.config, rest)
-        return {"config": config, "slurm": launcher.settings()}
-
-    groups, rest = parse_flags(argv, options, groups_of)
-    check_combinations(options, groups["config"], rest)
-    return options, groups["config"], groups["slurm"]
-
-
-def check_combinations(options: flags.FlagValues, config: ConfigDict, rest: list[str]) -> None:
-    """Raises InputError for flags that exclude each other or have no effect."""
+    parser.add_argument("--launcher", default="local", choices=["local", "slurm", "job"])
+    options, rest = parser.parse_known_args(argv[1:])
+    if not options.workdir:
+        raise InputError("--workdir=DIR is required; see --help")
     if options.hosts and options.launcher != "local":
         raise InputError(f"--hosts={options.hosts}: expected no --launcher={options.launcher}")
     if {options.host_count, options.host_number} != {None} and options.hosts in (None, "auto"):
         raise InputError("--host_count, --host_number: expected --hosts=HOST:PORT as well")
-    names = list(map(flag_name, rest))
-    data = data_sets(config.get("data", ""))
-    for name in names:
-        if name.startswith("slurm.") and options.launcher == "local":
-            raise InputError(f"--{name}: expected --launcher=slurm as well")
-        if name.startswith("config.generate.") and GENERATE not in data:
-            raise InputError(f"--{name}: expected no --config.data=FILE, or FILE,generate")
-        of_tests = name in ("config.generate.test", "config.generate.test_rows")
-        if of_tests and data[0] != GENERATE:
-            raise InputError(f"--{name}: no effect, the test stories are those of {data[0]}")
-    if "train" in config:
-        check_decided_settings(config, [name.removeprefix("config.") for name in names])
+    if options.launcher == "local" and any(name.startswith("--slurm.") for name in rest):
+        raise InputError("--slurm.*: expected --launcher=slurm as well")
+    if options.config is None:
+        config = default_settings("single", "gat")
+    else:
+        config = load_experiment(options.config)
+    settings = ConfigDict({"config": config, "slurm": launcher.settings()})
+    change_settings(settings, rest)
+    return options, settings.config, settings.slurm

@@ -46,8 +46,6 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.predict") -> No
     asked = options.query is not None
     if asked == (options.data is not None) or (options.out is None) != asked:
         raise InputError("expected --data DATA --out FILE, or --query X,Y with --story or --facts")
-    if asked and not (options.story or options.facts):
-        raise InputError("--query: expected --story or --facts as well")
     if not asked and options.out.suffix not in (".csv", ".npz"):
         raise InputError(f"--out {options.out}: expected a name that ends in .csv or .npz")
     configure_jax()
@@ -57,7 +55,7 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.predict") -> No
     if asked:
         print(model.answer(options.story, query=options.query, facts=options.facts))
         return
-    records = stories_of(options.data, model.algebra)
+    _, records = stories_of(options.data, model.algebra)
     predictions = model.predict(records)
     write = export_predictions if options.out.suffix == ".csv" else write_predictions
     write(options.out, predictions, records)

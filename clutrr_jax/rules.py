@@ -4,66 +4,32 @@
 
 from pathlib import Path
 
-import jax.numpy as jnp
 import numpy as np
 
 from clutrr_jax.cli import run
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.prover import learned_rules
 from clutrr_jax.predict import add_run
 from clutrr_jax.trained_model import load_model
-from clutrr_jax.training.checkpoints import Checkpoints, run_folders
+from clutrr_jax.training.checkpoints import run_folders
 from clutrr_jax.user_files import register_models
 from generator.algebra import Algebra
 from generator.algebras import DEFAULT, algebra_of
 from generator.errors import InputError, Parser
 from generator.files import read_json
 
-# Models whose rules are read without the rest of the model, which may need a pretrained encoder,
-# and the setting that holds the scale of their parameters.
-PROVERS = {
-    "prover": "prover.scale",
-    "reader_prover": "reader_prover.prover.scale",
-    "reader_prover_bert": "reader_prover_bert.prover.scale",
-}
 THRESHOLD = 0.5  # a rule with a higher probability, averaged over replicas, counts as learned
 
 
-def read_learned(folder: Path) -> np.ndarray | None:
-    """Probabilities of the rules `first, second -> head` between Q types, [replicas, Q, Q, Q].
-
-    The types are the predicates, or the relations in a run without `share_genders`. The parameters
-    are those that are tested.
-
-    Args:
-      folder: of the run.
-    Returns:
-      None if the model learns no rules.
-    Raises:
-      InputError: the folder holds no finished run.
-    """
-    settings = read_json(folder / "config.json", {"model": str})
-    name = settings["model"]
-    if name not in PROVERS:
-        if name in MODELS and not hasattr(MODELS[name].model, "rules"):
-            return None
-        model = load_model(folder)
-        return np.stack([model.module(replica).rules() for replica in range(model.replicas)])
-    if settings.get(f"{name}.reasoner", "prover") != "prover":
+def learned_rules(folder: Path) -> np.ndarray | None:
+    """Rules of the model of a run, see `Model.rules`. Others are not loaded."""
+    spec = MODELS.get(read_json(folder / "config.json", {"model": str})["model"])
+    if spec and not (hasattr(spec.model, "rules") or "reasoner" in spec.settings):
         return None
-    replicas = read_json(folder / "model.json", {"replicas": int})["replicas"]
-    path = "" if name == "prover" else "['reasoner']"
-    newest = Checkpoints(folder / "checkpoints").newest()
-    arrays = {} if newest is None else newest[1]
-    array = f"{path}['table'].value"
-    table = arrays.get(f".best_params{array}", arrays.get(f".ema_params{array}"))
-    if table is None:
-        raise InputError(f"{folder / 'checkpoints'}: expected a checkpoint of a finished prover")
-    return np.asarray(learned_rules(jnp.asarray(table[:replicas]), settings[PROVERS[name]]))
+    return load_model(folder).rules()
 
 
 def describe(learned: np.ndarray, algebra: Algebra) -> str:
-    """Describes [replicas, Q, Q, Q] from `read_learned`: the rules of the algebra, then others."""
+    """Describes [replicas, Q, Q, Q] from `Model.rules`: the rules of the algebra, then others."""
     chance, view = learned.mean(axis=0), algebra.coarse
     is_gendered = algebra.view is not None and len(chance) == len(algebra.relations)
     used = algebra if is_gendered else view.algebra
@@ -111,14 +77,14 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.rules") -> None
     options = parser.parse_args(arguments)
     if options.model_file is not None:
         register_models(options.model_file)
-    folders = run_folders(options.run)
-    found = {folder: read_learned(folder) for folder in folders}
+    found = {folder: learned_rules(folder) for folder in run_folders(options.run)}
     learned = {folder: rules for folder, rules in found.items() if rules is not None}
     if not learned:
-        names = ", ".join(folder.name for folder in folders)
+        names = ", ".join(folder.name for folder in found)
         raise InputError(
-            f"{options.run}: {names} learned no rules, expected {', '.join(PROVERS)} with the "
-            "reasoner prover, set_prover, or a model with a method rules()"
+            f"{options.run}: {names} learned no rules, expected prover, reader_prover, "
+            "reader_prover_bert with the reasoner prover, set_prover, or a model with a method "
+            "rules()"
         )
     for folder, rules in learned.items():
         if len(learned) > 1:

@@ -7,10 +7,12 @@ holds `config.json` (its resolved settings and the fingerprint of the stories) a
 """
 
 import json
+import math
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict
 from functools import partial
 from hashlib import sha256
 from itertools import groupby
@@ -44,15 +46,12 @@ from clutrr_jax.report.outputs import Prepare
 from clutrr_jax.report.results import REPORT_FILES, describe
 from clutrr_jax.report.tables import SMOKE, accuracy_table, claims_text, data_notes, diverged
 from clutrr_jax.report.write import write_report
-from clutrr_jax.settings import train_settings
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.loop import run_model
-from generator.cells import plain_text
-from generator.errors import InputError, one_line
+from generator.errors import InputError, one_line, plain_text
 from generator.files import read_json, write_text
 
-# Settings of the length of a training: it goes on if they are larger than before.
-LENGTHS = ("train.steps", "train.epochs", "train.patience")
+LENGTHS = ("train.epochs", "train.steps", "train.patience")  # a training goes on if they grow
 MARKS = {".lock", ERROR, JOB_ID}  # files in the folder of a run that has not started
 
 
@@ -104,7 +103,7 @@ def run_experiment(
 def print_report(results: dict[str, Any], workdir: Path) -> None:
     """Prints the table of an experiment and where its report is."""
     parts = [
-        plain_text(accuracy_table(results)),
+        plain_text(accuracy_table(results).texts()),
         "±: one standard error over replicas; the report has 95 % intervals.",
         SMOKE if results["scale"] == "smoke" else "",
         *data_notes(results),
@@ -270,11 +269,10 @@ def identity(run: Run, start: tuple[Any, Any] | None = None) -> dict[str, Any]:
     """Returns the settings that determine the results of a run, by dotted name: all but how often
     it writes checkpoints. `start` is represented by a hash."""
     config = run.config
-    train = train_settings(config, run.model).to_dict()
+    train = asdict(config.train)
     del train["checkpoint_minutes"]
-    own = {k: v for k, v in config[run.model].to_dict().items() if k != "train"}
-    settings = {"model": run.model, "data": config.data, "seed": config.seed, run.model: own,
-                "train": train}  # fmt: skip
+    settings = {"model": run.model, "data": config.data, "seed": config.seed,
+                run.model: config[run.model].to_dict(), "train": train}  # fmt: skip
     settings["generate"] = generated(config) or {}
     if start:
         leaves = map(np.asarray, jax.tree.leaves(start))
@@ -320,30 +318,27 @@ def check_run_folder(folder: Path, settings: dict[str, Any]) -> bool:
     is_run = {"model", "seed", "stories"} <= set(before)
     if is_run and not has_begun(folder):
         return False
-    for name in before | settings:
-        old, new = before.get(name), settings.get(name)
-        if name == "stories" or old == new:
-            continue
-        if name in LENGTHS and not _is_shorter(name, before, settings):
-            continue
-        same = "at least as long a training" if name in LENGTHS else "the same settings"
-        raise InputError(
-            f"{path}: belongs to a run with another configuration: {name} was "
-            f'"{old}", now "{new}"; expected {same}, or another folder'
-        )
-    return any(before.get(name) != settings.get(name) for name in LENGTHS)
+    was, now = _lengths(before), _lengths(settings)
+    for name in (before | settings).keys() - {"stories"}:
+        if name in LENGTHS:
+            fits = was.get(name, 0) <= now.get(name, math.inf)
+        else:
+            fits = before.get(name) == settings.get(name)
+        if not fits:
+            expected = "at least as long a training" if name in LENGTHS else "the same settings"
+            raise InputError(
+                f"{path}: belongs to a run with another configuration: {name} was "
+                f'"{before.get(name)}", now "{settings.get(name)}"; expected {expected}, or '
+                "another folder"
+            )
+    return was != now
 
 
-def _is_shorter(name: str, before: dict[str, Any], settings: dict[str, Any]) -> bool:
-    """Returns whether one of LENGTHS ends a training earlier. A length in epochs and one in steps
-    are compared by the training itself, see `train_model`."""
-    old, new = before.get(name), settings[name]
-    in_epochs = [found.get("train.epochs") is not None for found in (before, settings)]
-    if in_epochs[0] != in_epochs[1] or in_epochs[0] != (name == "train.epochs"):
-        return False
-    if name == "train.patience":  # 0: never
-        return new != 0 and (old == 0 or new < old)
-    return new < old
+def _lengths(settings: dict[str, Any]) -> dict[str, float]:
+    """The settings of the length of a training that have an effect. A length in epochs and one in
+    steps are compared by the training itself, see `train_model`."""
+    names = LENGTHS[:1] if settings.get(LENGTHS[0]) else LENGTHS[1:]
+    return {name: settings.get(name) or math.inf for name in names}  # patience 0: never stopped
 
 
 def has_begun(folder: Path) -> bool:

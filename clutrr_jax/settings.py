@@ -1,14 +1,16 @@
 """Settings of a run: defaults, from Sinha et al. 2019 (appendix 2.2), and validation."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict, config_dict
 
-from clutrr_jax.models import MODELS, Spec
-from clutrr_jax.models.setting import Setting, Settings, check_values, defaults
+from clutrr_jax.models import MODELS
+from clutrr_jax.models.setting import Setting, Settings, defaults
 from generator.config import Config
 from generator.errors import InputError
 
@@ -33,34 +35,87 @@ RUN_SETTINGS = {
     "tensorboard": Setting(False, "also write TensorBoard event files"),
     "only": Setting("*", "names of runs, joined by commas, with wildcards; none: the report only"),
 }
-TRAIN_SETTINGS = {
-    "replicas": Setting(10, "trainings that differ in their seed", at_least=1),
-    "steps": Setting(10_000, "steps at most, rounded up to whole epochs", at_least=1),
-    "patience": Setting(
+
+
+def _setting(default: Any, meaning: str, **limits: Any) -> Any:
+    """A field of `TrainConfig`."""
+    return field(default=default, metadata={"setting": Setting(default, meaning, **limits)})
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Train settings of one model.
+
+    A replica trains for `epochs` passes; if that is None, for `steps` steps, or until it has not
+    improved for `patience` steps.
+
+    Raises:
+      InputError: a value that is not in the range of its setting.
+    """
+
+    replicas: int = _setting(10, "trainings that differ in their seed", at_least=1)
+    steps: int = _setting(10_000, "steps at most, rounded up to whole epochs", at_least=1)
+    patience: int = _setting(
         1_000,
         "steps without a better dev loss after which a replica stops; 0: never",
         at_least=0,
         at_most=_LARGEST,
-    ),
-    "epochs": Setting(None, "passes over the train stories, instead of steps", at_least=1),
-    "selection": Setting("last", "the epoch that is tested", choices=SELECTIONS),
-    "entities": Setting("redrawn", "vectors of people", choices=ENTITY_POLICIES),
-    "batch": Setting(100, "stories of a step", at_least=1),
-    "microbatches": Setting(
+    )
+    epochs: int | None = _setting(
+        None, "passes over the train stories, instead of steps", at_least=1
+    )
+    selection: str = _setting("last", "the epoch that is tested", choices=SELECTIONS)
+    entities: str = _setting("redrawn", "vectors of people", choices=ENTITY_POLICIES)
+    batch: int = _setting(100, "stories of a step", at_least=1)
+    microbatches: int = _setting(
         1, "parts of each batch, which devices can share; a divisor of batch", at_least=1
-    ),
-    "learning_rate": Setting(1e-3, "of Adam", above=0),
-    "grad_clip_norm": Setting(5.0, "largest norm of a gradient", above=0),
-    "ema_decay": Setting(
+    )
+    learning_rate: float = _setting(1e-3, "of Adam", above=0)
+    grad_clip_norm: float = _setting(5.0, "largest norm of a gradient", above=0)
+    ema_decay: float = _setting(
         0.999, "at most, of the averaged parameters that are tested", at_least=0, below=1
-    ),
-    "shuffle_sentences": Setting(
+    )
+    shuffle_sentences: float = _setting(
         0.5, "fraction of stories whose sentences are shuffled each epoch", at_least=0, at_most=1
-    ),
-    "dev_fraction": Setting(
+    )
+    dev_fraction: float = _setting(
         0.2, "of the train stories, not trained on: the dev stories", at_least=0, below=1
-    ),
-    "checkpoint_minutes": Setting(1.0, "between checkpoints; the last one is written", at_least=0),
+    )
+    checkpoint_minutes: float = _setting(
+        1.0, "between checkpoints; the last one is written", at_least=0
+    )
+
+    def __post_init__(self) -> None:
+        for name, setting in TRAIN_SETTINGS.items():
+            setting.check(f"train.{name}", getattr(self, name))
+        if self.batch % self.microbatches:
+            raise InputError(
+                f"train.microbatches {self.microbatches}: expected a divisor of train.batch, "
+                f"{self.batch}"
+            )
+
+    @classmethod
+    def resolve(cls, *levels: Mapping[str, Any]) -> "TrainConfig":
+        """Returns the settings of the highest level that has them, else the usual ones.
+
+        Args:
+          levels: of ascending rank. None is a setting that is not set. A number of steps or a
+            patience replaces a number of epochs that ranks lower.
+        Raises:
+          InputError: see `TrainConfig`.
+          TypeError: a setting that does not exist.
+        """
+        found: dict[str, Any] = {}
+        for level in levels:
+            given = {name: value for name, value in level.items() if value is not None}
+            if given.keys() & {"steps", "patience"}:
+                found.pop("epochs", None)
+            found |= given
+        return cls(**found)
+
+
+TRAIN_SETTINGS: dict[str, Setting] = {
+    each.name: each.metadata["setting"] for each in fields(TrainConfig)
 }
 TRAIN: dict[str, Any] = defaults(TRAIN_SETTINGS)
 # Options of `python -m generator` that an experiment does not have.
@@ -71,55 +126,28 @@ _GENERATOR_ONLY = {
 
 
 def default_settings(name: str, models: str) -> ConfigDict:
-    """Returns the settings of a run with the given name and comma-separated models.
+    """Returns the settings of an experiment with the given name and comma-separated models.
 
-    They are locked: an assignment to a setting that does not exist is an error. The settings
-    `train.NAME` and `MODEL.train.NAME` are None unless they are assigned, see `train_settings`.
-
-    Raises:
-      InputError: a model that is not in the registry.
+    They are those of all models of the registry, and locked: an assignment to a setting that does
+    not exist is an error. The settings `train.NAME` and `MODEL.train.NAME` are None unless they
+    are assigned, see `TrainConfig.resolve`.
     """
-    config = ConfigDict({"name": name} | defaults(RUN_SETTINGS))
-    config.generate = ConfigDict(generate_settings())
-    config.train = ConfigDict()
-    return with_models(config.lock(), model_names(models) if models else [])
+    groups = {model: spec.config | {"train": _unset()} for model, spec in MODELS.items()}
+    run = defaults(RUN_SETTINGS) | {"name": name, "models": models}
+    config = ConfigDict(run | groups | {"generate": generate_settings(), "train": _unset()})
+    return config.lock()
+
+
+def _unset() -> dict[str, Any]:
+    """Train settings without a value, which have the type of their default."""
+    kinds = {name: int if value is None else type(value) for name, value in TRAIN.items()}
+    return {name: config_dict.placeholder(kind) for name, kind in kinds.items()}
 
 
 def generate_settings(config: Config | None = None) -> dict[str, Any]:
     """Returns the settings `generate` of an experiment, by default those of the paper."""
     values = (config or Config()).to_json()
     return {name: value for name, value in values.items() if name not in _GENERATOR_ONLY}
-
-
-def with_models(config: ConfigDict, models: Iterable[str]) -> ConfigDict:
-    """Returns the settings of a run of these models, without the settings of others.
-
-    The values of settings that remain are kept.
-    """
-    names = list(models)
-    changed = config.copy_and_resolve_references()
-    with changed.unlocked():
-        changed.models = ",".join(names)
-        for model in MODELS.keys() & set(changed) - set(names):
-            del changed[model]
-        for model in names:
-            if model not in changed:
-                changed[model] = MODELS[model].config | {"train": {}}
-            changed[model].train = train_group([MODELS[model]], changed[model].train)
-        changed.train = train_group([MODELS[model] for model in names], changed.train)
-    return changed.lock()
-
-
-def train_group(specs: Iterable[Spec], values: Mapping[str, Any]) -> ConfigDict:
-    """Train settings that have an effect on one of these models, with those of the values."""
-    specs = list(specs)
-    group = ConfigDict({
-        name: config_dict.placeholder(int if value is None else type(value))
-        for name, value in TRAIN.items()
-        if any(spec.has_effect(name) for spec in specs)
-    })  # fmt: skip
-    group.update({name: value for name, value in values.items() if name in group})
-    return group
 
 
 def model_names(models: str) -> list[str]:
@@ -135,81 +163,34 @@ def model_names(models: str) -> list[str]:
     return names
 
 
-def train_settings(config: Any, model: str) -> ConfigDict:
-    """Returns the train settings that a model uses.
-
-    Each is `MODEL.train.NAME` if that is set, else `train.NAME` if that is set, else the default of
-    the model, else that in `TRAIN_SETTINGS`. A number of steps or a patience replaces a number of
-    epochs that ranks lower.
-    """
-    used = dict(TRAIN)
-    for _, level in _levels(config, model):
-        if level.keys() & {"steps", "patience"}:
-            used["epochs"] = None
-        used |= level
-    return ConfigDict(used)
-
-
-def _levels(config: Any, model: str) -> list[tuple[str, dict[str, Any]]]:
-    """Train settings that are set for a model, with the prefix of their names: its defaults, those
-    of all models, and its own."""
-    spec = MODELS[model]
-    levels = (
-        (f"{model}.train.", spec.train),
-        ("train.", config.train),
-        (f"{model}.train.", config[model].train),
-    )
-    return [
-        (prefix, {n: v for n, v in level.items() if v is not None and spec.has_effect(n)})
-        for prefix, level in levels
-    ]
-
-
-def check(config: Any, models: list[str]) -> None:
-    """Checks the settings of a run for these models.
+def change(config: ConfigDict, name: str, value: Any) -> None:
+    """Changes a setting, given by its dotted name. Text is converted to the type of the setting.
 
     Raises:
-      InputError: for the first invalid setting.
+      InputError: no such setting, or a value of another type.
     """
-    RUN_SETTINGS["seed"].check("seed", config.seed)
-    for model in models:
-        check_values(MODELS[model].settings, config[model].to_dict(), f"{model}.")
-        _check_train(config, model)
+    known = flatten_dict(config.to_dict(), sep=".")
+    group_of = {each: each.rpartition(".")[0] for each in known}
+    if name not in known:
+        group = name.rpartition(".")[0]
+        while group and group not in group_of.values():
+            group = group.rpartition(".")[0]
+        near = ", ".join(each for each, of in group_of.items() if of == group)
+        raise InputError(f'no setting "{name}"; expected one of {near}')
+    *parents, last = name.split(".")
+    group = reduce(getitem, parents, config)
+    kind = group.get_type(last)
+    try:
+        if isinstance(value, str):
+            value = _BOOLEANS[value.lower()] if kind is bool else kind(value)
+        if value is None and known[name] is not None:
+            raise TypeError
+        group[last] = value
+    except (TypeError, ValueError, KeyError):
+        raise InputError(f'setting "{name}": {value!r}, expected {kind.__name__}') from None
 
 
-def _check_train(config: Any, model: str) -> None:
-    full_name = {name: f"train.{name}" for name in TRAIN}
-    for prefix, level in _levels(config, model):
-        for name, value in level.items():
-            full_name[name] = f"{prefix}{name}"
-            TRAIN_SETTINGS[name].check(full_name[name], value)
-        for name in ("steps", "patience"):
-            if name in level and "epochs" in level:
-                raise InputError(
-                    f"{prefix}epochs {level['epochs']}: expected no {prefix}{name}, which is "
-                    f"{level[name]}"
-                )
-    train = train_settings(config, model)
-    if train.batch % train.microbatches:
-        raise InputError(
-            f"{full_name['microbatches']} {train.microbatches}: expected a divisor of "
-            f"{full_name['batch']}, {train.batch}"
-        )
-
-
-def expected_instead(name: str, known: Iterable[str], models: Iterable[str]) -> str:
-    """Returns what is expected in place of a setting that does not exist: those of its group, or
-    its model among the models of the run; empty if it has no group.
-
-    Args:
-      known: names of all settings.
-    """
-    group = name.rpartition(".")[0]
-    model = f"{name}.".removeprefix("config.").partition(".")[0]
-    if model in MODELS and model not in models:
-        return f"expected {model} among the models, which are {', '.join(models)}"
-    near = [other for other in known if other.rpartition(".")[0] == group]
-    return f"expected one of {', '.join(near)}" if near and group not in ("", "config") else ""
+_BOOLEANS = {"true": True, "false": False}
 
 
 def describe(config: ConfigDict, more: Settings) -> Iterator[str]:
@@ -219,21 +200,19 @@ def describe(config: ConfigDict, more: Settings) -> Iterator[str]:
       config: settings of an experiment, which trains the models `config.models`.
       more: settings that only experiments with scales have.
     """
-    models = model_names(config.models)
-    used = {model: train_settings(config, model).to_dict() for model in models}
-    explicit = {name: value for name, value in config.train.items() if value is not None}
-    usual = used[models[0]] if len(models) == 1 else TRAIN | explicit
+    usual = asdict(TrainConfig.resolve(config.train))
     yield from _lines(RUN_SETTINGS | dict(more), config.to_dict())
-    for model in models:
+    for model in model_names(config.models):
         yield f"\nModel {model}:\n"
-        yield from _lines(MODELS[model].settings, config[model].to_dict(), f"{model}.")
-        own = {name: value for name, value in used[model].items() if value != usual[name]}
-        yield from _lines(TRAIN_SETTINGS, own, f"{model}.train.")
+        spec, own = MODELS[model], config[model]
+        yield from _lines(spec.settings, own.to_dict(), f"{model}.")
+        used = asdict(TrainConfig.resolve(spec.train, config.train, own.train))
+        changed = {name: value for name, value in used.items() if value != usual[name]}
+        yield from _lines(TRAIN_SETTINGS, changed, f"{model}.train.")
     yield "\nTraining; --config.MODEL.train.NAME sets the value of one model:\n"
-    of_all = {name: usual[name] for name in config.train}
-    yield from _lines(TRAIN_SETTINGS, of_all, "train.")
+    yield from _lines(TRAIN_SETTINGS, usual, "train.")
     yield "\nGenerated stories:\n"
-    generator = {field.name: Setting(None, field.metadata["help"]) for field in fields(Config)}
+    generator = {each.name: Setting(None, each.metadata["help"]) for each in fields(Config)}
     yield from _lines(generator, config.generate.to_dict(), "generate.")
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,10 +36,10 @@ from clutrr_jax.training.inference import Predictor, predict_all
 from clutrr_jax.training.replicas import Replicas
 from generator.algebra import Algebra
 from generator.algebras import DEFAULT, algebra_of
-from generator.cells import is_frame, plain
 from generator.deduction import Fact, rule_heads
 from generator.errors import InputError
 from generator.files import atomic_write, read_json
+from generator.tables.cells import is_frame, plain
 
 SHOWN = 5  # relations of a printed answer
 EQUAL = 1e-4  # relative difference of probabilities that count as equal
@@ -70,30 +69,19 @@ class Answer(NamedTuple):
             return None
         return next(iter(self.relations))
 
-    def _parts(self) -> list[tuple[str, list[str]]]:
-        question = self.algebra.question(*self.story.query)
-        best = [f"{name} {p:.3f}" for name, p in list(self.relations.items())[:SHOWN]]
-        if self.relation is None:
-            best = ["nothing is derived: all relations are equally probable"]
-        parts = [(question, best)]
-        if self.facts is not None:
-            read = [f"{self.algebra.sentence(*words)} ({p:.2f})" for *words, p in self.facts]
-            parts.append(("Facts that it reads:", read or ["none"]))
-        if self.proof is not None:
-            title = f"Proof with probability {self.proof_probability:.3f}:"
-            parts.append((title, list(self.proof) or ["The fact is stated."]))
-        return parts
-
     def __repr__(self) -> str:
-        return "\n".join("\n  ".join([title, *lines]) for title, lines in self._parts())
-
-    def _repr_html_(self) -> str:
-        text = escape(self.story.text)
-        lists = [
-            f"<p>{escape(title)}</p><ul>{''.join(f'<li>{escape(x)}</li>' for x in lines)}</ul>"
-            for title, lines in self._parts()
-        ]
-        return (f"<p>{text}</p>" if text else "") + "".join(lists)
+        lines = [self.algebra.question(*self.story.query)]
+        if self.relation is None:
+            lines.append("  nothing is derived: all relations are equally probable")
+        else:
+            lines += [f"  {name} {p:.3f}" for name, p in list(self.relations.items())[:SHOWN]]
+        if self.facts is not None:
+            read = [f"  {self.algebra.sentence(*words)} ({p:.2f})" for *words, p in self.facts]
+            lines += ["Facts that it reads:", *(read or ["  none"])]
+        if self.proof is not None:
+            lines.append(f"Proof with probability {self.proof_probability:.3f}:")
+            lines += [f"  {step}" for step in self.proof or ["The fact is stated."]]
+        return "\n".join(lines)
 
 
 class Model:
@@ -118,14 +106,8 @@ class Model:
         arrays: Mapping[str, np.ndarray],
         started: bool = False,
     ):
-        """
-        Args:
-          seed: of the first replica.
-          arrays: of a checkpoint, by path.
-          started: whether its training began with the parameters of another one.
-        Raises:
-          InputError: the arrays are of another model.
-        """
+        """From the arrays of a checkpoint, by path; `seed` is that of the first replica, `started`
+        whether the training began with the parameters of another one."""
         self.name, self.settings, self.vocabulary = name, dict(settings), vocabulary
         self.algebra, self._started = algebra, started
         config, spec, sizes = ConfigDict(self.settings), MODELS[name], sizes_of(vocabulary, algebra)
@@ -179,13 +161,23 @@ class Model:
         one_replica = jax.tree.map(lambda array: array[replica], self.arrays)
         return self._predictor.model.evaluated(*one_replica)
 
+    def rules(self) -> np.ndarray | None:
+        """Returns the probabilities of the rules `first, second -> head` that the model has
+        learned, [replicas, Q, Q, Q], or None if it learns none. The Q types are the predicates, or
+        the relations in a run without `share_genders`."""
+        reasoners = [_reasoner(self.module(replica)) for replica in range(self.replicas)]
+        is_learned = jax.tree.leaves(nnx.state(reasoners[0], nnx.Param))
+        if not is_learned or not hasattr(type(reasoners[0]), "rules"):
+            return None
+        return np.stack([np.asarray(reasoner.rules()) for reasoner in reasoners])
+
     def save(self, path: str | Path) -> None:
         """Writes the parameters as safetensors, named by their path: "readout.out.kernel"."""
         from safetensors.numpy import save
 
         flat = {".".join(map(str, k)): v for k, v in flatten_dict(self.params).items()}
         arrays = {name: np.ascontiguousarray(array) for name, array in flat.items()}
-        with atomic_write(_path(path)) as temporary:
+        with atomic_write(Path(path)) as temporary:
             temporary.write_bytes(save(arrays))
 
     def predict(self, data: Any) -> Predictions:
@@ -200,25 +192,18 @@ class Model:
           InputError: the model cannot read the stories, or one has more people than it has vectors
             for.
         """
-        return self.predict_variants(stories_of(data, self.algebra))[self.name]
+        stories = self.read(stories_of(data, self.algebra)[1])
+        parameters = self._tested, self._last, self._buffers
+        return predict_all(self.name, self._predictor, *parameters, stories)[self.name]
 
     def evaluate(self, data: Any) -> Evaluation:
         """Tests the model on stories with targets, see `predict`, next to the baselines, except
         that of induced rules: these would be from other stories than the model has seen."""
-        dataset = _dataset(data, self.algebra)
-        dataset = Dataset(dataset.name, None, stories_of(dataset, self.algebra))
-        test = dataset.records("test")
-        every = np.arange(len(test))
+        name, test = stories_of(data, self.algebra)
+        dataset, every = Dataset(name, None, test), np.arange(len(test))
         given = MODELS[self.name].given(self.settings, started=self._started)
         submission = Submission(self.name, self.predict(test), every, given=given)
-        return Evaluation(scoring.collect(dataset, [submission]))
-
-    def predict_variants(self, records: Records) -> dict[str, Predictions]:
-        """Predictions of the model, NAME, and of its variants, "NAME: VARIANT"."""
-        return predict_all(
-            self.name, self._predictor, self._tested, self._last, self._buffers,
-            self.read(records),
-        )  # fmt: skip
+        return Evaluation(scoring.evaluate(dataset, [submission]))
 
     def read(self, records: Records) -> StoryArrays:
         """Stories as the model reads them."""
@@ -283,7 +268,7 @@ class Model:
             raise InputError("answer: expected a story or facts, and a query of two names")
         row = {"story": story or None, "query": query, "facts": facts, "names": names}
         given = {name: cell for name, cell in row.items() if cell is not None}
-        records = stories_of({"story": [given]}, self.algebra)
+        _, records = stories_of({"story": [given]}, self.algebra)
         probabilities = self.predict(records).probabilities
         assert probabilities is not None
         mean = probabilities[:, 0].mean(axis=0)
@@ -294,12 +279,10 @@ class Model:
 
     def _explain(self, records: Records, predicted: int) -> tuple[Any, Any, Any]:
         """Facts that the first replica reads, and its proof of a relation, as for `Answer`."""
-        model: Any = self._predictor.first(self._tested, self._buffers)
-        told, (x, y) = records.story(0), records.query[0].tolist()
+        model, told, (x, y) = self.module(), records.story(0), records.query[0].tolist()
         people, read = told.people, None
         relation = np.zeros((len(people),) * 2, int)
         chance = np.zeros(relation.shape)
-        reasoner = model
         if has_method(model, "answer"):
             kind, stories = self._predictor.model.spec.kind, self.read(records)
             ((_, graph),) = per_story(type(model).read, model, kind, stories)
@@ -311,15 +294,14 @@ class Model:
                 (people[a], records.relation_name(relation[a, b]), people[b], float(chance[a, b]))
                 for a, b in np.argwhere(chance > THRESHOLD)
             ]
-            reasoner = getattr(model, "reasoner", None)
         else:
             for a, name, b in told.facts:
                 pair = people.index(a), people.index(b)
                 relation[pair], chance[pair] = self.algebra.index[name], 1.0
-        if not hasattr(type(reasoner), "rules"):
-            return read, None, None
-        heads = rule_heads(gendered(np.asarray(reasoner.rules()), self.algebra))
-        proof = prove_extracted(relation, chance, heads, Fact(x, predicted, y))
+        proof, reasoner = None, _reasoner(model)
+        if hasattr(type(reasoner), "rules"):
+            heads = rule_heads(gendered(np.asarray(reasoner.rules()), self.algebra))
+            proof = prove_extracted(relation, chance, heads, Fact(x, predicted, y))
         if proof is None:
             return read, None, None
 
@@ -331,28 +313,22 @@ class Model:
         return read, in_sentences(proof.steps, say), proof.probability
 
 
-def _dataset(data: Any, algebra: Algebra) -> Dataset:
-    """Returns data in any form as a data set; records are test stories."""
+def _reasoner(module: Any) -> Any:
+    """The part of a model that has rules, if any."""
+    return getattr(module, "reasoner", module)
+
+
+def stories_of(data: Any, algebra: Algebra) -> tuple[str, Records]:
+    """Returns the name and the test stories of data in any form or, if it has none, all of its
+    stories."""
     if isinstance(data, Records):
-        return Dataset("stories", None, data)
-    if isinstance(data, Dataset):
-        return data
-    if isinstance(data, str | Path) and Path(data).exists():
-        algebra = algebra_of(Path(data)) or algebra  # another one is refused by `Model.read`
-    return load(data, algebra)
-
-
-def stories_of(data: Any, algebra: Algebra) -> Records:
-    """Returns the test stories of data in any form or, if it has none, all of its stories."""
-    dataset = _dataset(data, algebra)
-    split = "train" if dataset.test is None else "test"
-    return dataset.records(split, answered=False)
-
-
-def _path(path: Any) -> Path:
-    if not isinstance(path, str | Path):
-        raise InputError(f"path: {type(path).__name__}, expected text or a pathlib.Path")
-    return Path(path)
+        return "stories", data
+    if not isinstance(data, Dataset):
+        if isinstance(data, str | Path) and Path(data).exists():
+            algebra = algebra_of(Path(data)) or algebra  # another one is refused by `Model.read`
+        data = load(data, algebra)
+    split = "train" if data.test is None else "test"
+    return data.name, data.records(split, answered=False)
 
 
 def load_model(folder: str | Path) -> Model:
@@ -363,14 +339,13 @@ def load_model(folder: str | Path) -> Model:
     Raises:
       InputError: the folder holds no finished run or several, or one of its files is damaged.
     """
-    experiment = _path(folder)
+    experiment = Path(folder)
     folder, *others = run_folders(experiment)
     if others:
         runs = ", ".join(str(run.relative_to(experiment)) for run in (folder, *others))
         raise InputError(f"{experiment}: an experiment, expected one of its runs: {runs}")
-    for file in (SUMMARY, VOCABULARY):
-        if not (folder / file).exists():
-            raise InputError(f"{folder}: no {file}, expected the folder of a finished run")
+    if not (folder / SUMMARY).exists():
+        raise InputError(f"{folder}: no {SUMMARY}, expected the folder of a finished run")
     config = read_json(folder / "config.json", {"model": str, "seed": int})
     settings = read_json(folder / SUMMARY, {"settings": {"train": {"replicas": int}}})["settings"]
     name = config["model"]

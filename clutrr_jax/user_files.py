@@ -1,6 +1,6 @@
 """Python files of users: experiments (`train --config`) and models (`predict --model-file`)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from runpy import run_path
@@ -8,20 +8,15 @@ from traceback import extract_tb
 
 from ml_collections import ConfigDict
 
-from clutrr_jax.command_line import choose_models
 from clutrr_jax.models import MODELS
 from generator.errors import InputError, one_line
 
 
-def load_experiment(file: str, arguments: Sequence[str] = ()) -> ConfigDict:
+def load_experiment(file: str) -> ConfigDict:
     """Executes an experiment file and returns `get_config()`.
 
-    Args:
-      file: the experiment.
-      arguments: of the command line. The experiment has the settings of the models that they
-        choose.
     Raises:
-      InputError: an error in the file, or it is no experiment, or a wrong model.
+      InputError: an error in the file, or it is no experiment.
     """
     with _errors_of(file, "an experiment with get_config()"):
         content = run_path(file)
@@ -30,7 +25,7 @@ def load_experiment(file: str, arguments: Sequence[str] = ()) -> ConfigDict:
         config = content["get_config"]()
         if not isinstance(config, ConfigDict):
             raise TypeError(f"get_config() returned {config!r}, not a ConfigDict")
-    return choose_models(config, arguments)
+    return config
 
 
 def register_models(file: str) -> None:

@@ -94,8 +94,8 @@ SPEEDS = ("speed_cpu", "speed_gpu")
 
 # What is kept of the results of an experiment.
 KEPT = (
-    "name", "scale", "columns", "data", "models", "series", "given", "rows", "averages",
-    "references", "claims", "note", "versions", "devices", "wall_seconds",
+    "name", "scale", "columns", "data", "models", "rows", "claims", "note", "versions", "devices",
+    "wall_seconds",
 )  # fmt: skip
 
 

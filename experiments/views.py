@@ -1,24 +1,27 @@
 """Tables of the pages, made from the recorded parts of `experiments.paper`, as Markdown lines."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from clutrr_jax.counts import counts_table
 from clutrr_jax.data.batching import GRAPHS
-from clutrr_jax.evaluation.predictions import is_derived
+from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.models import MODELS
 from clutrr_jax.report.markdown import markdown_table
+from clutrr_jax.report.results import BESIDE
 from clutrr_jax.report.tables import (
     accuracy_table,
     format_fraction,
+    published_by_key,
     rows_by_key,
     with_most_stories,
 )
 from experiments.claims import CAUTIONS, REASONS
 from experiments.published.differences import OF_MODEL
-from generator.cells import plain_text
+from generator.errors import plain_text
 
 Recorded = Mapping[str, Any]  # content of a file in `results/`
 Row = Mapping[str, Any]
@@ -50,7 +53,7 @@ def counts(parts: Sequence[Recorded]) -> list[str]:
 
 def grid(parts: Sequence[Recorded]) -> list[str]:
     """Accuracies next to the published ones of the same cells."""
-    return markdown_table(accuracy_table(parts[0]))
+    return markdown_table(accuracy_table(parts[0]).texts())
 
 
 def figure(parts: Sequence[Recorded]) -> list[str]:
@@ -60,7 +63,7 @@ def figure(parts: Sequence[Recorded]) -> list[str]:
 
 def text(parts: Sequence[Recorded]) -> list[str]:
     """The table that a run prints."""
-    return ["```", *plain_text(accuracy_table(parts[0])).splitlines(), "```"]
+    return ["```", *plain_text(accuracy_table(parts[0]).texts()).splitlines(), "```"]
 
 
 def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[str]:
@@ -84,10 +87,9 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
         below = _published_rows(parts[0], shown, xs)
         for _, cells in sorted(measured):
             lines += [[shown, *cells], *below.pop((cells[0], cells[2]), [])]
-        baselines = [one["name"] for one in parts[0]["series"] if one["baseline"]]
-        for series in baselines if len(panels) == 1 else ():
-            for cells in _selected(parts[:1], shown, series.__eq__):
-                lines.append([*cells[:2], "", parts[0]["given"][series], "", "", *cells[2:], ""])
+        for series, given in BASELINES.items() if len(panels) == 1 else ():
+            for cells in _selected(parts[:1], shown, partial(_is_named, series)):
+                lines.append([*cells[:2], "", given, "", "", *cells[2:], ""])
         tests = _tests(parts, shown)
         ceilings = [format_fraction(row["ceiling"]) if row else "" for row in tests]
         if set(ceilings) - {"", "1.00"}:
@@ -107,24 +109,28 @@ def by_test(parts: Sequence[Recorded], prefix: str) -> list[str]:
     table = [["model", "given", "replicas", *(f"{panel}, k = {x}" for panel, x in tests)]]
     for series in dict.fromkeys(key[2] for key in rows):
         of_series, measured = _across(rows, series, tests)
-        if measured and not is_derived(series):
-            about = [series, parts[0]["given"][series], str(measured[0]["replicas"])]
+        if measured and measured[0]["kind"] not in BESIDE:
+            about = [series, measured[0]["given"], str(measured[0]["replicas"])]
             table.append([*about, *map(_accuracy, of_series)])
     return markdown_table(table)
 
 
 def variants(parts: Sequence[Recorded], model: str, panel: str) -> list[str]:
     """A model and its variants, which are named "MODEL: VARIANT", by k."""
-    lines = _selected(parts, panel, lambda series: (
-        series.partition(":")[0] == model and not is_derived(series)))  # fmt: skip
-    return _table(parts, [], lines)
+
+    def chosen(row: Row) -> bool:
+        return row["of"] == model and row["kind"] in ("model", "variant")
+
+    return _table(parts, [], _selected(parts, panel, chosen))
 
 
 def ensembles(parts: Sequence[Recorded], models: str) -> list[str]:
     """Models, and the ensembles of their replicas, by k."""
-    lines = _selected(parts, "", lambda series: (
-        series.partition(" (ensemble")[0] in models.split(",")))  # fmt: skip
-    return _table(parts, [], lines)
+
+    def chosen(row: Row) -> bool:
+        return row["of"] in models.split(",") and row["kind"] in ("model", "ensemble")
+
+    return _table(parts, [], _selected(parts, "", chosen))
 
 
 def published(parts: Sequence[Recorded]) -> list[str]:
@@ -132,21 +138,23 @@ def published(parts: Sequence[Recorded]) -> list[str]:
     what differs."""
     heads = ["published row", "trained on k", "k", "ours", "published", "difference"]
     table = [[*heads, "what differs in ours"]]
-    rows = {(*key, part["given"].get(key[2])): row
-            for part in parts for key, row in _rows(part).items()
-            if row["accuracy"] is not None}  # fmt: skip
-    for one in parts[0]["references"]:
-        keys = {int(x): (str(one["panel"]), int(x), one["series"], one["given"])
-                for x in one["values"]}  # fmt: skip
-        ours = {x: rows[key] for x, key in keys.items() if key in rows}
-        shared = list(ours)
+    measured = {(*key[:2], row["of"], row["given"]): row["accuracy"]
+                for part in parts for key, row in _rows(part).items()
+                if row["kind"] == "model" and row["accuracy"] is not None}  # fmt: skip
+    references: dict[tuple[str, str], list[Row]] = {}
+    for (panel, _, name), row in _papers(parts[0]).items():
+        references.setdefault((panel, name), []).append(row)
+    x_name = parts[0]["columns"][1]
+    for (panel, name), rows in references.items():
+        ours = {(panel, row[x_name], row["of"], row["given"]): row for row in rows}
+        shared = [key for key in ours if key in measured]
         if shared:
-            mine = float(np.mean([ours[x]["accuracy"] for x in shared]))
-            theirs = float(np.mean([one["values"][str(x)]["mean"] for x in shared]))
+            mine = float(np.mean([measured[key] for key in shared]))
+            theirs = float(np.mean([ours[key]["accuracy"] for key in shared]))
             table.append([
-                one["name"], str(one["panel"]), f"{shared[0]}-{shared[-1]}",
+                name, panel, f"{shared[0][1]}-{shared[-1][1]}",
                 format_fraction(mine), format_fraction(theirs), format_fraction(mine - theirs, "+"),
-                OF_MODEL[one["series"]],
+                OF_MODEL[rows[0]["of"]],
             ])  # fmt: skip
     return markdown_table(table)
 
@@ -194,6 +202,17 @@ def _rows(part: Recorded) -> dict[tuple[str, Any, str], Row]:
     """The rows of a part by (panel, x, series)."""
     return {(str(panel), x, str(series)): row
             for (panel, x, series), row in rows_by_key(part).items()}  # fmt: skip
+
+
+def _is_named(name: str, row: Row) -> bool:
+    return row["name"] == name
+
+
+def _papers(part: Recorded) -> dict[tuple[str, Any, str], Row]:
+    """The published rows that are no cells of the part, by (panel, x, name)."""
+    return {(str(panel), x, str(name)): row
+            for (panel, x, name), row in published_by_key(part).items()
+            if "source" in row}  # fmt: skip
 
 
 def _across(
@@ -248,7 +267,7 @@ def _trained(
             continue
         about, reads = part["models"][model], _reads(model)
         errors = [row["stderr"] for row in measured if row["stderr"] is not None]
-        cells = [series, reads, part["given"].get(model, ""), f"{about['parameters']:,}",
+        cells = [series, reads, measured[0]["given"], f"{about['parameters']:,}",
                  str(measured[0]["replicas"]), *map(_accuracy, of_series),
                  format_fraction(max(errors)) if errors else ""]  # fmt: skip
         yield (reads, -measured[-1]["accuracy"]), cells
@@ -259,12 +278,11 @@ def _published_rows(
 ) -> dict[tuple[str, str], list[list[str]]]:
     """Lines of published accuracies in a panel, by model and what it was given."""
     found: dict[tuple[str, str], list[list[str]]] = {}
-    for one in part["references"]:
-        if str(one["panel"]) == panel and one["series"]:
-            values = [one["values"].get(str(x)) for x in xs]
-            cells = ["" if value is None else format_fraction(value["mean"]) for value in values]
-            line = [panel, one["name"], _reads(one["series"]), one["given"], "", "", *cells, ""]
-            found.setdefault((one["series"], one["given"]), []).append(line)
+    papers = {key: row for key, row in _papers(part).items() if key[0] == panel and row["of"]}
+    for name, row in {name: row for (_, _, name), row in papers.items()}.items():
+        cells = [_accuracy(papers.get((panel, x, name), {})) for x in xs]
+        line = [panel, name, _reads(row["of"]), row["given"], "", "", *cells, ""]
+        found.setdefault((row["of"], row["given"]), []).append(line)
     return found
 
 
@@ -276,13 +294,13 @@ def _tests(parts: Sequence[Recorded], panel: str) -> list[Row]:
 
 
 def _selected(
-    parts: Sequence[Recorded], panel: str, chosen: Callable[[str], bool]
+    parts: Sequence[Recorded], panel: str, chosen: Callable[[Row], bool]
 ) -> list[list[str]]:
     """Lines (panel, series, *accuracies) of the chosen series, those of a panel together."""
     lines, xs = [], _xs(parts)
     for shown in _panels(parts, panel):
         for rows in map(_rows, parts):
-            for series in filter(chosen, dict.fromkeys(key[2] for key in rows)):
+            for series in dict.fromkeys(key[2] for key, row in rows.items() if chosen(row)):
                 of_series, measured = _across(rows, series, [(shown, x) for x in xs])
                 if measured:
                     lines.append([shown, series, *map(_accuracy, of_series)])

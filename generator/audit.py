@@ -26,11 +26,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from generator.cells import plain_text
 from generator.checks import content, has_gender_of_target
 from generator.data_sets import Table, data_sets
-from generator.errors import Parser
-from generator.files import SUFFIXES
+from generator.errors import Parser, plain_text
 from generator.implied import implied, otherwise
 from generator.kinship import (
     GENDER_NAMES,
@@ -39,8 +37,9 @@ from generator.kinship import (
     RELATIONS,
     UNKNOWN_GENDER,
 )
-from generator.rows import Row
 from generator.stories.text import NAME, SENTENCE
+from generator.tables.readers import SUFFIXES
+from generator.tables.rows import Row
 
 _CHUNK = 2048
 _LISTED = 5  # rows of each kind that are described

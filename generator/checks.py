@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from generator.errors import InputError, at
 from generator.implied import implied, otherwise
 from generator.kinship import GENDER_OF, KINSHIP, UNKNOWN_GENDER
-from generator.rows import NO_TARGET, Row
 from generator.splits import COLUMN, NAMES
+from generator.tables.rows import NO_TARGET, Row
 
 # Stories whose targets are compared with their facts, if they have at most so many people.
 _CHECKED, _PEOPLE = 1000, 30

@@ -194,14 +194,10 @@ class Config:
         rows = getattr(self, f"{split}_rows")
         return rows if isinstance(rows, int) else rows[self.tasks(split).index(task)]
 
-    def max_size(self, task: Task) -> tuple[int, int]:
-        """Returns the maximum number of people and of facts in a story of a task."""
-        lengths = [getattr(self, walk.setting) for walk in task.type.walks]
-        new_people = [
-            length + walk.more for length, walk in zip(lengths, task.type.walks, strict=True)
-        ]
-        facts = task.k + sum(lengths) + (task.type.stated > 0)
-        return task.k + 1 + sum(new_people), facts
+    def max_people(self, task: Task) -> int:
+        """Returns the maximum number of people in a story of a task."""
+        walks = task.type.walks
+        return task.k + 1 + sum(getattr(self, walk.setting) + walk.more for walk in walks)
 
     def holds_out_clauses(self, k: int) -> bool:
         """Returns True if some clauses of k facts are reserved for tests.
@@ -257,7 +253,7 @@ class Config:
                     f"{MAX_ROWS}, or one for each of the {len(tasks)} tasks"
                 )
         for task in (*self.train, *self.test):
-            if (people := self.max_size(task)[0]) > NAMES_PER_GENDER:
+            if (people := self.max_people(task)) > NAMES_PER_GENDER:
                 raise InputError(
                     f'task "{task}": stories of up to {people} people with these lengths of noise, '
                     f"expected at most {NAMES_PER_GENDER}"

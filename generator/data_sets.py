@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from generator.algebras import algebra_of
 from generator.checks import check_splits
-from generator.files import Source, sources
-from generator.rows import Row, parse_rows
 from generator.splits import split_of_folder
+from generator.tables.readers import Source, sources
+from generator.tables.rows import Row, parse_rows
 
 _ORDER = {"train": 0, "dev": 1, "test": 2}
 

@@ -6,7 +6,7 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Any, NoReturn
@@ -112,6 +112,21 @@ def printable(text: str) -> str:
     """Returns a text as stdout shows it, in ASCII where its encoding does not have a character."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return text.encode(encoding, "clutrr.ascii").decode(encoding)
+
+
+def plain_text(rows: Sequence[Sequence[str]]) -> str:
+    """Formats a table, header first: columns of words are left-aligned, others right-aligned."""
+    rows = [[printable(cell) for cell in row] for row in rows]
+    columns = list(zip(*rows, strict=True))
+    width = [max(map(len, column)) for column in columns]
+    words = [i == 0 or any(cell[:1].isalpha() for cell in c[1:]) for i, c in enumerate(columns)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(w) if left else cell.rjust(w)
+            for cell, w, left in zip(row, width, words, strict=True)
+        ).rstrip()
+        for row in rows
+    )
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from generator.kinship import (
     UNKNOWN_GENDER,
 )
 from generator.path_consistency import possible_relations
-from generator.rows import Row
+from generator.tables.rows import Row
 
 
 def implied(rows: Sequence[Row]) -> list[list[int]]:

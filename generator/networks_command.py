@@ -12,14 +12,14 @@ import numpy as np
 from generator import VERSION
 from generator.algebra import Algebra
 from generator.algebras import NAMES, find_algebra, write_algebra
-from generator.cells import quoted
 from generator.config import MAX_ROWS, parse_pairs
 from generator.errors import InputError, Parser, check_range
 from generator.files import csv_text
 from generator.networks import Sampler, cyclic, max_elements
-from generator.row_cells import MAX_PEOPLE
 from generator.splits import splits_in
 from generator.stories.render import Piece
+from generator.tables.cells import MAX_PEOPLE
+from generator.tables.columns import quoted
 from generator.write import write_description, write_files
 
 COLUMNS = ("", "edges", "edge_labels", "query_edge", "query_label")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from generator.errors import CellError
 
@@ -28,11 +29,14 @@ def split_of_folder(name: str) -> str:
     return next(iter(splits_in(name)), "") if _SPLIT.fullmatch(name.lower()) else ""
 
 
-def split_of_row(cells: Mapping[str, str], name: Collection[str], folder: str, within: bool) -> str:
+def split_of_row(
+    row: Mapping[str, Any], cell: str, name: Collection[str], folder: str, within: bool
+) -> str:
     """Returns the split that the name of a table, the column and the folder state, or "".
 
     Args:
-      cells: of the row.
+      row: all of its cells.
+      cell: that of COLUMN.
       name: splits in the name of the table. Several, as in `gen_train23_test2to10`, state none,
         except train and dev.
       folder: split of its folder.
@@ -40,7 +44,6 @@ def split_of_row(cells: Mapping[str, str], name: Collection[str], folder: str, w
     Raises:
       CellError: an unknown split, or statements that contradict each other.
     """
-    cell = cells.get(COLUMN, "").strip()
     if cell and len(splits_in(cell)) != 1:
         raise CellError(COLUMN, f'"{cell}": expected train, validation or test')
     several = set(name) - {"dev"} if "train" in name else set(name)
@@ -60,12 +63,12 @@ def split_of_row(cells: Mapping[str, str], name: Collection[str], folder: str, w
         raise CellError(
             COLUMN, f"the name says {' and '.join(sorted(name))}; expected one of them here"
         )
-    _check_columns(cells)
+    _check_columns(row)
     return ""
 
 
-def _check_columns(cells: Mapping[str, str]) -> None:
+def _check_columns(row: Mapping[str, Any]) -> None:
     """Raises CellError if a column with another name than COLUMN states the split."""
-    for column, text in cells.items():
-        if column.lower() in _OTHER_COLUMNS and splits_in(text):
+    for column, text in row.items():
+        if str(column).lower() in _OTHER_COLUMNS and splits_in(str(text)):
             raise CellError(column, f'"{text}": expected the name {COLUMN} for this column')

@@ -24,12 +24,12 @@ from generator.errors import InputError
 from generator.files import atomic_write, reading, write_text
 from generator.kinship import RELATIONS
 from generator.paraphrases.load import load_bank
-from generator.rows import Row
 from generator.stories.blocks import check
 from generator.stories.clause_sets import allowed_clauses, is_listable
 from generator.stories.hold_out import SplitBank, split_bank
 from generator.stories.render import Piece, Renderer, pieces
 from generator.stories.text import Bank, clause_name
+from generator.tables.rows import Row
 
 FORMATS = ("csv", "csv.gz", "parquet", "jsonl")
 

@@ -179,13 +179,14 @@ def test_missing_answers_in_memory_count_as_wrong(dataset) -> None:
             assert sum(row["unmapped"] for row in of_name) == 1
             assert sorted(row["accuracy"] for row in of_name) == [0.95, 1, 1, 1]
             assert [row["count"] for row in of_name] == [20] * 4
-    unmapped = {name: model["unmapped"] for name, model in scores.results["models"].items()}
-    assert unmapped["two"] == unmapped["none at all"] == 80
+    for name in ("two", "none at all"):
+        assert sum(row["unmapped"] for row in rows if row["name"] == name) == 80
 
 
 def test_the_table_as_a_data_frame(trained) -> None:
     frame = trained.accuracy.to_pandas()
-    assert list(frame.columns) == list(COLUMNS) and len(frame) == len(trained.accuracy)
+    assert list(frame.columns) == [*COLUMNS, "macro accuracy"]
+    assert len(frame) == len(trained.accuracy)
     (row,) = frame[(frame.model == "edge_rnn") & (frame.task == "1.3")].to_dict("records")
     assert row == next(r for r in trained.accuracy if (r["model"], r["k"]) == ("edge_rnn", 3))
 
@@ -252,20 +253,14 @@ def test_wrong_predictions_are_one_line(predictions, problem, dataset) -> None:
         ),
         (
             {"settings": {"gat.train.lr": 1}},
-            r'^no setting "gat\.train\.lr"; expected one of gat\.[^"]*gat\.train\.learning_rate',
+            r'^no setting "gat\.train\.lr"; expected one of [^"]*gat\.train\.learning_rate',
         ),
         ({"settings": {"train.lr": 1}}, 'no setting "train.lr"; expected one of train.batch, '),
-        ({"settings": {"lr": 1}}, 'no setting "lr"; expected one of .*train.learning_rate.* gat.'),
-        ({"settings": {"bogus.hidden": 1}}, 'no setting "bogus.hidden"; expected one of .* gat.'),
+        ({"settings": {"bogus.hidden": 1}}, 'no setting "bogus.hidden"; expected one of data, '),
         ({"settings": {"train.batch": "x"}}, "setting \"train.batch\": 'x', expected int$"),
         ({"settings": {"train.steps": "x"}}, "setting \"train.steps\": 'x', expected int$"),
         ({"settings": {"gat.dropout": None}}, 'setting "gat.dropout": None, expected float$'),
-        ({"settings": {"generate.train": "1.2"}}, 'no setting "generate.train"; expected one of'),
-        ({"settings": {"prover.scale": 2.0}}, "expected prover among the models, which are gat$"),
-        (
-            {"epochs": 1, "settings": {"train.steps": 5}},
-            "train.epochs 1: expected no train.steps, which is 5",
-        ),
+        ({"settings": {"generate.train": "1.2"}}, 'no setting "generate.train"; expected one'),
         ({"seed": None}, 'setting "seed": None, expected int'),
         ({"settings": {"train.epochs": 5}}, 'setting "train.epochs": expected as an argument'),
         ({"replicas": 0}, "train.replicas 0: expected at least 1"),

@@ -12,8 +12,7 @@ from clutrr_jax.cli import folder_lock
 from clutrr_jax.command_line import run_command_line
 from clutrr_jax.score import main as score
 from generator.__main__ import main as generator
-from generator.cells import plain_text
-from generator.errors import InputError, run_command
+from generator.errors import InputError, plain_text, run_command
 from tests.command_line import error_of, launch
 
 ROOT = Path(__file__).parent.parent

@@ -20,7 +20,7 @@ from clutrr_jax.evaluation.predictions import Predictions, export_predictions
 from clutrr_jax.language_models import __main__ as language_models
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import as_settings
-from clutrr_jax.settings import TRAIN, with_models
+from clutrr_jax.settings import TRAIN
 from clutrr_jax.slurm import launcher
 from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
@@ -90,7 +90,7 @@ def test_relations_and_rules() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_settings_exist(page: Path) -> None:
-    config = with_models(get_config(), MODELS).to_dict()  # a grid: more settings than a run
+    config = get_config().to_dict()  # a grid: more settings than a run
     config["bag_of_facts"] = {"hidden": 100}
     for name in re.findall(r"--((?:config|slurm)(?:\.[a-z\d_]+)+)", page.read_text()):
         settings = {"config": config, "slurm": launcher.settings()}

@@ -8,13 +8,14 @@ ROOT = Path(__file__).parent.parent
 # From the ground up. Rooms of one line do not import each other.
 ROOMS = """
 generator.errors
-generator.algebra generator.cells generator.names
+generator.algebra generator.names
 generator.kinship
 generator.splits
-generator.files generator.deduction generator.path_consistency generator.row_cells
+generator.files generator.deduction generator.path_consistency
+generator.tables.cells
+generator.tables.readers
 generator.algebras
-generator.rows
-generator.columns
+generator.tables
 generator.implied
 generator.checks
 generator.data_sets

@@ -18,11 +18,12 @@ from clutrr_jax.data.records import Records, build_records, columns
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from generator.algebra import Algebra
 from generator.algebras import algebra_of, find_algebra, write_algebra
-from generator.cells import is_frame, text_rows
 from generator.checks import check_queries, check_splits, report_reading
 from generator.errors import InputError
-from generator.files import Source, atomic_write, reading, sources, tables_in
-from generator.rows import NO_TARGET, Row, parse_rows
+from generator.files import atomic_write, reading
+from generator.tables.cells import is_frame
+from generator.tables.readers import Source, memory_rows, sources, tables_in
+from generator.tables.rows import NO_TARGET, Row, parse_rows
 
 
 @dataclass(frozen=True)
@@ -153,4 +154,4 @@ def _tables(data: Mapping[str, Iterable[Any]] | Iterable[Any]) -> Iterator[Sourc
         data = {"" if "+" in split else split: data}  # the rows of "train+test" say what they are
     for split, rows in data.items():
         name = f"data set/{split}" if split else "data set"
-        yield name, text_rows(name, rows)
+        yield name, memory_rows(name, rows)

@@ -9,9 +9,9 @@ import numpy as np
 
 from generator.algebra import Algebra
 from generator.checks import content
-from generator.columns import format_facts
 from generator.errors import InputError
-from generator.rows import Row
+from generator.tables.columns import format_facts
+from generator.tables.rows import Row
 
 
 class Story(NamedTuple):

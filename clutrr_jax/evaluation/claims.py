@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from clutrr_jax.evaluation.metrics import CONFIDENCE, Measured
+from clutrr_jax.evaluation.metrics import CONFIDENCE
+from clutrr_jax.evaluation.scores import Measured
 
 LEVEL = 0.05  # largest p-value of a decided claim
 Z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))  # half-width of an interval, in standard errors

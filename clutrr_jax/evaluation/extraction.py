@@ -138,14 +138,8 @@ def judged_facts(extraction: Extraction) -> JudgedFacts:
 
 
 def count_facts(group: str, stories: int, stated: int, verdict: np.ndarray) -> dict[str, Any]:
-    """Counts, precision and recall of a group of facts, with the keys COLUMNS.
-
-    Args:
-      group: its name.
-      stories: number of stories with such facts.
-      stated: number of stated facts.
-      verdict: [M] on the extracted facts: RIGHT, FOLLOWS or WRONG.
-    """
+    """Counts, precision and recall of a group of facts, with the keys COLUMNS: of `stories` with
+    `stated` facts, and extracted facts with the verdicts RIGHT, FOLLOWS or WRONG."""
     right, follow, wrong = np.bincount(verdict, minlength=3).tolist()
     values = (
         group, int(stories), int(stated), len(verdict), right, follow, wrong,

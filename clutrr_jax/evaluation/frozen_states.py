@@ -51,18 +51,9 @@ def with_states(data: Prepared, config: Any) -> Prepared:
 def encoder_input(
     sizes: Sizes, config: Any
 ) -> tuple[Sizes, Callable[[Records, StoryArrays], StoryArrays]]:
-    """Sizes of data for a model over an encoder, and the function that converts stories.
-
-    The function replaces the words of stories by the tokens of the encoder, each with its frozen
-    state, or with its token id if the encoder is trained. It raises InputError if a story is too
-    long.
-
-    Args:
-      sizes: of the data.
-      config: settings of the model, see clutrr_jax/models/pretrained/load.py.
-    Raises:
-      InputError: a setting or a file of the folder is invalid.
-    """
+    """Sizes of data for a model over an encoder, and the function that converts stories. Their
+    words become the tokens of the encoder, each with its frozen state, or with its token id if the
+    encoder is trained. Raises InputError if the folder is invalid or a story is too long."""
     folder = find_folder(config.folder)
     encoder_config = read_config(folder)
     encoder = None if config.train_encoder else load_encoder(folder)
@@ -108,13 +99,8 @@ def encoder_input(
 
 
 def cached_states(encoder: Any, fingerprint: bytes, stories: StoryArrays) -> np.ndarray:
-    """Returns the states of all tokens, float16 [M, H], from the cache folder if they are there.
-
-    Args:
-      encoder: of hidden dimension H.
-      fingerprint: digest of the encoder's files.
-      stories: stories with token ids of the encoder, M in all.
-    """
+    """States of all tokens of the encoder, float16 [M, H], from the cache folder if they are there;
+    `fingerprint` is the digest of the encoder's files."""
     ids, start = np.asarray(stories.pieces), np.asarray(stories.token_start)
     digest = hashlib.sha256(fingerprint + ids.tobytes() + start.tobytes())
     path = cache_folder() / "bert" / f"{digest.hexdigest()[:32]}.npy"
@@ -129,7 +115,7 @@ def cached_states(encoder: Any, fingerprint: bytes, stories: StoryArrays) -> np.
 
 
 def compute_states(encoder: Any, stories: StoryArrays) -> np.ndarray:
-    """Returns the states of all tokens, float16 [M, H]; arguments as in `cached_states`."""
+    """States of all tokens of the encoder, float16 [M, H]."""
     start, count = np.asarray(stories.token_start), np.asarray(stories.n_token)
     states = np.zeros((len(stories.tokens), encoder.config.hidden_size), np.float16)
     outputs = per_story(_encode, encoder, "tokens", stories, BATCH)

@@ -11,6 +11,7 @@ from clutrr_jax.data.records import Records, story_ids, tasks
 from generator.errors import InputError
 from generator.files import atomic_write, read_arrays
 
+UNMAPPED = -1  # relation id of a text that states none
 _HEADER = ("id", "replica", "task", "target", "prediction", "probability", "last_prediction")
 
 
@@ -21,6 +22,11 @@ class Predictions(NamedTuple):
     last: np.ndarray  # [R, S] after the last epoch, by default the same
     probability: np.ndarray  # [R, S] probability of `relation`
     probabilities: np.ndarray | None = None  # [R, S, N] of all N relations, float32, if known
+
+    def select(self, stories: np.ndarray) -> "Predictions":
+        """The same for some of the stories: indices."""
+        arrays = (None if array is None else array[:, stories] for array in self)
+        return Predictions(*arrays)  # type: ignore[arg-type]
 
 
 def prediction_file(variant: str = "", suffix: str = ".npz") -> str:
@@ -128,32 +134,11 @@ def _read(path: Path, records: Records) -> tuple[np.ndarray, np.ndarray, np.ndar
     return values[:, rows], predicted[:, rows].astype(int), last[:, rows].astype(int)
 
 
-def ensemble(name: str, predictions: Predictions) -> dict[str, Predictions]:
-    """Returns the ensemble of the replicas of a model, by name: the relation whose mean probability
-    is the highest. Empty for one replica, and if the probabilities are not known."""
+def ensemble(predictions: Predictions) -> Predictions | None:
+    """Returns the predictions of all replicas together: the relations whose mean probability is the
+    highest. None for one replica, and if the probabilities are not known."""
     if predictions.probabilities is None or len(predictions.relation) == 1:
-        return {}
+        return None
     mean = predictions.probabilities.mean(axis=0, keepdims=True)
     relation = mean.argmax(axis=-1)
-    found = Predictions(relation, relation, mean.max(axis=-1), mean)
-    return {f"{name} (ensemble of {len(predictions.relation)})": found}
-
-
-STRICT = " (strict)"  # after the name of a model: only answers that stand alone
-
-
-def with_derived(
-    name: str, predictions: Predictions, strict: np.ndarray | None = None
-) -> dict[str, Predictions]:
-    """Returns predictions by the name of their series: those of a model, of its ensemble, and its
-    `strict` ones, see `language_models.submissions.Submission`, if it has these."""
-    found = {name: predictions} | ensemble(name, predictions)
-    if strict is not None:
-        found[name + STRICT] = Predictions(strict, strict, predictions.probability)
-    return found
-
-
-def is_derived(series: str) -> bool:
-    """Returns whether a series has the name of an ensemble, or of strict answers: other predictions
-    of a model that has a series, which stand in tables only."""
-    return "(ensemble of " in series or series.endswith(STRICT)
+    return Predictions(relation, relation, mean.max(axis=-1), mean)

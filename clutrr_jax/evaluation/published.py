@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from clutrr_jax.evaluation.metrics import Measured, t_quantile
+from clutrr_jax.evaluation.metrics import t_quantile
 
 RUNS = 10  # behind each published error (Sinha et al. 2019, section 4.2)
 ROUNDING = 0.005  # published accuracies have two decimals
@@ -81,9 +81,3 @@ def published_interval(published: Accuracy) -> tuple[float, float]:
     """
     half = ROUNDING + t_quantile(RUNS) * (published.error or 0)
     return max(0.0, published.mean - half), min(1.0, published.mean + half)
-
-
-def intervals_disjoint(measured: Measured, published: Accuracy) -> bool:
-    """Returns whether the measured and the published interval do not overlap."""
-    low, high = published_interval(published)
-    return measured.low > high or measured.high < low

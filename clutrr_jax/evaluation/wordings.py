@@ -4,6 +4,7 @@ The wording of a fact is the first sentence of its story that names both people,
 replaced by [A], [B], ... in order of first mention.
 """
 
+from functools import cache
 from string import ascii_uppercase
 from typing import Any
 
@@ -35,19 +36,11 @@ def sentence_wordings(story: str) -> list[tuple[str, list[str]]]:
 
 
 def fact_wordings(facts: np.ndarray, test: Records) -> list[str]:
-    """Returns the wording of each fact, or NO_SENTENCE.
-
-    Args:
-      facts: [N, 4] story, x, y and relation.
-      test: the stories.
-    """
-    wordings: dict[int, list[tuple[str, list[str]]]] = {}
-    found = []
+    """The wording of each fact (story, x, y, relation) [N, 4], or NO_SENTENCE."""
+    wordings, found = cache(lambda story: sentence_wordings(test.stories[story])), []
     for story, x, y, _ in facts.tolist():
-        if story not in wordings:
-            wordings[story] = sentence_wordings(test.stories[story])
         pair = {test.names[test.node_start[story] + person] for person in (x, y)}
-        both = (wording for wording, names in wordings[story] if pair.issubset(names))
+        both = (wording for wording, names in wordings(story) if pair.issubset(names))
         found.append(next(both, NO_SENTENCE))
     return found
 

@@ -41,17 +41,9 @@ def export(
     per_task: int | None = None,
     limit: int | None = None,
 ) -> int:
-    """Writes a folder with the test stories as prompts, and returns their number. Existing files of
-    the same names are replaced.
-
-    Args:
-      data: must have test rows, and training rows if there are examples.
-      format: one of FORMATS.
-      style: one of STYLES.
-      shots: number of examples; by default DEFAULT_SHOTS if the style has any.
-      seed: random seed for choosing the examples. It selects the same ones in every style.
-      max_tokens: limit of an answer with its thoughts in the files of a harness.
-      per_task, limit: number of stories, see `chosen`; by default all.
+    """Writes a folder with the test stories as prompts, and returns their number. The format is one
+    of FORMATS, the style one of STYLES; the same seed chooses the same examples in every style.
+    `max_tokens` is the limit of an answer in the files of a harness. Existing files are replaced.
     """
     least, most = STYLES[style]
     shots = min(DEFAULT_SHOTS, most) if shots is None else shots

@@ -76,7 +76,7 @@ def lm_eval_answers(folder: Path) -> dict[str, Iterator[Answer]]:
 
 def _lm_eval_group(group: str, files: list[Path]) -> Iterator[Answer]:
     for place, sample in (line for file in files for line in json_objects(file)):
-        _check_sample(place, sample, _LM_EVAL_SAMPLES[group])
+        _check(place, sample, _LM_EVAL_SAMPLES[group])
         doc, resps = sample["doc"], sample["resps"]
         if group == TASK:
             answers = [text for request in resps for text in request]
@@ -141,10 +141,7 @@ def inspect_answers(path: Path) -> tuple[str, Iterator[Answer]]:
     else:
         samples = _read_eval(path)
         _, header = next(samples)
-    try:
-        check_shape(header, {"status": str, "eval": {"task": str, "model": str}}, "header")
-    except ValueError as error:
-        raise InputError(f"{path}: not a log of inspect ({error})") from None
+    _check(path, header, {"status": str, "eval": {"task": str, "model": str}}, "a log of inspect")
     task = header["eval"]["task"]
     if task.rpartition("/")[2] != TASK:
         raise InputError(f'{path}: log of the task "{task}", expected "{TASK}"')
@@ -158,17 +155,19 @@ def inspect_answers(path: Path) -> tuple[str, Iterator[Answer]]:
 def _inspect_answer(place: str, sample: dict[str, Any]) -> Answer:
     if sample.get("error"):
         raise InputError(f"{place}: ended with an error, expected an answer")
-    _check_sample(place, sample, _SAMPLE)
+    _check(place, sample, _SAMPLE)
     text, replica = sample["output"]["completion"], str(sample["epoch"])
     prompt = prompt_text(sample["input"])
     return Answer(place, sample["id"], text, replica, prompt, sample["target"])
 
 
-def _check_sample(place: str, sample: dict[str, Any], shape: dict[str, Any]) -> None:
+def _check(
+    place: object, value: Any, shape: Any, expected: str = "a sample of the exported task"
+) -> None:
     try:
-        check_shape(sample, shape, "sample")
+        check_shape(value, shape)
     except ValueError as error:
-        raise InputError(f"{place}: not a sample of the exported task ({error})") from None
+        raise InputError(f"{place}: not {expected} ({error})") from None
 
 
 def _read_eval(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

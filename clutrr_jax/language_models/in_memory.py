@@ -9,21 +9,16 @@ from clutrr_jax.data.records import Records, story_ids
 from clutrr_jax.evaluation.predictions import Predictions
 from clutrr_jax.language_models.harness_logs import Answer
 from clutrr_jax.language_models.submissions import Submission, joined, read_file, stories_by_id
-from generator.cells import is_frame, plain
 from generator.errors import InputError
+from generator.tables.cells import is_frame, plain
 
 
 def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:
     """Converts the predictions of one model; a file of lm-eval may have two groups of tasks.
 
-    Args:
-      name: name of the model.
-      values: a file, `Predictions`, or relation names, relation ids or text, [S] or [replicas, S];
-        or a list of .npz files, whose replicas are taken together.
-        A missing value (None, NaN, "") is a missing answer.
-      test: the S test records.
-    Raises:
-      InputError: predictions of another shape or type, or with ids of stories.
+    Values are a file, `Predictions`, or relation names, relation ids or text, [S] or [replicas, S];
+    or a list of .npz files, whose replicas are taken together. A missing value (None, NaN, "") is a
+    missing answer.
     """
     if isinstance(values, list | tuple) and values and all(map(_is_probabilities, values)):
         values = ",".join(map(str, values))

@@ -72,14 +72,8 @@ def examples(train: Records, shots: int, seed: int, steps: bool) -> list[str]:
 def prompts(
     test: Records, stories: Iterable[int], solved: list[str], steps: bool
 ) -> Iterator[dict[str, Any]]:
-    """Prompts of test stories as JSON objects, with a proof if the label follows from the facts.
-
-    Args:
-      test: the test records.
-      stories: indices of the stories.
-      solved: examples that precede the question, see `examples`.
-      steps: whether to ask for step-by-step reasoning.
-    """
+    """Prompts of test stories as JSON objects, after the solved `examples`, with a request for
+    steps, and with a proof if the label follows from the facts."""
     ids, cells = story_ids(test), columns(test)
     opening = "\n\n".join([f"{_TASK} {_STEPS if steps else _DIRECT}", *solved])
     for story in stories:

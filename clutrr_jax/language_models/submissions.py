@@ -11,7 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from clutrr_jax.data.records import Records, positional_ids, story_ids
-from clutrr_jax.evaluation.predictions import Predictions, prediction_file, read_predictions
+from clutrr_jax.evaluation.ground_truth import GroundTruth
+from clutrr_jax.evaluation.predictions import (
+    UNMAPPED,
+    Predictions,
+    prediction_file,
+    read_predictions,
+)
+from clutrr_jax.evaluation.scores import Score, Series, score, score_derived
 from clutrr_jax.language_models.answers import to_relation
 from clutrr_jax.language_models.harness_logs import (
     Answer,
@@ -23,9 +30,9 @@ from clutrr_jax.language_models.harness_logs import (
 from clutrr_jax.language_models.prompts import question
 from clutrr_jax.models import MODELS
 from generator.errors import InputError, at, check_utf8
-from generator.files import read_json, table_rows
+from generator.files import read_json
+from generator.tables.readers import table_rows
 
-UNMAPPED = -1
 _POSITION = re.compile(r"\d+\.\d+/\d+")  # T.K/ROW
 _EXPECTED = 'id, prediction ("" for no answer) and, for several replicas, replica'
 
@@ -45,21 +52,14 @@ class Submission(NamedTuple):
 
 
 def read_submissions(files: Iterable[str | Path], test: Records) -> list[Submission]:
-    """Reads files of predictions.
+    """Reads FILE or NAME=FILE, where FILE may be the folder of a log of lm-eval, which gives one
+    submission for each group of tasks.
 
     Files of probabilities that are joined by commas are one submission with all of their replicas.
     A story that a file does not have was not asked; it is not among those of the submission.
 
     Without a name, a submission is named after its file, or after the model if the file is that of
-    a run or of a harness. Such names that are not unique are replaced by the path. A folder of
-    lm-eval gives one submission for each group of tasks.
-
-    Args:
-      files: FILE or NAME=FILE, where FILE may be the folder of a log of lm-eval.
-      test: the test records. An answer has the id of a story or, unless ids of the data have this
-        form themselves, T.K/ROW.
-    Raises:
-      InputError: the message gives file and row of the first error.
+    a run or of a harness. Such names that are not unique are replaced by the path.
     """
     read = [(*split_name(file), *read_file(split_name(file)[1], test)) for file in files]
     names = [name for _, _, name, _ in read]
@@ -82,28 +82,22 @@ def split_name(file: str | Path) -> tuple[str, Path]:
 
 def given_of(path: Path) -> str:
     """Column "given" of a file in the folder of a run, and of files that agree; else unknown."""
-    known = {_given_of_one(file) for file in _files(path)}
+    known = set()
+    for file in _files(path):
+        of_run = file.stem.partition("_")[0] in ("predictions", "probabilities")
+        try:
+            config = read_json(file.parent / "config.json", {"model": str}) if of_run else {}
+        except InputError:  # none, or not that of a run
+            config = {}
+        model = config.get("model", "")
+        if not (spec := MODELS.get(model)):
+            return ""
+        settings = {key.removeprefix(f"{model}."): value for key, value in config.items()
+                    if key.startswith(f"{model}.")}  # fmt: skip
+        files = {prediction_file(variant, ""): variant for variant in spec.variants}
+        variant = files.get(file.stem.replace("probabilities", "predictions"), "")
+        known.add(spec.given(spec.config | settings, variant, "start" in config))
     return known.pop() if len(known) == 1 else ""
-
-
-def _given_of_one(path: Path) -> str:
-    what = path.stem.partition("_")[0]
-    if what not in ("predictions", "probabilities"):
-        return ""
-    try:
-        config = read_json(path.parent / "config.json", {"model": str})
-    except InputError:  # none, or not that of a run
-        return ""
-    if (model := config["model"]) not in MODELS:
-        return ""
-    prefix = f"{model}."
-    settings = MODELS[model].config | {
-        key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)
-    }
-    variants = ("", *MODELS[model].variants)
-    files = {prediction_file(variant, path.suffix): variant for variant in variants}
-    variant = files.get(path.name.replace(what, "predictions"), "")
-    return MODELS[model].given(settings, variant, "start" in config)
 
 
 def _files(path: Path) -> list[Path]:
@@ -112,10 +106,18 @@ def _files(path: Path) -> list[Path]:
     return [Path(part) for part in str(path).split(",")] if joined else [path]
 
 
-def check_names(submissions: Sequence[Submission], others: Iterable[str]) -> None:
-    """Raises InputError if two submissions, or a submission and another row, have one name, or a
+def score_submission(one: Submission, truth: GroundTruth) -> list[Score]:
+    """Scores of all series of a submission, on the stories that it has."""
+    series, truth = Series(one.name, "model", one.name, one.given), truth.select(one.stories)
+    found = score(series, one.predictions, truth)
+    return found + score_derived(series, one.predictions, truth, one.strict)
+
+
+def check_names(submitted: Iterable[Sequence[Score]], others: Iterable[str]) -> None:
+    """Raises InputError if two series of submissions, or one and another row, have one name, or a
     name would not fit on one line."""
-    names = [*others, "ceiling", "stories", *(s.name for s in submissions)]
+    own = [name for rows in submitted for name in dict.fromkeys(row.series.name for row in rows)]
+    names = [*others, "ceiling", "stories", *own]
     for name in names:
         if not name.isprintable() or name != name.strip():
             raise InputError(
@@ -250,18 +252,14 @@ def _same_story(answer: Answer, test: Records, story: int) -> bool:
 
 
 def _csv_answers(path: Path) -> Iterator[Answer]:
-    header, *rows = table_rows(path)
-    for column in ("id", "prediction"):
-        if header.count(column) != 1:
-            raise InputError(
-                f'{path}: expected one column "{column}"; the columns are {_EXPECTED}; found '
-                f"{','.join(header)}"
-            )
-    for number, cells in enumerate(rows, start=1):
+    for number, row in enumerate(table_rows(path), start=1):
         place = at(path, number)
-        if len(cells) != len(header):
-            raise InputError(f"{place}: {len(cells)} cells, expected {len(header)}")
-        row = dict(zip(header, cells, strict=True))
+        for column in ("id", "prediction"):
+            if column not in row:
+                raise InputError(
+                    f'{path}: expected one column "{column}"; the columns are {_EXPECTED}; found '
+                    f"{','.join(row)}"
+                )
         more = {key: row[key] for key in ("replica", "target") if key in row}
         yield Answer(place, row["id"], row["prediction"], **more)
 

@@ -45,7 +45,6 @@ class Spec(NamedTuple):
     settings: Settings
     cites: tuple[str, ...] = ()  # keys of its papers in `clutrr_jax/report/references.bib`
     train: Mapping[str, Any] = {}  # default train settings, where they are not the usual ones
-    entity_vectors: bool = True  # whether the model has vectors of people, see `train.entities`
     encoder: bool = False  # whether its tokens are those of a pretrained encoder
     # What the model has, with some settings, besides the training stories and their answers.
     gives: Callable[[Mapping[str, Any]], list[str]] = lambda settings: []
@@ -57,12 +56,6 @@ class Spec(NamedTuple):
     def config(self) -> dict[str, Any]:
         """Default settings."""
         return defaults(self.settings)
-
-    def has_effect(self, name: str) -> bool:
-        """Returns whether a train setting has an effect on the model."""
-        if name == "entities":
-            return self.entity_vectors
-        return name != "shuffle_sentences" or (self.kind == "tokens" and not self.encoder)
 
     def given(self, settings: Mapping[str, Any], variant: str = "", started: bool = False) -> str:
         """Column "given" of the tables: what the model, or a variant of it, has besides the
@@ -82,11 +75,12 @@ _MINERVINI, _LSTM = ("minervini2020learning",), ("hochreiter1997long",)
 _OURS, _WORKSHOP, _BERT = ("clutrr_jax",), ("sinha2018compositional",), ("devlin2018bert",)
 
 
-def _without_vectors(model: Callable[..., Any], file: Any, *, kind: InputKind = "graph",
-                     **fields: Any) -> Spec:  # fmt: skip
-    """Spec of a model without vectors of people, with the settings of its file."""
+def _of_file(
+    model: Callable[..., Any], file: Any, *, kind: InputKind = "graph", **fields: Any
+) -> Spec:
+    """Spec of a model with the settings and train settings of its file."""
     fields = {"settings": file.SETTINGS, "train": file.TRAIN} | fields
-    return Spec(model, kind, entity_vectors=False, **fields)
+    return Spec(model, kind, **fields)
 
 
 def _edges(model: Callable[..., Any], *cites: str) -> Spec:
@@ -94,8 +88,9 @@ def _edges(model: Callable[..., Any], *cites: str) -> Spec:
 
 
 def _ctp(model: Callable[..., Any], settings: Settings) -> Spec:
-    return _without_vectors(model, ctp, kind="pairs", settings=settings, cites=_MINERVINI,
-                            gives=prover.gives)  # fmt: skip
+    return _of_file(
+        model, ctp, kind="pairs", settings=settings, cites=_MINERVINI, gives=prover.gives
+    )
 
 
 def _text(model: Callable[..., Any], settings: Settings, *cites: str) -> Spec:
@@ -103,9 +98,8 @@ def _text(model: Callable[..., Any], settings: Settings, *cites: str) -> Spec:
 
 
 def _reader_prover(**fields: Any) -> Spec:
-    return _without_vectors(reader_prover.ReaderProver, reader_prover, kind="tokens",
-                            gives=reader_prover.gives, variants=reader_prover.VARIANTS,
-                            **fields)  # fmt: skip
+    given = {"gives": reader_prover.gives, "variants": reader_prover.VARIANTS}
+    return _of_file(reader_prover.ReaderProver, reader_prover, kind="tokens", **(given | fields))
 
 
 MODELS: dict[str, Spec] = {
@@ -121,18 +115,18 @@ MODELS: dict[str, Spec] = {
     "edge_attention": Spec(
         edge_sequence.EdgeAttention, "graph", edge_sequence.ATTENTION_SETTINGS, _MINERVINI
     ),
-    "edge_transformer": _without_vectors(
+    "edge_transformer": _of_file(
         edge_transformer.EdgeTransformer, edge_transformer, kind="pairs",
         cites=("bergen2021systematic",),
     ),
-    "epignn": _without_vectors(epignn.EpiGNN, epignn, cites=("khalid2025systematic",)),
-    "nbfnet": _without_vectors(nbfnet.NBFNet, nbfnet, cites=("zhu2021neural",)),
+    "epignn": _of_file(epignn.EpiGNN, epignn, cites=("khalid2025systematic",)),
+    "nbfnet": _of_file(nbfnet.NBFNet, nbfnet, cites=("zhu2021neural",)),
     "ctp_linear": _ctp(ctp.CTP, ctp.SETTINGS),
     "ctp_attentive": _ctp(ctp.CTPAttentive, ctp.ATTENTIVE_SETTINGS),
     "ctp_memory": _ctp(ctp.CTPMemory, ctp.MEMORY_SETTINGS),
-    "ncrl": _without_vectors(ncrl.NCRL, ncrl, cites=("cheng2023neural",)),
-    "prover": _without_vectors(prover.Prover, prover, cites=_OURS, gives=prover.gives),
-    "set_prover": _without_vectors(set_prover.SetProver, set_prover, cites=_OURS),
+    "ncrl": _of_file(ncrl.NCRL, ncrl, cites=("cheng2023neural",)),
+    "prover": _of_file(prover.Prover, prover, cites=_OURS, gives=prover.gives),
+    "set_prover": _of_file(set_prover.SetProver, set_prover, cites=_OURS),
     "bilstm_mean": _text(bilstm.BiLSTMModel, bilstm.SETTINGS, *_LSTM),
     "bilstm_attention": _text(bilstm.BiLSTMAttention, bilstm.SETTINGS, *_LSTM),
     "bilstm_last": _text(bilstm.BiLSTMLast, bilstm.SETTINGS, *_LSTM),
@@ -147,7 +141,7 @@ MODELS: dict[str, Spec] = {
     "reader_prover_bert": _reader_prover(
         settings=reader_prover.BERT_SETTINGS, cites=(*_OURS, *_BERT), encoder=True
     ),
-    "bert": Spec(bert.Bert, "tokens", bert.SETTINGS, _BERT, entity_vectors=False, encoder=True),
+    "bert": Spec(bert.Bert, "tokens", bert.SETTINGS, _BERT, encoder=True),
     "bert_lstm": Spec(bert.BertLSTM, "tokens", bert.LSTM_SETTINGS, _BERT, encoder=True),
 }  # fmt: skip
 

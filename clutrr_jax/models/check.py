@@ -11,7 +11,6 @@ from clutrr_jax.data.batching import GRAPHS, InputKind
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import Records
 from clutrr_jax.models import MODELS, has_method
-from clutrr_jax.models.common import EntityVectors
 from clutrr_jax.models.pretrained.folder import find_folder, read_config
 from generator.errors import InputError
 
@@ -31,12 +30,6 @@ def check_model(name: str, config: Any, data: Prepared) -> None:
             sizes = replace(sizes, states=read_config(find_folder(config[name].folder)).hidden_size)
         model = nnx.eval_shape(lambda: spec.model(config[name], sizes, rngs=nnx.Rngs(0)))
         check_methods(model)
-        policy = config[name].train.get("entities") or config.train.get("entities")
-        if spec.entity_vectors and policy and not nnx.state(model, EntityVectors):
-            raise InputError(
-                f'train.entities "{policy}": no effect, the model has no vectors of people; '
-                "expected MODEL.train.entities of others"
-            )
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
 

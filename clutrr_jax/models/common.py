@@ -68,27 +68,19 @@ def messages(batch: jraph.GraphsTuple, edge_types: int, directions: str) -> Mess
 
 
 def spread(
+    # New states from the states and whether each message is sent, bool [E].
     update: Callable[[jax.Array, jax.Array], jax.Array],
-    initial: jax.Array,
-    is_start: jax.Array,
+    initial: jax.Array,  # [N, ...]
+    is_start: jax.Array,  # [N]
     batch: jraph.GraphsTuple,
-    senders: jax.Array,
+    senders: jax.Array,  # [E]
     receivers: jax.Array,
-    rounds: int,
+    rounds: int,  # at most
 ) -> tuple[jax.Array, jax.Array]:
     """Spreads states from the start person of each story along messages, round by round.
 
-    People that are not reached send nothing, and start persons keep their state.
-
-    Args:
-      update: new states [N, ...] from the states and whether each message is sent, bool [E].
-      initial: [N, ...] states.
-      is_start: [N] the start persons.
-      batch: of graphs.
-      senders, receivers: [E] of the messages.
-      rounds: at most.
-    Returns:
-      Final states, and which people were reached, bool [N].
+    People that are not reached send nothing, and start persons keep their state. Returns the final
+    states, and which people were reached, bool [N].
     """
     # The number of rounds depends on the size of the story alone, not on the padding.
     of_story = (batch.n_node - 1)[batch.nodes["story"]]

@@ -89,15 +89,10 @@ class EpiGNN(nnx.Module):
         return jnp.einsum("bfk,rfk->br", answer, jnp.log(relation[: self.relations] + TINY))
 
     def _propagate(self, batch, start, steps, senders, receivers) -> tuple[jax.Array, jax.Array]:
-        """Final states [N, F, W], and which people were reached, bool [N].
-
-        Args:
-          batch: of graphs.
-          start: [B + 1] start person of each story.
-          steps: [E, F, W, W] composition of each value of the sender with the fact.
-          senders, receivers: [E] of the messages.
-        """
-        people = len(batch.nodes["entity"])
+        """Final states [N, F, W], and which people were reached, bool [N], from the start persons
+        [B + 1] along messages [E], given the composition of each value of the sender with the fact
+        [E, F, W, W]."""
+        people = len(batch.nodes["story"])
         is_start = jnp.zeros(people, bool).at[start].set(True)
         facets, width = self.relation.shape[1:]
         # Value 0 for a start person, uniform for the others.

@@ -17,27 +17,15 @@ from clutrr_jax.models.pretrained.load import load_encoder
 
 @dataclass(frozen=True, eq=False)
 class ModelDef:
-    """Everything about a model that is not an array.
+    """Everything about a model that is not an array."""
 
-    Attributes:
-      spec: entry of the registry.
-      config: settings of the model.
-      sizes: sizes of the data.
-      learn_entities: whether entity embeddings are trained.
-    """
-
-    spec: Spec
-    config: Any
-    sizes: Sizes
-    learn_entities: bool = False
+    spec: Spec  # entry of the registry
+    config: Any  # settings of the model
+    sizes: Sizes  # of the data
+    learn_entities: bool = False  # whether entity embeddings are trained
 
     def init(self, key: jax.Array, pretrained: Any = None) -> tuple[Any, Any]:
-        """Parameters and buffers of a new model.
-
-        Args:
-          key: of the random numbers.
-          pretrained: from `load_pretrained`.
-        """
+        """Parameters and buffers of a new model; `pretrained` ones are from `load_pretrained`."""
         _, params, _, buffers = self._split(self._new(key))
         return nnx.merge_state(params, pretrained or {}), buffers
 

@@ -72,13 +72,8 @@ class AttentionStep(nnx.Module):
     def __call__(
         self, x: jax.Array, table: jax.Array, edges: Messages
     ) -> tuple[jax.Array, jax.Array]:
-        """New node states [N, H], and the attention weight of each edge [E, K].
-
-        Args:
-          x: [N, H] node states.
-          table: [T, edge] embeddings of the edge types.
-          edges: the edges without those from a node to itself.
-        """
+        """New node states [N, H], and the attention weight of each edge [E, K], from node states
+        [N, H], embeddings of the edge types and the edges without those from a node to itself."""
         senders, receivers, types = edges
         features = self.attend.shape[0]
 

@@ -160,13 +160,8 @@ class GNN2018(nnx.Module):
         return self.readout(story, query[:, 0], query[:, 1])
 
     def pass_messages(self, message, position, senders, receivers) -> jax.Array:
-        """Final node states [nodes, H].
-
-        Args:
-          message: [messages, D + 2 * position dimension].
-          position: [nodes, position dimension].
-          senders, receivers: nodes, [messages].
-        """
+        """Final node states [nodes, H], from messages [M, D + 2 * position dimension], positions of
+        nodes, and senders and receivers [M]."""
         nodes = len(position)
         h = c = jnp.zeros((nodes, self.node))
         if not self.attends:

@@ -18,17 +18,12 @@ from clutrr_jax.models.common import EntityEmbedding
 def lstm(inputs: jax.Array, weight: jax.Array, mask: jax.Array) -> jax.Array:
     """LSTM recurrence (Hochreiter and Schmidhuber 1997) of G independent LSTMs in one scan.
 
-    Its gradient is written out: it keeps the activations of each step, and sums up the gradient of
+    The input, forget, cell and output gates are a sum of `inputs` [T, G, B, 4H], which include the
+    bias, and the hidden state times `weight` [G, H, 4H]. States are zero at padding, where `mask`
+    [T, G, B] is 0. Returns the hidden states [T, G, B, H].
+
+    The gradient is written out: it keeps the activations of each step, and sums up the gradient of
     the weights in one product after the scan. On a CPU this is nearly twice as fast.
-
-    Args:
-      inputs: [T, G, B, 4H] contribution of the inputs and the bias to the input, forget, cell and
-        output gates, computed for all steps before the scan.
-      weight: [G, H, 4H] from the hidden state to the gates.
-      mask: [T, G, B] 0 at padding, where state and output are zero; no gradient.
-
-    Returns:
-      Hidden states [T, G, B, H].
     """
     return _forward(inputs, weight, mask)[0]
 

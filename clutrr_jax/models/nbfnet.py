@@ -38,14 +38,8 @@ class Iteration(nnx.Module):
     def __call__(
         self, x: jax.Array, boundary: jax.Array, edges: Messages, scalers: jax.Array
     ) -> jax.Array:
-        """New states [N, D].
-
-        Args:
-          x: [N, D] states.
-          boundary: [N, D] states before the first iteration, a further message of each node.
-          edges: the other messages.
-          scalers: [N, SCALERS] factors of the statistics.
-        """
+        """New states [N, D] from states, those before the first iteration, which are a further
+        message of each node, the other messages, and factors of the statistics [N, SCALERS]."""
         sent = x[edges.senders] * self.relation[...][edges.types]
         sent = jnp.concatenate([sent, boundary])
         receivers = jnp.concatenate([edges.receivers, jnp.arange(len(x))])

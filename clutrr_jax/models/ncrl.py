@@ -67,12 +67,8 @@ class NCRL(nnx.Module):
         return optax.softmax_cross_entropy_with_integer_labels(scores, targets(batch)[0])
 
     def scores(self, types: jax.Array, length: jax.Array) -> jax.Array:
-        """Scores of the relations and of "unknown", [B, R + 1].
-
-        Args:
-          types: [B, L] relations, plus R for an inverse relation; any value at padding.
-          length: [B] number of relations of each chain.
-        """
+        """Scores of the relations and of "unknown", [B, R + 1], of chains of a number of relations
+        [B]. `types` [B, L] are relations, plus R for an inverse relation; anything at padding."""
         exists = jnp.arange(types.shape[1]) < length[:, None]
         chain = self.relation[jnp.where(exists, types, 0)] * exists[..., None]  # [B, L, D]
 
@@ -130,9 +126,8 @@ def relation_chains(batch: jraph.GraphsTuple, relations: int) -> tuple[jax.Array
     whose sequence of relations comes first in lexicographic order, so the order of people and
     facts does not matter.
 
-    Returns:
-      Relations [B, L], plus R for a fact against its direction and 2R at padding, and lengths [B],
-      0 if there is no chain. L is P - 1, but at least 2.
+    Returns relations [B, L], plus R for a fact against its direction and 2R at padding, and lengths
+    [B], 0 if there is no chain. L is P - 1, but at least 2.
     """
     edges = messages(batch, relations, "both")
     is_stated = jnp.tile(batch.edges["relation"] < relations, 2)

@@ -69,7 +69,7 @@ class Prover(nnx.Module):
     def rules(self) -> jax.Array:
         """Probabilities of the rules `first, second -> head` between types, [Q, Q, Q]. A sum over
         heads below 1 leaves the rest to "unknown"."""
-        return learned_rules(self.table[...], self.scale)
+        return nnx.softmax(self.scale * self.table[...], axis=-1)[..., :-1]
 
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Log-probabilities of the relations, [B, R]."""
@@ -100,20 +100,16 @@ class Prover(nnx.Module):
     def reason(
         self,
         facts: jax.Array,
-        rounds: jax.Array,
+        rounds: jax.Array,  # [B]
         most: int,
-        first: jax.Array,
+        first: jax.Array,  # [B] position of a query person within the story
         second: jax.Array,
-        rules: Any = None,
+        rules: Any = None,  # [Q, Q, Q], instead of the learned ones
     ) -> jax.Array:
         """Log-probabilities of the relation of the second query person to the first, [B, R].
 
-        Args:
-          facts: [B, P, P, R] probability of each fact; the sum over relations is at most 1.
-          rounds: [B] rounds of each story. Composing a chain of n facts takes n - 1.
-          most: upper bound of `rounds`.
-          first, second: [B] position of the query people within the story.
-          rules: [Q, Q, Q], instead of the learned ones.
+        The probabilities of the facts about two people [B, P, P, R] have a sum of at most 1. `most`
+        is an upper bound of the rounds of the stories; composing a chain of n facts takes n - 1.
         """
         rules, story = self.rules() if rules is None else rules, jnp.arange(len(facts))
         # Rules between predicates, which may be other ones than the learned, have a view.
@@ -139,12 +135,6 @@ class Prover(nnx.Module):
             answer = with_gender(answer, facts, second, view)  # [B, R]
         answer += (1 - answer.sum(axis=-1, keepdims=True)) / self.relations
         return jnp.log((1 - self.floor) * answer + self.floor / self.relations)
-
-
-def learned_rules(table: jax.Array, scale: float) -> jax.Array:
-    """Probabilities of the rules `first, second -> head` from the parameters:
-    [..., Q, Q, Q + 1] -> [..., Q, Q, Q]."""
-    return nnx.softmax(scale * table, axis=-1)[..., :-1]
 
 
 def shared_view(share_genders: bool, algebra: Algebra) -> View | None:

@@ -1,6 +1,7 @@
 """Settings: default, meaning and range, stated in one place for each model."""
 
 import math
+import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -29,36 +30,34 @@ class Setting(NamedTuple):
     choices: tuple[str, ...] = ()
 
     @property
+    def _bounds(self) -> dict[str, float]:
+        """The bounds that it has, by name."""
+        return {name: bound for name in _COMPARE if (bound := getattr(self, name)) is not None}
+
+    @property
     def range(self) -> str:
         """Accepted values in words; empty if there is no limit."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
-        bounds = {
-            "at least": self.at_least, "above": self.above,
-            "at most": self.at_most, "below": self.below,
-        }  # fmt: skip
-        return " and ".join(
-            f"{word} {bound}" for word, bound in bounds.items() if bound is not None
-        )
+        return " and ".join(f"{name.replace('_', ' ')} {x}" for name, x in self._bounds.items())
 
     def check(self, name: str, value: Any) -> None:
         """Raises InputError if a value is not in the range. None, a value that is not set, is."""
         if value is None or not self.range:
             return
         if self.choices:
-            valid = value in self.choices
+            valid, shown = value in self.choices, f'"{value}"'
         else:
-            valid = (
-                math.isfinite(value)
-                and (self.at_least is None or value >= self.at_least)
-                and (self.above is None or value > self.above)
-                and (self.at_most is None or value <= self.at_most)
-                and (self.below is None or value < self.below)
-            )
+            bounds = self._bounds.items()
+            valid, shown = all(_COMPARE[which](value, bound) for which, bound in bounds), value
+            valid = valid and math.isfinite(value)
         if not valid:
-            shown = f'"{value}"' if self.choices else value
             raise InputError(f"{name} {shown}: expected {self.range}")
 
+
+_COMPARE = {
+    "at_least": operator.ge, "above": operator.gt, "at_most": operator.le, "below": operator.lt
+}  # fmt: skip
 
 # Settings by name, or groups of them.
 Settings = Mapping[str, Any]

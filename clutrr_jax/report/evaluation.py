@@ -6,18 +6,23 @@ from typing import Any
 from clutrr_jax.report import scoring
 from clutrr_jax.report.plots import Figure, plot_results
 from clutrr_jax.report.tables import html_table
-from generator.cells import plain_text
+from generator.errors import plain_text
 
-# Columns of `AccuracyTable`.
+# Columns of `AccuracyTable`, before those of further metrics.
 COLUMNS = ("model", "task", "k", "accuracy", "stderr", "low", "high", "count", "replicas",
            "ceiling")  # fmt: skip
 
 
 class AccuracyTable(list[dict[str, Any]]):
-    """Accuracy of each model on each test set: dictionaries with the keys `COLUMNS`."""
+    """Accuracy of each model on each test set: dictionaries with the keys `COLUMNS`, and the mean
+    of each further metric that it has."""
+
+    def _columns(self) -> list[str]:
+        return list(dict.fromkeys([*COLUMNS, *(name for row in self for name in row)]))
 
     def _table(self) -> list[list[str]]:
-        return [list(COLUMNS), *([_cell(row[c]) for c in COLUMNS] for row in self)]
+        columns = self._columns()
+        return [columns, *([_cell(row.get(c)) for c in columns] for row in self)]
 
     def __repr__(self) -> str:
         return plain_text(self._table())
@@ -29,7 +34,7 @@ class AccuracyTable(list[dict[str, Any]]):
         """Returns a pandas.DataFrame."""
         import pandas as pd
 
-        return pd.DataFrame(self, columns=COLUMNS)
+        return pd.DataFrame(self, columns=self._columns())
 
 
 def _cell(value: Any) -> str:
@@ -49,10 +54,10 @@ class Evaluation:
     @property
     def accuracy(self) -> AccuracyTable:
         """Accuracy of each model and baseline on each test set."""
-        rows = self.results["rows"]
         return AccuracyTable(
             {column: row[column] for column in COLUMNS}
-            for row in rows
+            | {name: values["mean"] for name, values in row["metrics"].items()}
+            for row in self.results["rows"]
             if row["accuracy"] is not None
         )
 

@@ -2,34 +2,29 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import Any
 
-from clutrr_jax.evaluation.metrics import Counts
-from clutrr_jax.experiment import DATA, SINGLE, SUMMARY, Run
-from clutrr_jax.report.results import read_counts
+from clutrr_jax.evaluation.metrics import METRICS
+from clutrr_jax.evaluation.scores import Score
+from clutrr_jax.experiment import SINGLE
+from clutrr_jax.report.paired import PAIRED_LEGEND
 from clutrr_jax.report.tables import (
     Results,
     Row,
     accuracy_table,
     format_fraction,
-    format_p,
-    label_tests,
+    further_metrics,
     title,
     with_interval,
     with_most_stories,
 )
-from generator.files import read_json
 
+_, *FURTHER = METRICS
 # Columns of `csv_rows`.
 COLUMNS = ("training", "seed", "model", "replica", "noise", "k", "task", "correct", "stories",
-           "accuracy", "against", "difference", "p", "p_holm")  # fmt: skip
-PAIRED_LEGEND = (
-    "Accuracy of a model minus that of another one on the same test stories; in parentheses the "
-    "p-value of an exact test that they are equally good, Holm-corrected over the tests of the row."
-)
+           "accuracy", "against", "difference", "p", "p_holm", *FURTHER)  # fmt: skip
 LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\`{}",
@@ -43,38 +38,34 @@ class Latex(str):
 
 
 def csv_rows(
-    results: Results,
-    all_runs: Sequence[Run],
-    workdir: Path,
-    added: Sequence[tuple[str, Sequence[Counts]]] = (),
+    results: Results, scores: Iterable[tuple[str, Sequence[Score]]]
 ) -> list[tuple[str, ...]]:
-    """Returns the lines of `results.csv`, header first: one per model, test set and replica, and
+    """Returns the lines of `results.csv`, header first: one per series, test set and replica, and
     one per paired test, which has no replica.
 
     Args:
       results: the results of the experiment.
-      all_runs, workdir: its runs, of which the finished ones count; its folder.
-      added: name of a data set, and counts of a model that was trained elsewhere.
+      scores: name of a data set, and scores on its tests.
     """
+    of_data: defaultdict[str, list[Score]] = defaultdict(list)
+    for dataset, found in scores:
+        of_data[dataset] += found
     rows: list[tuple[Any, ...]] = []
-    for dataset in dict.fromkeys(run.dataset for run in all_runs):
-        folders = [workdir / run.name for run in all_runs if run.dataset == dataset]
-        files = [*(folder / SUMMARY for folder in folders), workdir / dataset / DATA]
-        found = [
-            counts for file in files if file.exists() for counts in read_counts(read_json(file))
-        ]
-        found += [counts for name, of_added in added if name == dataset for counts in of_added]
+    for dataset, found in of_data.items():
         training, _, seed = dataset.partition("/")
-        for test in found:
-            for replica, correct in enumerate(test.correct):
-                rows.append((training, seed, test.model, replica, *_cell(test.task), correct,
-                             test.count, f"{correct / test.count:.6f}", *[""] * 4))  # fmt: skip
+        for one in found:
+            for replica, accuracy in enumerate(one.metrics["accuracy"].replicas):
+                further = [f"{one.metrics[name].replicas[replica]:.6f}"
+                           if name in one.metrics else "" for name in FURTHER]  # fmt: skip
+                rows.append((training, seed, one.series.name, replica, *_cell(one.task),
+                             round(accuracy * one.count), one.count, f"{accuracy:.6f}", *[""] * 4,
+                             *further))  # fmt: skip
         for pair in results["compared"]:  # of one data set
             model, other = pair["models"]
             for test in pair["tasks"]:
                 values = (f"{test[name]:.6g}" for name in ("difference", "p", "p_holm"))
                 rows.append((training, seed, model, "", *_cell(test["task"]), "", test["count"], "",
-                             other, *values))  # fmt: skip
+                             other, *values, *[""] * len(FURTHER)))  # fmt: skip
     paths = any(row[6].startswith("b") for row in rows)
     header = ["paths" if paths and name == "noise" else name for name in COLUMNS]
     return [tuple(header), *(tuple(map(str, row)) for row in rows)]
@@ -86,33 +77,20 @@ def _cell(task: str) -> tuple[Any, Any, str]:
     return noise, k, task
 
 
-def paired_table(compared: Sequence[Mapping[str, Any]], model: str = "") -> list[list[str]]:
-    """The paired tests as a table, see PAIRED_LEGEND.
-
-    Args:
-      compared: see `clutrr_jax.report.scoring.compare`.
-      model: shows the tests of this model, from its side; empty for all.
-    """
-    pairs = [pair for pair in compared if pair["tasks"] and model in ("", *pair["models"])]
-    tests = list(dict.fromkeys(test["task"] for pair in pairs for test in pair["tasks"]))
-    lines = [["model", "against", *label_tests(tests)]]
-    for pair in pairs:
-        sign = -1 if model == pair["models"][1] else 1
-        cells = {
-            test["task"]: f"{format_fraction(sign * test['difference'], '+')} "
-            f"({format_p(test['p_holm'])})"
-            for test in pair["tasks"]
-        }
-        lines.append([*pair["models"][::sign], *(cells.get(test, "") for test in tests)])
-    return lines
+def latex_tables(results: Results) -> list[str]:
+    """Returns the table of accuracies, and that of each further metric."""
+    return [
+        latex_table(results),
+        *(latex_table(results, name) for name in further_metrics(results)),
+    ]
 
 
-def latex_table(results: Results) -> str:
-    """Returns the table of accuracies as a LaTeX `tabular` with 95 % intervals.
+def latex_table(results: Results, metric: str = "accuracy") -> str:
+    """Returns a table of a metric as a LaTeX `tabular` with 95 % intervals.
 
     The best trained model of each test is bold, if several are trained.
     """
-    best = {id(row) for row in best_rows(results)}
+    best = set(map(id, best_rows(results)))  # of accuracies
 
     def cell(row: Row) -> str:
         if row.get("accuracy") is None:
@@ -122,26 +100,17 @@ def latex_table(results: Results) -> str:
         interval = interval.rstrip(")").replace("-", "--")
         return Latex(f"{text} {{\\scriptsize {interval}}}" if interval else text)
 
-    header, *lines = accuracy_table(results, cell=cell)
-    words = header.index("given") + 1 if "given" in header else 2  # columns before the accuracies
-    first = {s["name"] for s in results["series"] if s["baseline"]}
+    table = accuracy_table(results, cell=cell, metric=metric)
+    header, *texts = table.texts()
     body: list[str] = []
-    before = [""]
-    for line in lines:
-        if (
-            before[0]
-            and line[0] != before[0]
-            and (
-                header[0] == results["columns"][0]  # a new panel
-                or line[0] == "ceiling"
-                or (line[0] in first and before[0] not in first)
-            )
-        ):
+    has_panels, previous = table.words[0] == results["columns"][0], [*table.lines[:1], *table.lines]
+    for before, line, cells in zip(previous, table.lines, texts, strict=False):
+        starts = line.kind != before.kind and line.kind in ("baseline", "ceiling")
+        if line.words[0] != before.words[0] if has_panels else starts:
             body.append(r"\midrule")
-        body.append(_latex_line(line))
-        before = line
-    about = f"{' '.join(title(results).split())}: accuracy, and its 95 % interval in small print."
-    return _tabular([about], header, words, body)
+        body.append(_latex_line(cells))
+    about = f"{' '.join(title(results).split())}: {metric}, and its 95 % interval in small print."
+    return _tabular([about], header, len(table.words), body)
 
 
 def latex_paired(table: Sequence[Sequence[str]]) -> str:
@@ -168,12 +137,11 @@ def best_rows(results: Results) -> list[Row]:
     Baselines do not count, nor models that were asked fewer stories than others. A test of one
     model has no best one.
     """
-    columns = results["columns"]
-    baselines = {one["name"] for one in results["series"] if one["baseline"]}
+    columns = [name for name in results["columns"] if name != "model"]
     of_test: defaultdict[tuple[object, ...], list[Row]] = defaultdict(list)
-    for row in (*results["rows"], *results["averages"]):
-        if row["accuracy"] is not None and row[columns[2]] not in baselines:
-            of_test[tuple(row[name] for name in columns if name != "model")].append(row)
+    for row in results["rows"]:
+        if row["accuracy"] is not None and row["kind"] not in ("baseline", "published"):
+            of_test[tuple(row[name] for name in columns)].append(row)
     found = []
     for of_models in of_test.values():
         asked = with_most_stories(of_models).get("count")  # None in averages

@@ -4,9 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from clutrr_jax.evaluation.predictions import is_derived
 from clutrr_jax.experiment import NO_K
-from clutrr_jax.report.results import series_of
 from clutrr_jax.report.tables import Results, Row, format_fraction, with_most_stories
 
 FAILS = 0.5  # accuracy below which a model has fallen apart
@@ -26,26 +24,22 @@ def headline(results: Results) -> str:
     panel, x, series = results["columns"]
     measured: defaultdict[Test, list[Row]] = defaultdict(list)
     for row in results["rows"]:
-        if row["accuracy"] is not None:
+        counts = row["kind"] in ("model", "baseline") and not row["average"]
+        if counts and row["accuracy"] is not None:
             measured[row[panel], row[x]].append(row)
     if results["scale"] == "smoke" or series != "model" or not measured:
         return ""
-    found: defaultdict[str, dict[Test, Row]] = defaultdict(dict)
+    models: defaultdict[str, dict[Test, Row]] = defaultdict(dict)
+    baselines: defaultdict[str, dict[Test, Row]] = defaultdict(dict)
     for test, rows in measured.items():
         stories = with_most_stories(rows)["count"]
         for row in rows:
             if row["count"] == stories:
-                found[row["model"]][test] = row
-    baselines = {one["name"] for one in results["series"] if one["baseline"]}
-    variants = {variant for name in found for variant in series_of(name)[1:]}
-    models = {name: rows for name, rows in found.items()
-              if not is_derived(name) and name not in baselines | variants}  # fmt: skip
+                (models if row["kind"] == "model" else baselines)[row["name"]][test] = row
     tests = _Tests(list(measured), x)
     if models:
         return " ".join(filter(None, [_best(models, tests), _fallen(models, tests)]))
-    if found.keys() <= baselines:
-        return f"No model is measured. Baselines: {_best(found, tests)}"
-    return ""
+    return f"No model is measured. Baselines: {_best(baselines, tests)}" if baselines else ""
 
 
 class _Tests:

@@ -8,6 +8,7 @@ from clutrr_jax.report.tables import (
     accuracy_table,
     claims_text,
     extraction_table,
+    further_metrics,
     legend,
     settings_table,
     sources,
@@ -54,10 +55,16 @@ def results_markdown(results: Results) -> str:
         paragraph(summary(results)),
         *(["Failed:", "\n".join(failed)] if failed else []),
         legend(results),
-        "\n".join(markdown_table(accuracy_table(results, cell=with_interval))),
+        "\n".join(markdown_table(accuracy_table(results, cell=with_interval).texts())),
         *(["Sources:", "\n".join(found)] if found else []),
         claims_text(results),
     ]
+    for metric, meaning in further_metrics(results).items():
+        table = accuracy_table(results, cell=with_interval, metric=metric)
+        paragraphs += [
+            f"{metric.capitalize()}: {meaning}",
+            "\n".join(markdown_table(table.texts())),
+        ]
     for model, rows in results["extraction"].items():
         about = f"Facts that {model} extracts from the text of the test stories (first replica)."
         paragraphs += [

@@ -13,18 +13,20 @@ import numpy as np
 
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.data.vocabulary import sentences
-from clutrr_jax.evaluation.predictions import is_derived
+from clutrr_jax.evaluation.predictions import UNMAPPED
 from clutrr_jax.experiment import noise_name, run_name
-from clutrr_jax.language_models.submissions import UNMAPPED
-from clutrr_jax.report.export import PAIRED_LEGEND, latex_paired, latex_table, paired_table
+from clutrr_jax.report.export import latex_paired, latex_table
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs, label_proof, word_facts
 from clutrr_jax.report.markdown import markdown_table
 from clutrr_jax.report.outputs import NOT_ASKED, Outputs, Shown
+from clutrr_jax.report.paired import PAIRED_LEGEND, paired_table
+from clutrr_jax.report.results import BESIDE
 from clutrr_jax.report.tables import (
     EXTRACTION_LEGEND,
     MARK,
     accuracy_table,
     extraction_table,
+    further_metrics,
     label_tests,
     legend,
     settings_table,
@@ -46,31 +48,43 @@ def content(results: dict[str, Any], shown: Sequence[Shown]) -> dict[str, Any]:
       results: see `clutrr_jax.report.results`.
       shown: data sets with the outputs of their runs.
     """
-    # Baselines that use rules are often close to 1.00, and ensembles to their model: they are
-    # hidden at first.
-    hidden = {"given rules", "induced rules"}
-    table = accuracy_table(results, cell=with_interval)
-    hidden |= {s["name"] for s in results["series"] if is_derived(s["name"])}
     return {
-        **{name: results[name] for name in ("columns", "rows", "averages", "references", "claims",
-                                            "runs")},
+        **{name: results[name] for name in ("columns", "rows", "claims", "runs")},
         "paired": _paired(results["compared"]),
         "pairedLegend": PAIRED_LEGEND,
-        "series": [s | {"shown": s["name"] not in hidden} for s in results["series"]],
+        # Baselines that use rules are often close to 1.00, and ensembles to their model.
+        "hidden": ["given rules", "induced rules"],
+        "hiddenKinds": BESIDE,
         "title": title(results),
         "task": _task([one.data.test.algebra for one in shown]),
         "headline": results["headline"],
         "summary": summary(results),
-        "legend": legend(results),
         "mark": MARK,
         "sources": sources(results),
-        "table": table,
-        "copies": _copies(table, latex_table(results)),
+        "tables": [_table(results, "accuracy", legend(results)),
+                   *(_table(results, name, meaning)
+                     for name, meaning in further_metrics(results).items())],
         "settings": settings_table(results),
         "factKinds": FACT_KINDS,
         "extractionLegend": EXTRACTION_LEGEND,
         "sets": [set_content(results, one) for one in shown],
     }  # fmt: skip
+
+
+def _table(results: dict[str, Any], metric: str, about: str) -> dict[str, Any]:
+    """Returns the table of a metric: texts of its cells, what each line is, and copies."""
+    table = accuracy_table(results, cell=with_interval, metric=metric)
+    (header, *lines), kinds = table.texts(), [[line.kind, line.is_part] for line in table.lines]
+    return {
+        "metric": metric,
+        "about": about,
+        "columns": header,
+        "lines": [
+            {"cells": cells, "kind": kind, "part": part}
+            for cells, (kind, part) in zip(lines, kinds, strict=True)
+        ],
+        "copies": _copies(table.texts(), latex_table(results, metric)),
+    }
 
 
 def _copies(table: list[list[str]], latex: str) -> dict[str, str]:

@@ -10,9 +10,16 @@ from matplotlib import rc_context
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 from matplotlib.text import Text
 
-from clutrr_jax.evaluation.predictions import is_derived
-from clutrr_jax.evaluation.published import Accuracy, published_interval
-from clutrr_jax.report.tables import Results, Row, rows_by_key, title, with_most_stories
+from clutrr_jax.report.results import BESIDE
+from clutrr_jax.report.tables import (
+    Results,
+    Row,
+    is_grid,
+    published_by_key,
+    rows_by_key,
+    title,
+    with_most_stories,
+)
 
 # The palette of Okabe and Ito, which is safe for color-blind readers.
 COLORS = (
@@ -54,7 +61,7 @@ def save_figure(figure: Figure, path: Path) -> None:
 def plot_results(results: Results) -> Figure:
     """Returns the plot of the results, see `_plot`. Names are shown as they are: a "$" begins no
     formula, and characters that the font does not have are those of other installed fonts."""
-    names = [title(results), *(line["name"] for line in results["series"])]
+    names = [title(results), *(row["name"] for row in results["rows"])]
     families, missing = _families("".join(names))
     with rc_context({"text.parse_math": False, "font.family": families}):
         figure = _plot(results)
@@ -90,20 +97,21 @@ def _plot(results: Results) -> Figure:
     default), baselines and ceilings thin. Averages over panels have a panel of their own. Ensembles
     and strict series are in the table only.
     """
-    rows = rows_by_key(results)
-    averaged = {tuple(row[name] for name in results["columns"][:2]) for row in results["averages"]}
-    keys = [key for key in rows if key[:2] not in averaged and not is_derived(str(key[2]))]
+    rows = {key: row for key, row in rows_by_key(results).items() if row["kind"] not in BESIDE}
+    published = published_by_key(results)
+    keys = [key for key, row in rows.items() if not row["average"]]
     panels, xs, series = (list(dict.fromkeys(key[part] for key in keys)) for part in range(3))
-    panels += dict.fromkeys(panel for panel, x in averaged if x in xs)
+    averaged = [key for key, row in rows.items() if row["average"]]
+    panels += dict.fromkeys(panel for panel, x, _ in averaged if x in xs)
     is_curve = not any(isinstance(x, str) for x in xs)
     xs = sorted(xs) if is_curve else xs
     figure = Figure(figsize=(3.2 + 4 * len(panels), 4.2), dpi=130, layout="constrained")
     if not panels:  # no run is finished
         return figure
     all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    baselines = [one["name"] for one in results["series"] if one["baseline"]]
-    shown = [reference for reference in results["references"] if reference["shown"]]
-    dotted = list(dict.fromkeys(reference["name"] for reference in shown))
+    kinds = {key[2]: row["kind"] for key, row in rows.items()}
+    baselines = [name for name in series if kinds[name] == "baseline"]
+    dotted = list(dict.fromkeys(row["name"] for row in published.values() if row.get("shown")))
     first = len([name for name in series if name not in baselines])
     for panel, axes in zip(panels, all_axes, strict=True):
         for i, name in enumerate(series):
@@ -112,13 +120,13 @@ def _plot(results: Results) -> Figure:
                 style = {"color": "0.5", "ls": LINE_STYLES[baselines.index(name) + 1], "lw": 0.9}
                 _plot_line(axes, range(len(xs)), of_series, name, style)
             else:
-                _plot_series(
-                    axes, (i + 0.5) / len(series) - 0.5, of_series, name, line_style(i), is_curve
-                )
-        for reference in shown:
-            if reference["panel"] == panel:
-                color = line_style(first + dotted.index(reference["name"]))["color"]
-                _plot_reference(axes, reference, xs, color)
+                of_paper = [published.get((panel, x, name)) for x in xs]
+                _plot_series(axes, (i + 0.5) / len(series) - 0.5, of_series, of_paper, name,
+                             line_style(i), is_curve)  # fmt: skip
+        for i, name in enumerate(dotted):
+            reference = [published.get((panel, x, name), {}) for x in xs]
+            style = {"color": line_style(first + i)["color"], "ls": ":", "lw": 1.6}
+            _plot_line(axes, range(len(xs)), reference, name, style)
         tests = [with_most_stories([rows.get((panel, x, n), {}) for n in series]) for x in xs]
         at = [i for i, row in enumerate(tests) if row]
         axes.plot(at, [tests[i]["ceiling"] for i in at], "k:", lw=0.9, label="ceiling")
@@ -126,8 +134,7 @@ def _plot(results: Results) -> Figure:
         axes.set(xlim=(-0.5, len(xs) - 0.5), ylim=(0, 1.03), xlabel=results["columns"][1])
         axes.set_title(title(results) if len(panels) == 1 else f"{results['columns'][0]}: {panel}")
         axes.grid(alpha=0.25)
-    hollow = any(row["published"] for row in results["rows"])
-    all_axes[0].set_ylabel("accuracy (hollow: paper)" if hollow else "accuracy")
+    all_axes[0].set_ylabel("accuracy (hollow: paper)" if is_grid(results) else "accuracy")
     named = {*series, *dotted, "ceiling"}
     drawn = [line for axes in all_axes for line in axes.lines if line.get_label() in named]
     handles = {line.get_label(): line for line in drawn}
@@ -152,7 +159,13 @@ def _plot_line(
 
 
 def _plot_series(
-    axes: Any, offset: float, rows: Sequence[Row], label: str, style: dict[str, Any], is_curve: bool
+    axes: Any,
+    offset: float,
+    rows: Sequence[Row],
+    published: Sequence[Row | None],
+    label: str,
+    style: dict[str, Any],
+    is_curve: bool,
 ) -> None:
     """Plots one series: a curve, or markers that are placed side by side."""
     at = [float(x) if is_curve else x + 0.7 * offset for x in range(len(rows))]
@@ -165,18 +178,10 @@ def _plot_series(
         axes.fill_between(where, low, high, color=style["color"], alpha=0.15, lw=0)
     else:
         axes.vlines(where, low, high, color=style["color"], lw=1.2)
-    for x, row in zip(at, rows, strict=True):
+    for x, row, paper in zip(at, rows, published, strict=True):
         if len(replicas := row.get("accuracies") or ()) > 1:
             faint = style | {"ls": "none", "ms": 2.5, "alpha": 0.4, "mec": "none"}
             axes.plot([x] * len(replicas), replicas, **faint)
-        if row.get("published"):
-            published = Accuracy(**row["published"])
-            axes.vlines(x + 0.08, *published_interval(published), color=style["color"], lw=0.6)
-            axes.plot(x + 0.08, published.mean, mfc="white", **style)
-
-
-def _plot_reference(axes: Any, reference: Row, xs: Sequence[Any], color: str) -> None:
-    by_x = reference["values"]
-    at = [i for i, x in enumerate(xs) if str(x) in by_x]
-    means = [by_x[str(xs[i])]["mean"] for i in at]
-    axes.plot(at, means, ":", lw=1.6, color=color, label=reference["name"])
+        if paper:
+            axes.vlines(x + 0.08, paper["low"], paper["high"], color=style["color"], lw=0.6)
+            axes.plot(x + 0.08, paper["accuracy"], mfc="white", **style)

@@ -1,4 +1,18 @@
-"""The results of an experiment, `results.json`, computed from the folders of its runs."""
+"""The results of an experiment, `results.json`: one table with a row for each cell of a series.
+
+The keys of a row are the three columns of the experiment, whose last one names the series in
+tables, and
+
+    name, kind, of, given   of the series, see `clutrr_jax.evaluation.scores.Series`
+    task                    tests T.K, which are taken as one; empty for a mean over cells
+    accuracy, ...           see `clutrr_jax.evaluation.scores.Measured`; None if not measured
+    metrics                 the same for each further metric: mean, stderr, low, high, replicas
+    unmapped                answers that are no relation
+    average                 whether it is a mean over cells, which has no interval and no stories
+
+A published accuracy is a row of kind "published". One of a cell of the experiment has the key of
+the measured row; others also have `source`, and `shown`, whether plots show them.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,9 +26,17 @@ from clutrr_jax.data.copies import count_copies
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.evaluation.metrics import Counts, Measured, measure, score
-from clutrr_jax.evaluation.predictions import is_derived, with_derived
-from clutrr_jax.evaluation.published import Accuracy, intervals_disjoint
+from clutrr_jax.evaluation.metrics import METRICS
+from clutrr_jax.evaluation.published import Accuracy, published_interval
+from clutrr_jax.evaluation.scores import (
+    Measured,
+    Score,
+    Series,
+    measure,
+    read_scores,
+    score_baselines,
+    series_of,
+)
 from clutrr_jax.experiment import (
     DATA,
     ERROR,
@@ -29,8 +51,7 @@ from clutrr_jax.experiment import (
     Run,
     Training,
 )
-from clutrr_jax.language_models.submissions import Submission, check_names
-from clutrr_jax.models import MODELS
+from clutrr_jax.language_models.submissions import check_names
 from generator.errors import one_line
 from generator.files import read_json
 
@@ -41,118 +62,210 @@ REPORT_FILES = (
 # Verdicts on a claim of a paper: see `clutrr_jax.evaluation.claims.Evidence`; or cells are missing.
 VERDICTS = ("supported", "not supported", "undecided", "not measured")
 MEASURED = tuple(field.name for field in fields(Measured))
+BESIDE = ("ensemble", "strict")  # kinds of series that stand in tables only
+
+Scored = tuple[Training, Sequence[Score]]  # the rows of a run, or of a data set
 
 
 def describe(data: Prepared, truth: GroundTruth) -> dict[str, Any]:
-    """Returns the content of `data.json`: sizes, fingerprint, and counts of the baselines."""
+    """Returns the content of `data.json`: sizes, fingerprint, and scores of the baselines."""
     return {
         "name": data.name,
         "train_rows": len(data.train),
         "test_rows": len(data.test),
         "fingerprint": data.fingerprint,
         "copies": count_copies(data.train, data.test),
-        "tests": [asdict(c) for c in score(truth.baselines, truth)],
+        "tests": [row.to_json() for row in score_baselines(truth)],
     }
 
 
-def read_counts(content: Mapping[str, Any]) -> list[Counts]:
-    """Returns the counts in the content of `model.json` or `data.json`."""
-    return [Counts(**test) for test in content["tests"]]
+class Finished:
+    """What the folder of an experiment holds.
+
+    Attributes:
+      runs, workdir: all runs, and the folder.
+      summaries: of finished runs, by name: the content of `model.json`.
+      series: of each run, also of those that are not finished.
+      data: the content of `data.json` by name of the data set, without scores.
+      scores: rows of each finished run, and of the baselines of each data set, with its name.
+    """
+
+    def __init__(self, all_runs: Sequence[Run], workdir: Path):
+        self.runs, self.workdir = all_runs, workdir
+        self.summaries: dict[str, Any] = {}
+        self.series: dict[str, list[Series]] = {}
+        self.data: dict[str, Any] = {}
+        self.scores: list[tuple[str, Training, list[Score]]] = []
+        for run in all_runs:
+            folder = workdir / run.name
+            path = folder / "config.json"
+            started = path.exists() and "start" in read_json(path)
+            settings = run.config.get(run.model) or {}
+            if (folder / SUMMARY).exists():
+                self.summaries[run.name] = read_json(folder / SUMMARY)
+                settings = self.summaries[run.name]["settings"]
+            self.series[run.name] = known = series_of(run.model, settings, started)
+            if run.name in self.summaries:
+                rows = read_scores(self.summaries[run.name], known)
+                self.scores.append((run.dataset, run.training, rows))
+        for dataset, training in {run.dataset: run.training for run in all_runs}.items():
+            if (path := workdir / dataset / DATA).exists():
+                content = read_json(path)
+                self.scores.append((dataset, training, read_scores(content)))
+                self.data[dataset] = {k: v for k, v in content.items() if k != "tests"}
 
 
 def collect(
-    config: Mapping[str, Any],
-    all_runs: Sequence[Run],
-    workdir: Path,
-    added: Sequence[tuple[Submission, GroundTruth]] = (),
+    config: Mapping[str, Any], found: Finished, added: Sequence[Sequence[Score]] = ()
 ) -> dict[str, Any]:
     """Returns the results of an experiment as a JSON object.
 
     Args:
       config: settings of the experiment, of which name, scale and experiment are used.
-      all_runs, workdir: its runs and its folder.
-      added: predictions of models that were trained elsewhere, with the truth of the test stories.
+      found: what its folder holds.
+      added: scores of each model that was trained elsewhere.
     """
     experiment, scale = config.get("experiment", SINGLE), config.get("scale", "")
-    finished = {run.name: read_json(workdir / run.name / SUMMARY) for run in all_runs
-                if (workdir / run.name / SUMMARY).exists()}  # fmt: skip
-    training_of = {run.dataset: run.training for run in all_runs}
-    data = {name: read_json(workdir / name / DATA) for name in training_of
-            if (workdir / name / DATA).exists()}  # fmt: skip
-    if experiment is SINGLE and any(
-        test["task"].startswith("b") for content in data.values() for test in content["tests"]
-    ):
-        experiment = PATHS
-    tests = [(run.training, read_counts(finished[run.name])) for run in all_runs
-             if run.name in finished]  # fmt: skip
-    compares = not experiment.published and experiment.column_names[2] == "model"
-    if not compares:
-        tests = [(t, [c for c in of_run if not is_derived(c.model)]) for t, of_run in tests]
-    found = {run.model: dict.fromkeys(series_of(run.model)) for run in all_runs}
-    for run, (_, of_run) in zip([r for r in all_runs if r.name in finished], tests, strict=True):
-        found[run.model] |= dict.fromkeys(c.model for c in of_run)
-    series = [name for of_model in found.values() for name in of_model]
-    knowledge = dict(BASELINES)
-    check_names([submission for submission, _ in added], [*series, *BASELINES])
-    for submission, truth in added:
-        counts = score_added(submission, truth)
-        tests.append((SINGLE.trainings[0], counts))
-        knowledge |= {c.model: submission.given for c in counts}
-        series += dict.fromkeys(c.model for c in counts)
-    if compares:
-        tests += [(training_of[name], read_counts(content)) for name, content in data.items()]
-        series += dict.fromkeys(c.model for content in data.values() for c in read_counts(content))
-    rows = table_rows(experiment, tests, series)
-    comparable = compared(tests, {run.model for run in all_runs})
-    for run in all_runs:
-        settings = finished.get(run.name, {}).get("settings", run.config.get(run.model))
-        path, spec = workdir / run.name / "config.json", MODELS.get(run.model)
-        started = path.exists() and "start" in read_json(path)
-        for name in found[run.model]:
-            _, _, variant = name.partition(": ")
-            knowledge[name] = spec.given(settings, variant, started) if spec and settings else ""
+    summaries = found.summaries.values()
+    tests: list[Scored] = [(training, rows) for _, training, rows in found.scores]
+    series = [one for run in found.runs for one in found.series[run.name]]
+    if experiment is SINGLE:
+        experiment = experiment_for(tests)
+    check_names(added, {one.name: None for one in series} | BASELINES)
+    tests += [(SINGLE.trainings[0], rows) for rows in added]
     return {
         "name": config["name"],
         "scale": scale,
-        "columns": experiment.column_names,
-        "data": [{"dataset": n} | {k: v for k, v in content.items() if k != "tests"}
-                 for n, content in data.items()],
-        "models": models_summary(all_runs, finished),
-        "runs": [_state(workdir, run, finished.get(run.name)) for run in all_runs],
-        "series": [{"name": name, "baseline": name in BASELINES} for name in series],
-        "given": knowledge,
-        "rows": rows,
-        "averages": averages(experiment, series, rows),
-        "references": [_reference(*reference) for reference in experiment.references],
-        "claims": {} if scale == "smoke" else verdicts(experiment.claims, comparable),
+        **table(experiment, tests, series),
+        "data": [{"dataset": name} | content for name, content in found.data.items()],
+        "models": models_summary(found),
+        "runs": [_state(found, run) for run in found.runs],
+        "claims": {} if scale == "smoke" else verdicts(experiment.claims, compared(tests)),
         "note": experiment.note,
-        "versions": next((f["versions"] for f in finished.values()), {}),
-        "devices": sorted({f["device"] for f in finished.values()}),
-        "wall_seconds": round(sum(f["seconds"] for f in finished.values()), 2),
+        "versions": next((one["versions"] for one in summaries), {}),
+        "devices": sorted({one["device"] for one in summaries}),
+        "wall_seconds": round(sum(one["seconds"] for one in summaries), 2),
+    }
+
+
+def experiment_for(tests: Iterable[Scored]) -> Experiment:
+    """The experiment whose table shows these tests: by noise, or by the number of paths."""
+    has_paths = any(row.task.startswith("b") for _, rows in tests for row in rows)
+    return PATHS if has_paths else SINGLE
+
+
+def table(
+    experiment: Experiment, tests: Sequence[Scored], series: Iterable[Series] = ()
+) -> dict[str, Any]:
+    """Returns the columns and the rows of the results, as described above.
+
+    Args:
+      tests: the scores.
+      series: those that have rows even if they are not measured.
+    """
+    compares = not experiment.published and experiment.column_names[2] == "model"
+    known = {one.name: one for one in series}
+    for _, scores in tests:
+        for row in scores:
+            if compares or row.series.kind not in (*BESIDE, "baseline"):
+                known.setdefault(row.series.name, row.series)
+    order = {model: i for i, model in enumerate(one.model for one in known.values())}
+    ordered = sorted(known.values(), key=lambda one: (one.kind == "baseline", order[one.model]))
+    rows = _measured_rows(experiment, tests, ordered)
+    rows += averages(experiment, ordered, rows)
+    keys = [tuple(row[name] for name in experiment.column_names) for row in rows]
+    return {
+        "columns": list(experiment.column_names),
+        "rows": rows + list(_published_rows(experiment, dict.fromkeys(keys))),
+    }
+
+
+def _measured_rows(
+    experiment: Experiment, tests: Sequence[Scored], series: Sequence[Series]
+) -> list[dict[str, Any]]:
+    """One row for each cell of a series, also for cells that are not measured."""
+    found = measured_cells(tests)
+    keys: dict[Key, tuple[Series, Sequence[str]]] = {}
+    for training in experiment.trainings:
+        known = dict.fromkeys(row.task for t, rows in tests if t is training for row in rows)
+        of_training = training.cells(known)
+        keys |= {with_series(key, one.name): (one, names)
+                 for one in series for key, names in of_training.items()}  # fmt: skip
+    rows = []
+    for key, (one, names) in keys.items():
+        runs = found.get(key, [])
+        if runs or one.kind != "baseline":
+            tested = list(dict.fromkeys(row.task for run in runs for row in run)) or names
+            rows.append(cell_row(experiment.column_names, key, one, tested, runs))
+    return rows
+
+
+def cell_row(
+    columns: Sequence[str],
+    key: Key,
+    series: Series,
+    tests: Sequence[str] = (),
+    runs: Sequence[Sequence[Score]] = (),
+) -> dict[str, Any]:
+    """Returns a row of the results, given the scores of each run that fills its cell."""
+    row: dict[str, Any] = dict(zip(columns, key, strict=True)) | {
+        "name": series.name, "kind": series.kind, "of": series.model, "given": series.given,
+        "task": ",".join(tests), **dict.fromkeys(MEASURED), "metrics": {}, "average": False,
     }  # fmt: skip
+    for metric in METRICS if runs else ():
+        if measured := measure(runs, metric):
+            values = asdict(measured)
+            if metric == "accuracy":
+                row |= values
+                continue
+            kept = {name: values[name] for name in ("stderr", "low", "high")}
+            row["metrics"][metric] = {"mean": values["accuracy"], **kept,
+                                      "replicas": values["accuracies"]}  # fmt: skip
+    return row | {"unmapped": sum(score.unmapped for run in runs for score in run)}
 
 
-def score_added(submission: Submission, truth: GroundTruth) -> list[Counts]:
-    """Returns the counts of all series of a model that was trained elsewhere, on the stories that
-    it was asked."""
-    found = with_derived(submission.name, submission.predictions, submission.strict)
-    return score(found, truth.select(submission.stories))
+def averages(
+    experiment: Experiment, series: Sequence[Series], rows: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Returns rows of means over cells, once all of them are measured.
+
+    They have no errors: the cells share replicas and are not independent.
+    """
+    columns = experiment.column_names
+    accuracy = {tuple(row[name] for name in columns): row["accuracy"] for row in rows}
+    found = []
+    for (panel, x), average in experiment.averages.items():
+        for one in series:
+            row = cell_row(columns, (panel, x, one.name), one) | {"average": True}
+            values = [accuracy.get((*cell, one.name)) for cell in average.cells]
+            if None not in values:
+                row["accuracy"] = float(np.mean(np.array(values)))
+            found.append(row)
+    return found
 
 
-def series_of(model: str) -> list[str]:
-    """Returns the series of a trained model: itself and its variants, "MODEL: VARIANT"."""
-    variants = MODELS[model].variants if model in MODELS else ()
-    return [model, *(f"{model}: {variant}" for variant in variants)]
+def _published_rows(experiment: Experiment, keys: Iterable[Key]) -> Iterator[dict[str, Any]]:
+    """Published accuracies of these cells, and the references of the experiment."""
+    columns = experiment.column_names
 
+    def row(key: Key, series: Series, accuracy: Accuracy, **more: Any) -> dict[str, Any]:
+        low, high = published_interval(accuracy)
+        values = {"accuracy": accuracy.mean, "stderr": accuracy.error, "low": low, "high": high}
+        return cell_row(columns, key, series) | values | more
 
-def cells(training: Training, tests: Sequence[Counts]) -> Iterator[tuple[Key, list[Counts]]]:
-    """Yields the cells of the table that the tests of a run fill, with their counts."""
-    by_name = {(test.model, test.task): test for test in tests}
-    of_key = training.cells(dict.fromkeys(test.task for test in tests))
-    for series in dict.fromkeys(test.model for test in tests):
-        for key, names in of_key.items():
-            if found := [by_name[series, t] for t in names if (series, t) in by_name]:
-                yield with_series(key, series), found
+    published = dict(experiment.published)
+    for (panel, x), average in experiment.averages.items():
+        for model, mean in average.published.items():
+            published[panel, x, model] = Accuracy(mean, None)
+    for key in keys:
+        if key in published:
+            model = key[columns.index("model")]
+            yield row(key, Series(model, "published", model), published[key])
+    for panel, one, shown in experiment.references:
+        series = Series(one.label, "published", one.model, one.given)
+        for x, accuracy in one.by_k.items():
+            key = panel, x, one.label
+            yield row(key, series, accuracy, source=str(one.source), shown=shown)
 
 
 def with_series(key: Key, series: str) -> Key:
@@ -161,121 +274,53 @@ def with_series(key: Key, series: str) -> Key:
     return panel, x, last
 
 
-def measured_cells(
-    tests: Iterable[tuple[Training, Sequence[Counts]]],
-) -> dict[Key, list[list[Counts]]]:
-    """Returns the counts of each run that fills a cell of the table."""
-    found: defaultdict[Key, list[list[Counts]]] = defaultdict(list)
+def measured_cells(tests: Iterable[Scored]) -> dict[Key, list[list[Score]]]:
+    """Returns the scores of each run that fills a cell of the table."""
+    found: defaultdict[Key, list[list[Score]]] = defaultdict(list)
     for training, of_run in tests:
-        for key, counts in cells(training, of_run):
-            found[key].append(counts)
+        by_name = {(row.series.name, row.task): row for row in of_run}
+        of_key = training.cells(dict.fromkeys(row.task for row in of_run))
+        for series in dict.fromkeys(row.series.name for row in of_run):
+            for key, names in of_key.items():
+                if rows := [by_name[series, t] for t in names if (series, t) in by_name]:
+                    found[with_series(key, series)].append(rows)
     return found
 
 
-def table_rows(
-    experiment: Experiment,
-    tests: Sequence[tuple[Training, Sequence[Counts]]],
-    series: Sequence[str],
-) -> list[dict[str, Any]]:
-    """Returns one row for each cell of the table, also for cells without a measured accuracy."""
-    found = measured_cells(tests)
-    keys: dict[Key, Sequence[str]] = {}
-    for training in experiment.trainings:
-        known = dict.fromkeys(c.task for t, of_run in tests if t is training for c in of_run)
-        of_training = training.cells(known)
-        keys |= {
-            with_series(key, name): names for name in series for key, names in of_training.items()
-        }
-    rows = []
-    for key, names in keys.items():
-        of_key = found.get(key, [])
-        measured = measure(of_key) if of_key else None
-        tested = list(dict.fromkeys(c.task for of_run in of_key for c in of_run)) or names
-        published = experiment.published.get(key)
-        if measured or published or key[2] not in BASELINES:
-            rows.append(table_row(experiment.column_names, key, tested, measured, published))
-    return rows
-
-
-def table_row(
-    columns: Sequence[str],
-    key: Key,
-    tests: Sequence[str],
-    measured: Measured | None,
-    published: Accuracy | None = None,
-) -> dict[str, Any]:
-    """Returns a row of the results: its key, tests, accuracy, and comparison with the paper."""
-    row: dict[str, Any] = dict(zip(columns, key, strict=True)) | {"task": ",".join(tests)}
-    row |= asdict(measured) if measured else dict.fromkeys(MEASURED)
-    return row | {
-        "published": published._asdict() if published else None,
-        "difference": measured.accuracy - published.mean if measured and published else None,
-        "intervals_disjoint": bool(
-            measured and published and intervals_disjoint(measured, published)
-        ),
-    }
-
-
-def compared(tests: Sequence[tuple[Training, Sequence[Counts]]], models: set[str]) -> Measurements:
+def compared(tests: Sequence[Scored]) -> Measurements:
     """Returns the measured cells of models, for comparisons between cells.
 
     If all cells have tests of some lengths k in common, only those are counted: released test files
     have k = 2 on the diagonal of table 2 alone.
     """
-    of_models = [(t, [c for c in of_run if c.model in models]) for t, of_run in tests]
-    found = measured_cells(of_models)
-    lengths = [{_length(c) for run in of_key for c in run} for of_key in found.values()]
+    found = measured_cells(
+        (training, [row for row in rows if row.series.kind == "model"]) for training, rows in tests
+    )
+    lengths = [{_length(row) for run in of_key for row in run} for of_key in found.values()]
     common = set.intersection(*lengths) if lengths else set()
-    table = {}
+    measured = {}
     for key, of_key in found.items():
-        shared = [[c for c in run if _length(c) in common] for run in of_key]
-        table[key] = measure(shared if all(shared) else of_key)
-    return table
+        shared = [[row for row in run if _length(row) in common] for run in of_key]
+        measured[key] = measure(shared if all(shared) else of_key)
+    return {key: one for key, one in measured.items() if one}
 
 
-def _length(counts: Counts) -> str:
+def _length(row: Score) -> str:
     """The clause length k of a test T.K, as text."""
-    return counts.task.partition(".")[2]
+    return row.task.partition(".")[2]
 
 
-def averages(
-    experiment: Experiment, series: Sequence[str], rows: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Returns rows of means over cells, once all of them are measured.
-
-    They have no errors: the cells share replicas and are not independent.
-    """
-    accuracy = {tuple(row[name] for name in experiment.column_names): row["accuracy"]
-                for row in rows}  # fmt: skip
-    found = []
-    for (panel, x), average in experiment.averages.items():
-        for name in series:
-            published = None
-            if name in average.published:
-                published = Accuracy(average.published[name], None)
-            row = table_row(experiment.column_names, (panel, x, name), (), None, published)
-            values = [accuracy.get((*cell, name)) for cell in average.cells]
-            if None not in values:
-                row["accuracy"] = float(np.mean(np.array(values)))
-                if published:
-                    row["difference"] = row["accuracy"] - published.mean
-            found.append(row)
-    return found
-
-
-def models_summary(
-    all_runs: Sequence[Run], finished: Mapping[str, Mapping[str, Any]]
-) -> dict[str, dict[str, Any]]:
+def models_summary(found: Finished) -> dict[str, dict[str, Any]]:
     """Returns for each model with a finished run: size, length and speed of its training, and the
     settings of its first run."""
-    found: dict[str, dict[str, Any]] = {}
-    for model in dict.fromkeys(run.model for run in all_runs):
-        of_model = {run.name: finished[run.name] for run in all_runs
-                    if run.model == model and run.name in finished}  # fmt: skip
-        if not of_model:
-            continue
+    models: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+    for run in found.runs:
+        if run.name in found.summaries:
+            models[run.model][run.name] = found.summaries[run.name]
+    about = {}
+    for model, of_model in models.items():
         first, *_ = summaries = list(of_model.values())
-        found[model] = {
+        about[model] = {
             "parameters": first["parameters"],
             "replicas": sum(s["replicas"] for s in summaries),
             "epochs": max(s["epochs"] for s in summaries),
@@ -292,14 +337,14 @@ def models_summary(
             ],
             "settings": first["settings"],
         }  # fmt: skip
-    return found
+    return about
 
 
-def _state(workdir: Path, run: Run, summary: Mapping[str, Any] | None) -> dict[str, Any]:
+def _state(found: Finished, run: Run) -> dict[str, Any]:
     state = {"name": run.name, "dataset": run.dataset, "model": run.model}
-    if summary:
+    if run.name in found.summaries:
         return state | {"state": "finished"}
-    if reason := failure(workdir / run.name):
+    if reason := failure(found.workdir / run.name):
         return state | {"state": "failed", "error": reason}
     return state | {"state": "not run"}
 
@@ -310,15 +355,7 @@ def failure(folder: Path) -> str:
     return error.read_text(errors="replace").partition("\n")[0] if error.exists() else ""
 
 
-def _reference(panel: Any, row: Any, shown: bool) -> dict[str, Any]:
-    return {
-        "panel": panel, "name": row.label, "series": row.model, "shown": shown,
-        "source": str(row.source), "given": row.given,
-        "values": {str(x): accuracy._asdict() for x, accuracy in row.by_k.items()},
-    }  # fmt: skip
-
-
-def verdicts(claims: Claims, table: Measurements) -> dict[str, dict[str, list[str]]]:
+def verdicts(claims: Claims, cells: Measurements) -> dict[str, dict[str, list[str]]]:
     """Returns question -> each of `VERDICTS` -> statements.
 
     A claim with a fault counts as not measured, so that its report is not lost, and says why.
@@ -328,7 +365,7 @@ def verdicts(claims: Claims, table: Measurements) -> dict[str, dict[str, list[st
         found[question] = {word: [] for word in VERDICTS}
         for statement, judge in of_question.items():
             try:
-                verdict = judge(table).verdict
+                verdict = judge(cells).verdict
             except KeyError:
                 verdict = "not measured"
             except Exception as error:

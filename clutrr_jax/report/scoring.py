@@ -2,8 +2,8 @@
 
 import csv
 import json
+from collections.abc import Sequence
 from functools import reduce
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +14,22 @@ from clutrr_jax.data.dataset import Dataset
 from clutrr_jax.data.records import Records, story_ids, tasks
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.evaluation.metrics import score
-from clutrr_jax.evaluation.predictions import STRICT, is_derived, with_derived
-from clutrr_jax.evaluation.significance import holm, paired_p
+from clutrr_jax.evaluation.predictions import UNMAPPED
+from clutrr_jax.evaluation.scores import score_baselines
 from clutrr_jax.experiment import PATHS, SINGLE
-from clutrr_jax.language_models.submissions import UNMAPPED, Submission, check_names
+from clutrr_jax.language_models.submissions import Submission, check_names, score_submission
+from clutrr_jax.report.paired import comparison, pairs
 from clutrr_jax.report.plots import plot_results
-from clutrr_jax.report.results import table_rows
-from clutrr_jax.report.tables import (
-    accuracy_table,
-    data_notes,
-    format_fraction,
-    format_p,
-    label_tests,
-)
-from generator.cells import plain_text
+from clutrr_jax.report.results import table
+from clutrr_jax.report.tables import accuracy_table, data_notes
+from generator.errors import plain_text
 from generator.files import atomic_write, write_text
 
 ANSWERS = "answers.csv"
 
 
-def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
-    """All scores, as JSON objects.
+def evaluate(data: Dataset, submissions: Sequence[Submission]) -> dict[str, Any]:
+    """Results of submissions next to the baselines, with paired tests, as a JSON object.
 
     Args:
       data: must have test records; the baseline of induced rules needs training records.
@@ -47,31 +41,14 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
     test = data.records("test")
     truth = GroundTruth(test, data.train)
     covered = truth.select(reduce(np.union1d, (s.stories for s in submissions)))
+    found = [score_submission(one, truth) for one in submissions]
+    check_names(found, BASELINES)
     experiment = SINGLE if test.algebra.is_kinship else PATHS
     (training,) = experiment.trainings
-    shown = [
-        submission._replace(name=name, predictions=predictions)
-        for submission in submissions
-        for name, predictions in with_derived(
-            submission.name, submission.predictions, submission.strict
-        ).items()
-    ]
-    check_names(shown, BASELINES)
-    tests = [(training, score(covered.baselines, covered))]
-    for s in shown:
-        tests.append((training, score({s.name: s.predictions}, truth.select(s.stories))))
-    submitted, stories = {s.name: s for s in shown}, dict(tasks(test))
-    series = [*submitted, *covered.baselines]
-    rows = table_rows(experiment, tests, series)
-    for row in rows:
-        if row["accuracy"] is not None and row["model"] in submitted:
-            one = submitted[row["model"]]
-            of_task = np.isin(one.stories, stories[row["task"]])
-            row["unmapped"] = int((one.predictions.relation[:, of_task] == UNMAPPED).sum())
     return {
         "name": "scores",
         "scale": "",
-        "columns": experiment.column_names,
+        **table(experiment, [(training, rows) for rows in [*found, score_baselines(covered)]]),
         "data": [
             {
                 "name": data.name,
@@ -80,69 +57,14 @@ def collect(data: Dataset, submissions: list[Submission]) -> dict[str, Any]:
                 "copies": count_copies(data.train, test),
             }
         ],
-        "models": {
-            name: {
-                "stories": len(s.stories),
-                "replicas": len(s.predictions.relation),
-                "unmapped": int((s.predictions.relation == UNMAPPED).sum()),
-            }
-            for name, s in submitted.items()
-        },
-        "series": [{"name": name, "baseline": name in BASELINES} for name in series],
-        "given": {s.name: s.given for s in shown} | BASELINES,
-        "rows": rows,
-        **{part: [] for part in ("averages", "references")},
-        "compared": [compare(a, b, test) for a, b in combinations(submissions, 2)],
+        "compared": pairs(submissions, test),
     }
-
-
-def compare(a: Submission, b: Submission, test: Records) -> dict[str, Any]:
-    """Paired test of two submissions on the stories that both have, per task.
-
-    `p` is the exact p-value, `p_holm` the same corrected over the tasks.
-    """
-    both, of_a, of_b = np.intersect1d(a.stories, b.stories, return_indices=True)
-    test = test.select(both)
-    right_a, right_b = (s.predictions.relation[:, columns] == test.target
-                        for s, columns in ((a, of_a), (b, of_b)))  # fmt: skip
-    # Differences of mean accuracy, scaled to integers: the numbers of replicas may differ.
-    difference = right_a.sum(axis=0) * len(right_b) - right_b.sum(axis=0) * len(right_a)
-    points = [
-        {
-            "task": task,
-            "count": len(stories),
-            "difference": float(difference[stories].mean() / (len(right_a) * len(right_b))),
-            "better": int((difference[stories] > 0).sum()),
-            "worse": int((difference[stories] < 0).sum()),
-            "p": paired_p(difference[stories]),
-        }
-        for task, stories in tasks(test)
-    ]
-    corrected = holm(np.array([point["p"] for point in points])).tolist()
-    for point, p in zip(points, corrected, strict=True):
-        point["p_holm"] = p
-    return {"models": [a.name, b.name], "tasks": points}
-
-
-def comparison(pair: dict[str, Any]) -> list[list[str]]:
-    """The paired test of two submissions; header first."""
-    a, b = pair["models"]
-    points = pair["tasks"]
-    return [
-        [f"{a} against {b}", *label_tests([p["task"] for p in points])],
-        ["stories", *(str(p["count"]) for p in points)],
-        ["difference in accuracy", *(format_fraction(p["difference"], "+") for p in points)],
-        [f"stories where {a} is better", *(str(p["better"]) for p in points)],
-        [f"stories where {b} is better", *(str(p["worse"]) for p in points)],
-        ["p", *(format_p(point["p"]) for point in points)],
-        ["p, Holm over the tasks", *(format_p(point["p_holm"]) for point in points)],
-    ]
 
 
 def tables(results: dict[str, Any]) -> list[list[list[str]]]:
     """The table of accuracies and one of each paired test that has a story."""
     return [
-        accuracy_table(results, intervals=True),
+        accuracy_table(results, intervals=True).texts(),
         *(comparison(pair) for pair in results["compared"] if pair["tasks"]),
     ]
 
@@ -156,31 +78,33 @@ def text(results: dict[str, Any]) -> str:
 def notes(results: dict[str, Any]) -> list[str]:
     """How many stories have a prediction, unless all do, and how many answers of each submission
     were not mapped."""
-    (data,), models, notes = results["data"], results["models"], []
-    total, covered = data["test_rows"], data["scored_rows"]
-    if any(model["stories"] < total for model in models.values()):
-        each = ", ".join(
-            f"{name} {model['stories']:,}" for name, model in models.items() if not is_derived(name)
-        )
+    (data,), notes = results["data"], []
+    rows = [row for row in results["rows"] if row["kind"] != "baseline" and row["count"]]
+    asked, answers, unmapped = (dict.fromkeys([row["name"] for row in rows], 0) for _ in range(3))
+    for row in rows:
+        asked[row["name"]] += row["count"]
+        answers[row["name"]] += row["count"] * row["replicas"]
+        unmapped[row["name"]] += row["unmapped"]
+    kinds = {row["name"]: (row["kind"], row["of"]) for row in rows}
+    if any(count < data["test_rows"] for count in asked.values()):
+        each = ", ".join(f"{name} {n:,}" for name, n in asked.items() if kinds[name][0] == "model")
         notes.append(
-            f"{covered:,} of {total:,} test stories have a prediction ({each}); the baselines and "
-            "the ceiling are those of these stories"
+            f"{data['scored_rows']:,} of {data['test_rows']:,} test stories have a prediction "
+            f"({each}); the baselines and the ceiling are those of these stories"
         )
     for pair in results["compared"]:
         if not pair["tasks"]:
             notes.append(f"{' and '.join(pair['models'])} have no story in common to compare")
-    for name, model in models.items():
-        answers = model["replicas"] * model["stories"]
-        main = models.get(name.removesuffix(STRICT), model)
-        if main is not model:
-            read = model["unmapped"] - main["unmapped"]
+    for name, (kind, model) in kinds.items():
+        if kind == "strict":
             notes.append(
-                f"{name}: without the {read:,} of {answers:,} answers whose relation is read from "
-                'sentences; in the others it stands alone or after a marker such as "Answer:"'
+                f"{name}: without the {unmapped[name] - unmapped[model]:,} of {answers[name]:,} "
+                "answers whose relation is read from sentences; in the others it stands alone or "
+                'after a marker such as "Answer:"'
             )
-        elif model["unmapped"]:
+        elif unmapped[name]:
             notes.append(
-                f"{name}: {model['unmapped']:,} of {answers:,} answers were not mapped to a "
+                f"{name}: {unmapped[name]:,} of {answers[name]:,} answers were not mapped to a "
                 f"relation (score --out DIR writes all to {ANSWERS})"
             )
     return notes + data_notes(results)

@@ -3,15 +3,17 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any
+from inspect import getdoc
+from typing import Any, NamedTuple
 
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
 from clutrr_jax.data.copies import copy_notes
-from clutrr_jax.evaluation.predictions import is_derived
+from clutrr_jax.evaluation.metrics import METRICS
 from clutrr_jax.experiment import NO_K
 from clutrr_jax.models import MODELS
+from clutrr_jax.report.results import BESIDE
 from clutrr_jax.settings import TRAIN
 
 MARK = "*"  # marks a difference whose two intervals do not overlap
@@ -55,10 +57,49 @@ def count_replicas(count: int) -> str:
     return f"{count} replica{'s' if count > 1 else ''}"
 
 
-def rows_by_key(results: Results) -> dict[tuple[Any, Any, Any], Row]:
-    """Returns the rows and averages of the results by (panel, x, series)."""
-    rows = [*results["rows"], *results["averages"]]
+def rows_by_key(results: Results, metric: str = "accuracy") -> dict[tuple[Any, Any, Any], Row]:
+    """Returns the measured rows by (panel, x, series), also those of cells without a measurement.
+
+    Args:
+      metric: whose values stand in the columns of the accuracy.
+    """
+    rows = [row for row in results["rows"] if row["kind"] != "published"]
+    return _by_key(results, [row if metric == "accuracy" else _of_metric(row, metric)
+                             for row in rows])  # fmt: skip
+
+
+def published_by_key(results: Results) -> dict[tuple[Any, Any, Any], Row]:
+    """Returns the rows of published accuracies by (panel, x, series)."""
+    return _by_key(results, [row for row in results["rows"] if row["kind"] == "published"])
+
+
+def _by_key(results: Results, rows: Sequence[Row]) -> dict[tuple[Any, Any, Any], Row]:
     return {tuple(row[name] for name in results["columns"]): row for row in rows}  # type: ignore[misc]
+
+
+def _of_metric(row: Row, metric: str) -> Row:
+    values = row["metrics"].get(metric)
+    if values is None:
+        return {**row, "accuracy": None, "low": None}
+    names = ("accuracy", "accuracy_last", "stderr", "stderr_last", "low", "high", "accuracies")
+    kept = ("mean", "mean", "stderr", "stderr", "low", "high", "replicas")
+    return {**row, **{name: values[key] for name, key in zip(names, kept, strict=True)}}
+
+
+def is_grid(results: Results) -> bool:
+    """Returns whether published accuracies stand next to the measured ones of the same cells."""
+    return not rows_by_key(results).keys().isdisjoint(published_by_key(results))
+
+
+def difference(row: Row, published: Row | None) -> tuple[float, bool] | None:
+    """Measured minus published accuracy, and whether their intervals do not overlap; None if one of
+    them is missing."""
+    if not published or row.get("accuracy") is None:
+        return None
+    disjoint = row["low"] is not None and (
+        row["low"] > published["high"] or row["high"] < published["low"]
+    )
+    return row["accuracy"] - published["accuracy"], disjoint
 
 
 def with_stderr(row: Row, epoch: str = "") -> str:
@@ -86,10 +127,38 @@ def _interval(row: Row) -> str:
     return f"{format_fraction(row['low'])}-{format_fraction(row['high'])}"
 
 
+class Line(NamedTuple):
+    """A line of a table of accuracies."""
+
+    words: tuple[str, ...]  # panel, if there are several, series and given; or panel and x
+    cells: Sequence[str]
+    kind: str = ""  # of the series, or "ceiling" or "stories"; empty in a grid
+    is_part: bool = False  # whether it says more about the line above
+
+
+class Table(NamedTuple):
+    """A table of accuracies."""
+
+    words: tuple[str, ...]  # names of the first columns
+    columns: Sequence[str]
+    lines: Sequence[Line]
+
+    def texts(self) -> list[list[str]]:
+        """Returns the rows as text cells, header first; a line that is a part is indented."""
+        rows = [[*self.words, *self.columns]]
+        for line in self.lines:
+            *before, name, given = line.words
+            rows.append([*before, "  " * line.is_part + name, given, *line.cells])
+        return rows
+
+
 def accuracy_table(
-    results: Results, intervals: bool = False, cell: Callable[[Row], str] = with_stderr
-) -> list[list[str]]:
-    """Accuracies as a table.
+    results: Results,
+    intervals: bool = False,
+    cell: Callable[[Row], str] = with_stderr,
+    metric: str = "accuracy",
+) -> Table:
+    """The accuracies, or another metric.
 
     With published accuracies of the same cells: one row per panel and x, and three columns per
     series (measured, published, difference). Without: one row per panel and series, and one column
@@ -100,92 +169,91 @@ def accuracy_table(
       intervals: whether to add lines of 95 % intervals and of the number of answers that were not
         mapped.
       cell: text of a row of the results.
+      metric: one of `clutrr_jax.evaluation.metrics.METRICS`; published values are accuracies.
     """
-    rows = rows_by_key(results)
-    if not any(row["published"] for row in results["rows"]):
-        return _figure(results, rows, intervals, cell)
+    rows = rows_by_key(results, metric)
+    published = published_by_key(results) if metric == "accuracy" else {}
+    if not is_grid(results):
+        return _figure(results, rows, published, intervals, cell)
     series = list(dict.fromkeys(key[2] for key in rows))
-    columns = [column for name in series for column in (name, "paper", "difference")]
-    lines = [[*results["columns"][:2], *columns, "ceiling", "stories"]]
+    lines = []
     for panel, x in dict.fromkeys(key[:2] for key in rows):
-        line = [str(panel), str(x)]
-        of_series = [rows.get((panel, x, name), {}) for name in series]
-        for row in of_series:
-            line += [cell(row), _published(row.get("published")), _difference(row)]
-        lines.append([*line, *_ceiling_and_stories(with_most_stories(of_series))])
-    return lines
+        of_series, cells = [rows.get((panel, x, name), {}) for name in series], []
+        for name, row in zip(series, of_series, strict=True):
+            paper = published.get((panel, x, name))
+            cells += [cell(row), with_stderr(paper or {}), _difference(row, paper)]
+        cells += _ceiling_and_stories(with_most_stories(of_series))
+        lines.append(Line((str(panel), str(x)), cells))
+    columns = [column for name in series for column in (name, "paper", "difference")]
+    return Table(tuple(results["columns"][:2]), [*columns, "ceiling", "stories"], lines)
 
 
 def _figure(
     results: Results,
     rows: Mapping[tuple[Any, Any, Any], Row],
+    published: Mapping[tuple[Any, Any, Any], Row],
     intervals: bool,
     cell: Callable[[Row], str],
-) -> list[list[str]]:
+) -> Table:
     panel_name, x_name, series_name = results["columns"]
     panels, xs, series = (list(dict.fromkeys(key[part] for key in rows)) for part in range(3))
     if not any(isinstance(x, str) for x in xs):
         xs.sort()
-    references, given = results["references"], results["given"]
-    baselines = {one["name"] for one in results["series"] if one["baseline"]}
-    lines = [[panel_name, series_name, "given", *(x if x == NO_K else f"{x_name}={x}" for x in xs)]]
+    lines: list[Line] = []
     for panel in panels:
         largest = [with_most_stories([rows.get((panel, x, n), {}) for n in series]) for x in xs]
-        published = [r for r in references if r["panel"] == panel]
+        papers = {key[2]: row for key, row in published.items() if key[0] == panel}
         for name in (*series, ""):  # "": published rows of models that are no series
             of_series = [rows.get((panel, x, name), {}) for x in xs]
             if any(of_series):
-                knowledge = given.get(name, given.get(panel, ""))
-                own = _series(name, of_series, name in baselines, intervals, cell)
-                for label, *texts in (*own, *_stories(of_series, largest)):
-                    about = "" if label.startswith("  ") else knowledge
-                    lines.append([str(panel), label, about, *texts])
-            for row in published:
-                if name == (row["series"] if row["series"] in series else ""):
-                    texts = [_published(row["values"].get(str(x))) for x in xs]
-                    lines.append([str(panel), row["name"], row["given"], *texts])
-        tests = [_ceiling_and_stories(row) for row in largest]
-        for i, label in enumerate(("ceiling", "stories")):
-            lines.append([str(panel), label, "", *(texts[i] for texts in tests)])
-    return [line[1:] for line in lines] if len(panels) == 1 else lines
+                about = next(filter(None, of_series))
+                own = _series(name, about["kind"], of_series, intervals, cell)
+                parts = [*own, *_stories(of_series, largest)]
+                lines += [Line((str(panel), label, "" if i else about["given"]), texts,
+                               about["kind"], i > 0)
+                          for i, (label, *texts) in enumerate(parts)]  # fmt: skip
+            for label, paper in papers.items():
+                if name == (paper["of"] if paper["of"] in series else ""):
+                    texts = [with_stderr(published.get((panel, x, label), {})) for x in xs]
+                    lines.append(Line((str(panel), label, paper["given"]), texts, "published"))
+        tests = zip(*map(_ceiling_and_stories, largest), strict=True)
+        lines += [Line((str(panel), label, ""), texts, label)
+                  for label, texts in zip(("ceiling", "stories"), tests, strict=True)]  # fmt: skip
+    first = int(len(panels) == 1)
+    return Table(
+        (panel_name, series_name, "given")[first:],
+        [x if x == NO_K else f"{x_name}={x}" for x in xs],
+        [line._replace(words=line.words[first:]) for line in lines],
+    )
 
 
 def _series(
-    name: str, rows: Sequence[Row], baseline: bool, intervals: bool, cell: Callable[[Row], str]
+    name: str, kind: str, rows: Sequence[Row], intervals: bool, cell: Callable[[Row], str]
 ) -> Iterator[list[str]]:
     """The lines of one series: its accuracies and, where they say more, the last epoch, or the
     intervals and the number of answers that were not mapped."""
     measured = [row for row in rows if row.get("accuracy") is not None]
     replicas = {row["replicas"] for row in measured}
-    named = baseline or is_derived(name) or len(replicas) != 1
-    label = name if named else f"{name} ({count_replicas(*replicas)})"
-    yield [label, *map(cell, rows)]
+    named = kind in ("baseline", *BESIDE) or len(replicas) != 1
+    yield [name if named else f"{name} ({count_replicas(*replicas)})", *map(cell, rows)]
     last = [with_stderr(row, "_last") for row in rows]
     if last != [with_stderr(row) for row in rows]:
-        yield ["  last epoch", *last]
-    if intervals and not baseline:
-        yield ["  95 % interval", *(_interval(r) if r in measured else "" for r in rows)]
-        yield ["  not mapped", *(str(row.get("unmapped", "")) for row in rows)]
+        yield ["last epoch", *last]
+    if intervals and kind != "baseline":
+        yield ["95 % interval", *(_interval(r) if r in measured else "" for r in rows)]
+        yield ["not mapped", *(str(row["unmapped"]) if row in measured else "" for row in rows)]
 
 
 def _stories(rows: Sequence[Row], largest: Sequence[Row]) -> Iterator[list[str]]:
     """The line with the number of stories of a series that has a part of them."""
     counts = [row.get("count") for row in rows]
     if any(n and n < most["count"] for n, most in zip(counts, largest, strict=True)):
-        yield ["  stories", *("" if n is None else str(n) for n in counts)]
+        yield ["stories", *("" if n is None else str(n) for n in counts)]
 
 
-def _published(accuracy: Mapping[str, Any] | None) -> str:
-    if accuracy is None:
-        return ""
-    error = "" if accuracy["error"] is None else f" ±{format_fraction(accuracy['error'])}"
-    return format_fraction(accuracy["mean"]) + error
-
-
-def _difference(row: Row) -> str:
-    if row.get("difference") is None:
-        return ""
-    return format_fraction(row["difference"], "+") + (MARK if row["intervals_disjoint"] else "")
+def _difference(row: Row, published: Row | None) -> str:
+    found = difference(row, published)
+    return format_fraction(found[0], "+") + MARK * found[1] if found else ""
 
 
 def with_most_stories(rows: Sequence[Row]) -> Row:
@@ -199,6 +267,12 @@ def with_most_stories(rows: Sequence[Row]) -> Row:
 def _ceiling_and_stories(row: Row) -> tuple[str, str]:
     """Ceiling and number of stories of a test."""
     return (format_fraction(row["ceiling"]), str(row["count"])) if row else ("", "")
+
+
+def further_metrics(results: Results) -> dict[str, str]:
+    """Returns the metrics besides the accuracy that a series has, with their meaning."""
+    measured = {name for row in results["rows"] for name in row["metrics"]}
+    return {name: getdoc(metric) or "" for name, metric in METRICS.items() if name in measured}
 
 
 def extraction_table(rows: list[dict[str, Any]]) -> list[list[str]]:
@@ -323,11 +397,11 @@ def legend(results: Results) -> str:
         "training stories and their answers. The ceiling is the best achievable accuracy. The last "
         "epoch of a model has a row if another epoch is tested and its accuracies differ."
     )
-    if any(row["published"] for row in results["rows"]):
+    if is_grid(results):
         text += (
             f" {MARK}: the 95 % intervals of the measured and published accuracy do not overlap."
         )
-    if results["averages"]:
+    if any(row["average"] for row in results["rows"]):
         text += " Averages are shown once all of their cells are measured, without intervals."
     return f"{text} {results['note']}".rstrip()
 
@@ -335,8 +409,9 @@ def legend(results: Results) -> str:
 def sources(results: Results) -> list[str]:
     """Returns one line per source of the references: their names, and the source."""
     names: defaultdict[str, dict[str, None]] = defaultdict(dict)  # dictionaries as ordered sets
-    for reference in results["references"]:
-        names[reference["source"]][reference["name"]] = None
+    for row in results["rows"]:
+        if "source" in row:
+            names[row["source"]][row["name"]] = None
     return [f"{'; '.join(found)}: {source}" for source, found in names.items()]
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,16 @@ import numpy as np
 from clutrr_jax.evaluation.extraction import precision_recall
 from clutrr_jax.evaluation.wordings import by_wording
 from clutrr_jax.experiment import Run, run_name
-from clutrr_jax.language_models.submissions import Submission, read_submissions
-from clutrr_jax.report.export import csv_rows, latex_paired, latex_table, paired_table
+from clutrr_jax.language_models.submissions import Submission, read_submissions, score_submission
+from clutrr_jax.report.export import csv_rows, latex_paired, latex_tables
 from clutrr_jax.report.headline import headline
 from clutrr_jax.report.markdown import results_markdown
 from clutrr_jax.report.outputs import Prepare, Shown, added_outputs, shown_sets
 from clutrr_jax.report.page import render
 from clutrr_jax.report.page_content import content
+from clutrr_jax.report.paired import paired_table, pairs
 from clutrr_jax.report.plots import plot_results, save_figure
-from clutrr_jax.report.results import REPORT_FILES, collect, score_added
-from clutrr_jax.report.scoring import compare
+from clutrr_jax.report.results import REPORT_FILES, Finished, collect
 from generator.errors import InputError
 from generator.files import atomic_write, csv_text, write_text
 
@@ -47,7 +46,10 @@ def write_report(
     if add and len(shown) != 1:
         raise InputError(f"{workdir}: {len(shown)} data sets, expected one for predictions to add")
     added = read_submissions(add, shown[0].data.test) if add else []
-    results = collect(config, all_runs, workdir, [(s, shown[0].truth) for s in added])
+    finished = Finished(all_runs, workdir)
+    scores = [(dataset, rows) for dataset, _, rows in finished.scores]
+    of_added = [score_submission(one, shown[0].truth) for one in added]
+    results = collect(config, finished, of_added)
     results["headline"] = headline(results)
     found = {
         run_name(one.dataset, model): (output.extraction, one.data)
@@ -63,19 +65,18 @@ def write_report(
         for run, (extraction, data) in found.items()
     }
     one_set = len({run.dataset for run in all_runs}) == 1
-    results["compared"] = [pair for one in shown if one_set for pair in pairs(one, added)]
-    of_added = []
-    for s in added:
-        of_added.append((shown[0].dataset, score_added(s, shown[0].truth)))
-        shown[0].outputs[s.name] = added_outputs(s, len(shown[0].data.test))
+    results["compared"] = [pair for one in shown if one_set for pair in _pairs(one, added)]
+    for submission, rows in zip(added, of_added, strict=True):
+        scores.append((shown[0].dataset, rows))
+        shown[0].outputs[submission.name] = added_outputs(submission, len(shown[0].data.test))
     paired = paired_table(results["compared"])
     latex_pairs = [latex_paired(paired)] if len(paired) > 1 else []
     texts = {
         "results.json": json.dumps(results, indent=1) + "\n",
         "results.md": results_markdown(results),
         "report.html": render(content(results, shown)),
-        "results.csv": csv_text(csv_rows(results, all_runs, workdir, of_added)),
-        "results.tex": "\n".join([latex_table(results), *latex_pairs]),
+        "results.csv": csv_text(csv_rows(results, scores)),
+        "results.tex": "\n".join([*latex_tables(results), *latex_pairs]),
     }
     figure = plot_results(results)
     for path in (workdir / name for name in REPORT_FILES):
@@ -87,9 +88,8 @@ def write_report(
     return results
 
 
-def pairs(shown: Shown, added: Sequence[Submission]) -> list[dict[str, Any]]:
-    """Returns the paired tests between all models of a data set, see `scoring.compare`."""
-    test = shown.data.test
-    everything = np.arange(len(test))
+def _pairs(shown: Shown, added: Sequence[Submission]) -> list[dict[str, Any]]:
+    """The paired tests between all models of a data set."""
+    everything = np.arange(len(shown.data.test))
     own = [Submission(name, one.predictions, everything) for name, one in shown.outputs.items()]
-    return [compare(a, b, test) for a, b in combinations([*own, *added], 2)]
+    return pairs([*own, *added], shown.data.test)

@@ -29,12 +29,11 @@ from clutrr_jax.data.vocabulary import VOCABULARY, write_vocabulary
 from clutrr_jax.devices import device_name
 from clutrr_jax.evaluation.frozen_states import with_states
 from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.evaluation.metrics import score
-from clutrr_jax.evaluation.predictions import Predictions, ensemble
+from clutrr_jax.evaluation.predictions import Predictions
+from clutrr_jax.evaluation.scores import score_run, series_of
 from clutrr_jax.experiment import SUMMARY
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
-from clutrr_jax.settings import train_settings
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.inference import (
@@ -86,7 +85,7 @@ def run_model(
     """
     if distributed.any_host(preemption.requested()):
         preemption.exit_resumable()
-    train = train_settings(config, name)
+    train = config.train
     replicas = Replicas(train.replicas, config.seed, train.microbatches)
     try:
         if MODELS[name].encoder:
@@ -109,12 +108,13 @@ def run_model(
 
     state, history = train_model(name, trainer, state, folder, config.tensorboard, begin_files)
     tested = predict_tests(name, trainer, state, data, folder)
-    tested |= ensemble(name, tested[name])
     selected = trainer.selected_epochs(state)
     diverged = trainer.replicas.gather(state.diverged_epoch).tolist()
     if distributed.is_primary():
         seconds = [line["seconds"] for line in history]
         accuracy = [line["dev_accuracy"] for line in history]
+        settings = config[name].to_dict() | {"train": asdict(train)}
+        scores = score_run(series_of(name, settings, start is not None), tested, truth)
         summary = {
             "parameters": sum(math.prod(p.shape[1:]) for p in jax.tree.leaves(state.params)),
             "epochs": len(history),
@@ -124,8 +124,8 @@ def run_model(
             "stories_per_second": round(trainer.stories_per_epoch / float(np.median(seconds))),
             "device": device_name(),
             "versions": {package: version(package) for package in PACKAGES},
-            "tests": [asdict(counts) for counts in score(tested, truth)],
-            "settings": config[name].to_dict() | {"train": train.to_dict()},
+            "tests": [row.to_json() for row in scores],
+            "settings": settings,
             "selected_epochs": selected,
             "diverged_epochs": diverged,
             "dev_accuracy": [accuracy[max(epoch, 1) - 1][r] for r, epoch in enumerate(selected)],

@@ -11,16 +11,13 @@ from typing import Any
 from generator.algebra import Algebra, parse_algebra
 from generator.errors import InputError
 from generator.files import (
-    ALWAYS_UNPACKED,
-    check_size,
-    is_foreign,
     read_json,
     reading,
-    tables_in,
     unique_keys,
     write_text,
 )
 from generator.kinship import KINSHIP
+from generator.tables.readers import is_foreign, tables_in
 
 DEFAULT = KINSHIP  # of data that name no other
 FILE = "algebra.json"  # in the folder of data with an algebra other than kinship
@@ -87,7 +84,6 @@ def algebra_of(path: Path) -> Algebra | None:
             if not names:
                 return None
             place = f"{path}/{names[0]}"
-            check_size(place, archive.getinfo(names[0]).file_size, ALWAYS_UNPACKED)
             content = json.loads(archive.read(names[0]), object_pairs_hook=unique_keys)
             return _parsed(content, place)
     except (zipfile.BadZipFile, ValueError, RecursionError) as error:

@@ -16,7 +16,8 @@ import numpy as np
 from generator.benchmark.seen_and_new import write_diagnosis
 from generator.config import Config, Task
 from generator.errors import InputError
-from generator.files import csv_text, table_rows, write_text
+from generator.files import csv_text, write_text
+from generator.tables.readers import table_rows
 from generator.write import dataset_files, write_dataset
 
 VERSIONS = ("v1",)
@@ -110,10 +111,9 @@ def checksum(path: Path) -> str:
     if path.suffix == ".csv":
         with path.open("rb") as file:
             return file_digest(file, "sha256").hexdigest()
-    header, *rows = table_rows(path)
-    if header[0]:  # Parquet and JSON Lines have no row numbers
-        header, rows = ["", *header], [[str(i), *row] for i, row in enumerate(rows)]
-    return sha256(csv_text([header, *rows]).encode()).hexdigest()
+    # Parquet and JSON Lines have no row numbers.
+    rows = [{"": str(index)} | row for index, row in enumerate(table_rows(path))]
+    return sha256(csv_text([[*rows[0]], *([*row.values()] for row in rows)]).encode()).hexdigest()
 
 
 def published_checksums(version: str) -> dict[str, str]:

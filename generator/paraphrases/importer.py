@@ -18,8 +18,8 @@ from generator.data_sets import data_sets
 from generator.errors import InputError, Parser, at
 from generator.kinship import GENDER_OF
 from generator.paraphrases.load import save_bank
-from generator.rows import Row
 from generator.stories.text import MAX_PARAPHRASE_FACTS, NAME, Bank, ClauseKey
+from generator.tables.rows import Row
 
 # A paraphrase begins at the start of a sentence; the previous one may lack its full stop.
 _CUT = re.compile(r"(?<=[.!?\"']) | (?=[A-Z\[])")

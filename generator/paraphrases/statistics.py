@@ -15,8 +15,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
-from generator.cells import plain_text
-from generator.errors import InputError, Parser
+from generator.errors import InputError, Parser, plain_text
 from generator.paraphrases.bank import bank as embedded_bank
 from generator.paraphrases.importer import import_bank
 from generator.paraphrases.load import read_bank

@@ -10,14 +10,14 @@ from uuid import UUID
 
 import numpy as np
 
-from generator.columns import COLUMNS, format_row, story_row
 from generator.config import Config, Task
 from generator.files import csv_text
 from generator.names import names_of
-from generator.rows import Row
 from generator.stories.blocks import BLOCK, block
 from generator.stories.hold_out import SplitBank
 from generator.stories.text import texts
+from generator.tables.columns import COLUMNS, format_row, story_row
+from generator.tables.rows import Row
 
 
 class Piece(NamedTuple):

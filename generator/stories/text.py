@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from itertools import pairwise
 
 import numpy as np
 
@@ -125,25 +125,52 @@ class TemplatePools:
         return choice + 1, self.start[pool] + (random[:, 1] * self.size[pool]).astype(int)
 
 
-class ChosenTemplates(NamedTuple):
-    """P templates that express B stories: story by story, along the walks, the path first."""
+def texts(
+    stories: Stories, people: list[list[str]], bank: Bank, rng: np.random.Generator
+) -> Iterator[tuple[str, str, list[str]]]:
+    """Yields the texts of stories about people with these names.
 
-    start: np.ndarray  # [B + 1] index of the first template of each story
-    num_path: np.ndarray  # [B] number of templates that express the path
-    template: np.ndarray  # [P] index into `TemplatePools.texts`
-    people: np.ndarray  # [P, 4] story ids for the placeholders; arbitrary for unused ones
-    order: np.ndarray  # [P] permutation within each story: the order in the text
-    random: np.ndarray  # [B] an unused random number in [0, 1)
+    These are the story (all facts, paraphrases in random order), the clean story (the path only, in
+    order), and a list with a sentence that states the answer (empty if the bank has none).
+    """
+    # Three random numbers per template: its number of facts, its index, its place in the text; then
+    # one for the answer.
+    random = rng.random((len(stories), 3 * stories.edge_relations().shape[1] + 1))
+    used = np.zeros(len(stories), np.int64)
+    parts = list(_choose_templates(stories, bank, random, used))
+    by_story = np.argsort(np.concatenate([part[0] for part in parts]), kind="stable")
+    row, walk, template, persons, place = (
+        np.concatenate(column)[by_story] for column in zip(*parts, strict=True)
+    )
+    order, start = np.lexsort((place, row)).tolist(), np.searchsorted(row, range(len(stories) + 1))
+    num_path = np.bincount(row[walk == 0], minlength=len(stories)).tolist()
+    template, persons, text_of = template.tolist(), persons.tolist(), bank.pools.texts
+    gender, last = stories.gender[:, 0].tolist(), stories.query()[:, 1].tolist()
+    for_answer = random[np.arange(len(stories)), used]
+    paraphrases: list[str] = []
+    for i, (first, end) in enumerate(pairwise(start.tolist())):
+        names = [f"[{name}]" for name in people[i]]
+        paraphrases += [
+            text_of[template[j]].format(*[names[person] for person in persons[j]])
+            for j in range(first, end)
+        ]
+        clean = " ".join(paraphrases[first : first + num_path[i]])
+        story = " ".join([paraphrases[j] for j in order[first:end]])
+        pool = bank.templates.get((gender[i], (int(stories.target[i]),)), ())
+        stated = (
+            [pool[int(for_answer[i] * len(pool))].format(names[0], names[last[i]])] if pool else []
+        )
+        yield story, clean, stated
 
 
-def choose_templates(stories: Stories, bank: Bank, rng: np.random.Generator) -> ChosenTemplates:
-    """Samples templates from a bank that express all facts of B stories."""
-    b = len(stories)
-    num_facts = sum(relations.shape[1] for relations in stories.relations)
-    # Three random numbers per template: its number of facts, its index, its place in the text.
-    random = rng.random((b, 3 * num_facts + 1))
-    used = np.zeros(b, np.int64)
-    parts: list[tuple[np.ndarray, ...]] = []
+def _choose_templates(
+    stories: Stories, bank: Bank, random: np.ndarray, used: np.ndarray
+) -> Iterator[tuple[np.ndarray, ...]]:
+    """Yields templates that express the facts of stories: rows of stories [P], the walk, template,
+    the people for its placeholders [P, 4], some of which are arbitrary, and its place in the text.
+
+    Counts the random numbers that each story has used.
+    """
     for walk, (nodes, relations) in enumerate(zip(stories.nodes, stories.relations, strict=True)):
         limit = _facts_without_repeated_people(nodes)
         relations = np.pad(relations, [(0, 0), (0, MAX_PARAPHRASE_FACTS - 1)])
@@ -160,24 +187,11 @@ def choose_templates(stories: Stories, bank: Bank, rng: np.random.Generator) -> 
                 limit[row, at],
                 numbers[:, :2],
             )
-            parts.append((row, np.full(len(row), walk), template, people, numbers[:, 2]))
+            yield row, np.full(len(row), walk), template, people, numbers[:, 2]
             used[row] += 3
             at = at + length
             unfinished = at < limit.shape[1]
             row, at = row[unfinished], at[unfinished]
-    row = np.concatenate([part[0] for part in parts])
-    by_story = np.argsort(row, kind="stable")
-    row, walk_of, template, people, place = (
-        np.concatenate(column)[by_story] for column in zip(*parts, strict=True)
-    )
-    return ChosenTemplates(
-        start=np.searchsorted(row, np.arange(b + 1)),
-        num_path=np.bincount(row[walk_of == 0], minlength=b),
-        template=template,
-        people=people,
-        order=np.lexsort((place, row)),
-        random=random[np.arange(b), used],
-    )
 
 
 def _facts_without_repeated_people(nodes: np.ndarray) -> np.ndarray:
@@ -193,36 +207,3 @@ def _facts_without_repeated_people(nodes: np.ndarray) -> np.ndarray:
             repeated = (nodes[:, start:stop] == nodes[:, stop, None]).any(axis=1)
             limit[repeated, start] = stop - start - 1
     return limit
-
-
-def texts(
-    stories: Stories, people: list[list[str]], bank: Bank, rng: np.random.Generator
-) -> Iterator[tuple[str, str, list[str]]]:
-    """Yields the texts of stories about people with these names.
-
-    These are the story (all facts, paraphrases in random order), the clean story (the path only, in
-    order), and a list with a sentence that states the answer (empty if the bank has none).
-    """
-    chosen = choose_templates(stories, bank, rng)
-    text_of = bank.pools.texts
-    template, placeholders = chosen.template.tolist(), chosen.people.tolist()
-    order, start = chosen.order.tolist(), chosen.start.tolist()
-    gender = stories.gender[:, 0].tolist()
-    last = stories.nodes[0][:, -1].tolist()
-    rows = zip(
-        people, chosen.num_path.tolist(), stories.target.tolist(), chosen.random, strict=True
-    )
-    paraphrases = []
-    for row, (names, num_path, answer, random) in enumerate(rows):
-        names = [f"[{name}]" for name in names]
-        first, end = start[row], start[row + 1]
-        paraphrases += [
-            text_of[template[i]].format(*[names[person] for person in placeholders[i]])
-            for i in range(first, end)
-        ]
-        clean = " ".join(paraphrases[first : first + num_path])
-        story = " ".join([paraphrases[i] for i in order[first:end]])
-        stated = []
-        if pool := bank.templates.get((gender[row], (answer,))):
-            stated = [pool[int(random * len(pool))].format(names[0], names[last[row]])]
-        yield story, clean, stated

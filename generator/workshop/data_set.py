@@ -26,9 +26,9 @@ from pathlib import Path
 import numpy as np
 
 from generator import VERSION
-from generator.columns import COLUMNS
 from generator.errors import InputError, Parser, check_range
 from generator.files import csv_text, write_text
+from generator.tables.columns import COLUMNS
 from generator.workshop.paths import family, paths_of
 from generator.workshop.stories import story_rows
 from generator.workshop.text import KINDS, PEOPLE

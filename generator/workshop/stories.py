@@ -5,8 +5,8 @@ from uuid import UUID
 
 import numpy as np
 
-from generator.columns import format_row, story_row
 from generator.kinship import NUM_RELATIONS, RELATION_OF, RELATIONS
+from generator.tables.columns import format_row, story_row
 from generator.workshop.paths import Family, Paths
 from generator.workshop.rules import RELATIONS_2018, prove
 from generator.workshop.text import DISTRACTORS, FACTS, KINDS, PEOPLE

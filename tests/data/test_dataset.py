@@ -27,7 +27,7 @@ from generator.kinship import RELATION_ID
 from generator.write import write_dataset
 from tests import fuzz
 from tests.command_line import harnesses
-from tests.generator.test_columns import ROW, table
+from tests.generator.tables.test_columns import ROW, table
 from tests.generator.test_write import read
 
 
@@ -360,7 +360,7 @@ def without(column: str) -> dict[str, str]:
     [
         (
             {"train": [ROW | {"genders": {"Ann": "male"}}]},
-            'data set/train, row 1, column "genders": dict, expected text or a number',
+            'data set/train, row 1, column "genders": dict, expected NAME:male',
         ),
         ({"test": [ROW, without("query")]}, 'row 2, column "query": missing, expected the same'),
         ({"test": [ROW | {"story": ["[Ann]", "[Cy]"]}]}, 'column "story": list, expected text'),

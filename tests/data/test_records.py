@@ -11,14 +11,13 @@ from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import Records, build_records, by_people, concatenate
 from generator.errors import InputError
 from generator.kinship import NUM_RELATIONS, RELATION_ID
-from generator.rows import parse_rows
-from tests.generator.test_columns import ROW
+from generator.tables.rows import parse_rows
+from tests.generator.tables.test_columns import ROW
 
 
 def records_of(*changes: dict[str, str]) -> Records:
     """Records with one story for each set of changed cells of ROW."""
-    cells = [list({**ROW, **change}.values()) for change in changes]
-    return build_records(list(parse_rows("x", [list(ROW), *cells])))
+    return build_records(list(parse_rows("x", [ROW | change for change in changes])))
 
 
 def test_a_row_is_stored_in_flat_arrays() -> None:

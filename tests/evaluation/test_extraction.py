@@ -1,7 +1,5 @@
 """Extracted graphs: their file, precision and recall, and proofs from them."""
 
-import json
-import shutil
 from dataclasses import fields, replace
 from itertools import product
 from pathlib import Path
@@ -28,13 +26,7 @@ from clutrr_jax.evaluation.ground_truth import FOLLOWS, RIGHT, UNJUDGED, WRONG, 
 from clutrr_jax.evaluation.proofs import prove_extracted, prove_label
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.prover import gendered
-from clutrr_jax.rules import main as rules_main
-from clutrr_jax.rules import read_learned
-from clutrr_jax.training.checkpoints import Checkpoints
-from clutrr_jax.training.loop import Trainer
-from clutrr_jax.training.replicas import Replicas
 from generator.deduction import Fact, rule_heads
-from generator.errors import InputError
 from generator.kinship import (
     COMPOSE,
     GENDER_OF,
@@ -45,7 +37,6 @@ from generator.kinship import (
     RELATION_ID,
 )
 from tests.data.test_records import records_of
-from tests.training.small import TRAIN
 
 SPEC = MODELS["reader_prover"]
 CONFIG = ConfigDict(SPEC.config | {"embedding": 8, "hidden": 8})
@@ -180,13 +171,6 @@ def test_the_stated_facts_and_the_given_rules_prove_the_label(small) -> None:
                 assert prove_extracted(*graph, Fact(x, other, y)) is None
 
 
-@pytest.fixture(scope="module")
-def trained(few):
-    """Trainer and state of two replicas."""
-    trainer = Trainer(SPEC, CONFIG, ConfigDict(TRAIN), few, Replicas(2))
-    return trainer, trainer.init()
-
-
 def of_all(look, made: nnx.Module, stories) -> np.ndarray:
     """`look(model, batch)` of all test stories in one batch."""
     shapes = plan_shapes("tokens", stories, 20)[0]
@@ -248,50 +232,6 @@ def test_tokens_of_an_encoder_are_no_words(few, words_file, tmp_path: Path) -> N
     assert found.word_fact is None and found.word_probability is None
     expected = read_extracted(words_file[0], GroundTruth(few.test)).relation
     jax.tree.map(np.testing.assert_array_equal, found.relation, expected)
-
-
-def test_learned_rules_of_a_reader_prover_are_those_of_its_table(
-    few, trained, tmp_path, capsys
-) -> None:
-    folder = tmp_path / "reader_prover"
-    folder.mkdir()
-    (folder / "model.json").write_text(json.dumps({"replicas": 2}))
-    settings = {
-        "model": "reader_prover",
-        "reader_prover.reasoner": "prover",
-        "reader_prover.prover.scale": 45.0,
-    }
-    (folder / "config.json").write_text(json.dumps(settings))
-    trainer, state = trained
-    other = jax.tree.map(jnp.zeros_like, state.params)
-    first = trainer.predict.first(state.tested_params, state.buffers)
-    state = state._replace(params=other)
-    best = state._replace(best_params=state.ema_params, ema_params=other)
-    for epoch, saved in ((1, state), (2, best)):
-        Checkpoints(folder / "checkpoints").save(epoch, saved)
-        found = read_learned(folder)
-        np.testing.assert_allclose(found[0], first.reasoner.rules(), atol=1e-6)
-    assert found.shape == (2, *first.reasoner.rules().shape)
-    rules_main([str(tmp_path)])
-    printed = capsys.readouterr().out
-    assert "mean of 2 replicas" in printed and "inv-un         = uncle or aunt" in printed
-    (folder / "model.json").write_text(json.dumps({"replicas": 1}))  # the second is additional
-    np.testing.assert_array_equal(read_learned(folder), found[:1])
-    (folder / "model.json").write_text(json.dumps({"replicas": 2}))
-    settings["reader_prover.reasoner"] = "rules"
-    (folder / "config.json").write_text(json.dumps(settings))
-    for run in (tmp_path, folder):
-        with pytest.raises(InputError, match="reader_prover learned no rules, expected prover"):
-            rules_main([str(run)])
-    name = "reader_prover_bert"
-    over_bert = shutil.copytree(folder, tmp_path / name)
-    settings |= {"model": name, f"{name}.reasoner": "prover", f"{name}.prover.scale": 45.0}
-    (over_bert / "config.json").write_text(json.dumps(settings))
-    rules_main([str(tmp_path)])
-    printed = capsys.readouterr().out
-    assert "mean of 2 replicas" in printed
-    rules_main([str(over_bert)])
-    assert capsys.readouterr().out == printed
 
 
 def logits(made: nnx.Module, stories, variant: str = "") -> np.ndarray:

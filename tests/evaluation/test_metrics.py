@@ -7,8 +7,9 @@ from scipy import stats
 
 from clutrr_jax.evaluation.baselines import BASELINES, majority
 from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.evaluation.metrics import interval, measure, score
+from clutrr_jax.evaluation.metrics import METRICS, interval, macro_accuracy
 from clutrr_jax.evaluation.predictions import Predictions, export_predictions
+from clutrr_jax.evaluation.scores import Series, measure, score, score_baselines
 from clutrr_jax.language_models.submissions import read_submissions
 from generator.kinship import NUM_RELATIONS
 from tests.data.test_records import records_of
@@ -89,10 +90,11 @@ def test_scores_by_hand(small) -> None:
     order, target = np.arange(len(records)) % 20, records.target
     best = np.stack([target, np.where(order % 4 == 0, target, -1)])
     last = np.stack([np.full_like(target, -1), np.where(order % 2 == 0, target, -1)])
-    rows = score({"m": Predictions(best, last, np.ones(best.shape))}, GroundTruth(records))
+    rows = score(Series("m"), Predictions(best, last, np.ones(best.shape)), GroundTruth(records))
     assert [(r.task, r.count) for r in rows] == [("1.2", 20), ("1.3", 20), ("1.5", 20), ("2.4", 20)]
     for row in rows:
-        assert (row.correct, row.correct_last, row.ceiling) == ([20, 5], [0, 10], 1.0)
+        values = row.metrics["accuracy"]
+        assert (values.replicas, values.last, row.ceiling) == ([1, 0.25], [0, 0.5], 1.0)
         found = measure([[row]])
         assert (found.accuracy, found.stderr) == (0.625, pytest.approx(0.375))
         assert (found.accuracy_last, found.stderr_last) == (0.25, pytest.approx(0.25))
@@ -100,11 +102,50 @@ def test_scores_by_hand(small) -> None:
 
 
 def test_majority_accuracy_is_the_frequency_of_the_most_frequent_label(small) -> None:
-    rows = score({"majority": majority(small.test)}, GroundTruth(small.test))
-    for row in rows:
+    """Its macro-averaged accuracy is 1 / the number of labels."""
+    truth = GroundTruth(small.test)
+    for row in score(Series("majority"), majority(small.test), truth):
         t, k = (int(x) for x in row.task.split("."))
-        mine = (small.test.task == t) & (small.test.clause_length == k)
-        assert row.correct[0] / row.count == np.bincount(small.test.target[mine]).max() / mine.sum()
+        mine = small.test.target[(small.test.task == t) & (small.test.clause_length == k)]
+        assert row.metrics["accuracy"].replicas == [np.bincount(mine).max() / len(mine)]
+        assert row.metrics["macro accuracy"].replicas[0] == pytest.approx(1 / len({*mine}))
+
+
+def test_macro_accuracy_by_hand() -> None:
+    """Of three stories of label 0 two are right, and that of label 1: (2 / 3 + 1) / 2. Deviations
+    from the accuracy .75 times the weights 2/3 and 2 are 1/6, 1/6, -1/2, 1/2, with mean 1/12."""
+    target, relation = np.array([0, 0, 0, 1]), np.array([[0, 0, 5, 1]])
+    values = macro_accuracy(Predictions(relation, relation, np.ones((1, 4))), target)
+    assert values.mean() == pytest.approx(5 / 6)
+    assert values.var() == pytest.approx(5 / 36 - 1 / 144)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_metric_does_not_depend_on_the_order_of_stories(metric: str, small) -> None:
+    """And values of replicas are those of each alone."""
+    found, target = some_predictions(small.test, 3), small.test.target
+    order = np.random.default_rng(1).permutation(len(target))
+    values = METRICS[metric](found, target)
+    np.testing.assert_allclose(
+        METRICS[metric](found.select(order), target[order]), values[:, order]
+    )
+    for replica in range(3):
+        alone = Predictions(*(array[replica:][:1] for array in found[:3]))
+        np.testing.assert_allclose(METRICS[metric](alone, target)[0], values[replica])
+
+
+@pytest.mark.parametrize("right", [(0.4, 0.6, 0.8, 0.9), (0.9, 0.8, 0.6, 0.4), (0.97,) * 4])
+def test_coverage_of_the_interval_of_the_macro_accuracy(right: tuple[float, ...]) -> None:
+    """Of labels with 5 to 100 stories, which may be the harder or the easier ones."""
+    rng, trials, target = np.random.default_rng(0), 400, np.repeat(np.arange(4), [5, 20, 40, 100])
+    covered = 0
+    for _ in range(trials):
+        relation = np.where(rng.random(len(target)) < np.array(right)[target], target, -1)[None]
+        predictions = Predictions(relation, relation, np.ones(relation.shape))
+        values = macro_accuracy(predictions, target)
+        _, _, low, high = interval(values.mean(axis=1), values[0].var(), len(target))
+        covered += low <= np.mean(right) <= high
+    assert covered / trials >= 0.93
 
 
 def test_ceiling_of_the_known_ambiguity() -> None:
@@ -120,7 +161,7 @@ def test_ceiling_of_the_known_ambiguity() -> None:
     }
     records = records_of({}, change, {"task_name": "task_1.3"})
     assert GroundTruth(records).ceilings.tolist() == [1.0, 0.5, 1.0]
-    rows = score({"majority": majority(records)}, GroundTruth(records))
+    rows = score_baselines(GroundTruth(records))[-2:]
     assert [(row.task, row.ceiling) for row in rows] == [("1.2", 0.75), ("1.3", 1.0)]
 
 

@@ -6,19 +6,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from clutrr_jax.evaluation.metrics import Counts
+from clutrr_jax.evaluation.scores import Score
 from clutrr_jax.experiment import SUMMARY, Run
-from clutrr_jax.settings import train_settings
 
 
-def finish(workdir: Path, run: Run, tests: Sequence[Counts], **changes: Any) -> None:
-    """Writes the `model.json` of a run with these counts."""
+def finish(workdir: Path, run: Run, tests: Sequence[Score], **changes: Any) -> None:
+    """Writes the `model.json` of a run with these scores."""
     settings = run.config[run.model].to_dict()
-    settings["train"] = train_settings(run.config, run.model).to_dict()
+    settings["train"] = asdict(run.config.train)
     summary = {
         "parameters": 12_345, "epochs": 7, "replicas": 1, "dev_accuracy": [0.5], "seconds": 61.4,
         "stories_per_second": 9_000, "diverged_epochs": [0], "device": "a device", "versions": {},
-        "settings": settings, "tests": [asdict(test) for test in tests],
+        "settings": settings, "tests": [test.to_json() for test in tests],
     }  # fmt: skip
     folder = workdir / run.name
     folder.mkdir(parents=True)

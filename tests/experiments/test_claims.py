@@ -10,8 +10,8 @@ from itertools import product
 import pytest
 
 from clutrr_jax.evaluation.claims import Evidence, Z
-from clutrr_jax.evaluation.metrics import Measured
 from clutrr_jax.evaluation.published import Accuracy, published_interval
+from clutrr_jax.evaluation.scores import Measured
 from clutrr_jax.experiment import Measurements
 from clutrr_jax.report.results import verdicts
 from experiments import claims

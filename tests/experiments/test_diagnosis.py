@@ -11,10 +11,9 @@ import pytest
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import tasks
-from clutrr_jax.evaluation.metrics import Counts
 from clutrr_jax.experiment import runs
 from clutrr_jax.models import MODELS
-from clutrr_jax.report.results import collect
+from clutrr_jax.report.results import Finished, collect
 from clutrr_jax.report.tables import accuracy_table
 from experiments import diagnosis
 from generator.config import Config
@@ -25,6 +24,7 @@ from generator.stories.hold_out import split_bank
 from generator.stories.text import Bank
 from tests.experiments.finished import finish
 from tests.generator.test_write import read
+from tests.report.rows import score_of
 
 ROWS = 30
 NAME = re.compile(r"\[[^\]]*\]|\{\d\}")
@@ -117,13 +117,11 @@ def test_table_holds_the_accuracy_of_every_cell(experiment, tmp_path: Path) -> N
             offsets[name] = offset
             for i, key in enumerate(KEYS):
                 right = [(i + offset) % (ROWS + 1)]
-                tests += [
-                    Counts(name, test, ROWS, right, right, 0.2, 1.0)
-                    for test in diagnosis.tests(*key)
-                ]
+                tests += [score_of(name, test, ROWS, right, 0.2, 1.0)
+                          for test in diagnosis.tests(*key)]  # fmt: skip
         finish(tmp_path, run, tests)
-    results = collect(config, all_runs, tmp_path)
-    table = accuracy_table(results)
+    results = collect(config, Finished(all_runs, tmp_path))
+    table = accuracy_table(results).texts()
     columns = config.experiment.column_names
     measured = {tuple(row[name] for name in columns): row for row in results["rows"]}
     assert len(offsets) == 5 and len(measured) == len(KEYS) * 5

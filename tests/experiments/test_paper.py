@@ -1,6 +1,7 @@
 """The recorded results, the pages made from them, and the command that makes the results."""
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,12 @@ import pytest
 from clutrr_jax.experiment import SUMMARY, Run, runs
 from clutrr_jax.launch import parse
 from clutrr_jax.report.tables import changed_settings
-from clutrr_jax.settings import train_settings
 from experiments import claims, figure5, paper, render, table2
 from experiments.published.differences import OF_MODEL
 from experiments.published.systematic import GRAPH_ROWS
 from generator.errors import InputError
+from tests.report.rows import paper as paper_row
+from tests.report.rows import row
 
 RECORDED = paper.recorded()
 
@@ -62,30 +64,31 @@ def test_remarks_belong_to_claims_and_published_rows() -> None:
     assert {row.model for row in GRAPH_ROWS if row.model} == set(OF_MODEL)
 
 
-def measured(accuracy: float, **others) -> dict:
-    row = {"accuracy": accuracy, "stderr": 0.01, "count": 10, "replicas": 2}
-    row["ceiling"] = 0.93 if others["k"] == 3 else 1.0
-    return row | {"published": None, "task": "1.2"} | others
+COLUMNS = ("train k", "k", "model")
+PAPER = paper_row(COLUMNS, ("2,3", 3, "gat, published (X)"), "gat, published (X)", 0.5,
+                  of="gat", given="nothing", source="X 2020", shown=True)  # fmt: skip
+
+
+def measured(key: tuple, accuracy: float, **others) -> dict:
+    name, ceiling = key[2], 0.93 if key[1] == 3 else 1.0
+    values = {"accuracy": accuracy, "stderr": 0.01, "count": 10, "replicas": 2, "ceiling": ceiling}
+    given = "rules" if name == "given rules" else "nothing"
+    return row(COLUMNS, key, name, **values, given=given, **others)
 
 
 def part(rows: list[dict], **others) -> dict:
     model = {"parameters": 1234, "replicas": 2, "epochs": 7, "seconds": 3600.0, "settings": {}}
     return {
         "part": "figure5", "name": "figure5", "scale": "laptop", "commit": "abc", "date": "",
-        "columns": ["train k", "k", "model"],
-        "models": {"gat": model, "bilstm_attention": model}, "rows": rows, "averages": [],
-        "series": [{"name": "gat", "baseline": False}, {"name": "given rules", "baseline": True}],
-        "given": {"gat": "nothing", "bilstm_attention": "nothing", "given rules": "rules"},
-        "references": [{"panel": "2,3", "name": "gat, published (X)", "series": "gat",
-                        "given": "nothing", "source": "X 2020", "shown": True,
-                        "values": {"3": {"mean": 0.5, "error": None}}}],
+        "columns": [*COLUMNS], "models": {"gat": model, "bilstm_attention": model},
+        "rows": rows and [*rows, PAPER],
         "claims": {"Q1": {"supported": ["a"], "not supported": ["b"], "undecided": ["c"]}},
         "devices": ["a device"], "wall_seconds": 7200.0, "unfinished": ["k234/gat"],
     } | others  # fmt: skip
 
 
 ROWS = [
-    measured(accuracy, **{"train k": panel, "k": k, "model": model})
+    measured((panel, k, model), accuracy)
     for panel, k, model, accuracy in (
         ("2,3", 2, "bilstm_attention", 0.25),
         ("2,3", 2, "gat", 0.75), ("2,3", 3, "gat", 0.7),
@@ -144,9 +147,7 @@ def test_table_by_k() -> None:
     ],
 )
 def test_views(block: str, line: str) -> None:
-    text = render.render(
-        f"<!-- rendered: {block} -->\n<!-- end -->", {"figure5": part(ROWS, series=[])}
-    )
+    text = render.render(f"<!-- rendered: {block} -->\n<!-- end -->", {"figure5": part(ROWS)})
     assert any(found.startswith(line) for found in text.splitlines()), text
 
 
@@ -163,7 +164,7 @@ def test_wrong_blocks_and_damaged_records_are_refused(block: str, damage: dict) 
 
 
 def test_a_block_without_an_end_is_left_alone() -> None:
-    found = {"figure5": part(ROWS, series=[])}
+    found = {"figure5": part(ROWS)}
     last = render.render("<!-- rendered: made figure5 -->\n<!-- end -->\n", found)
     text = "<!-- rendered: made figure5 -->\nprose\n"
     assert render.render(text + last, found) == text + last
@@ -171,10 +172,9 @@ def test_a_block_without_an_end_is_left_alone() -> None:
 
 def test_published_rows_stand_next_to_models_that_were_given_the_same() -> None:
     """A part whose models have another prior, or were not measured, changes nothing."""
-    given = {"gat": "genders", "bilstm_attention": "nothing", "given rules": "rules"}
-    better = [row | {"accuracy": 1.0} for row in ROWS]
+    better = [row | {"accuracy": 1.0, "given": "genders"} for row in ROWS]
     unmeasured = [row | {"accuracy": None} for row in ROWS]
-    found = {"figure5": part(ROWS, series=[]), "genders": part(better, given=given),
+    found = {"figure5": part(ROWS), "genders": part(better),
              "graphs": part(unmeasured)}  # fmt: skip
     for view in ("published", "by_k"):
         block = "<!-- rendered: {} figure5{} -->\n<!-- end -->"
@@ -203,7 +203,7 @@ def test_records_are_short_and_readable(tmp_path) -> None:
                    runs=[{"name": "k23/gat", "state": "not run"}])  # fmt: skip
     results["models"] = {"gat": results["models"]["gat"] | {
         "settings": {"heads": 5, "train": {"steps": 7, "replicas": 3}}}}  # fmt: skip
-    results["rows"] = [measured(1 / 3, **{"train k": "2,3", "k": 2, "model": "gat"})]
+    results["rows"] = [measured(("2,3", 2, "gat"), 1 / 3)]
     text = paper.record("figure5", results)
     (tmp_path / "figure5.json").write_text(text)
     found = paper.recorded(tmp_path)["figure5"]
@@ -217,7 +217,7 @@ def test_records_are_short_and_readable(tmp_path) -> None:
     [
         (["figure55"], 'part "figure55": expected one of demo, '),
         (["demo", "figure5"], "figure5: expected --data=DIR"),
-        (["demo", "star", "--confg.seed=1"], "'confg.seed'"),
+        (["demo", "star", "--confg.seed=1"], '"--confg.seed=1": expected --config.NAME'),
         (["demo", "star", "--config.only=rcc8/*"], 'only "rcc8/*": no such run'),
         (["demo", "figure5", "--data=none"], "none: no data_089907f8.zip in it"),
         (["demo", "star", "--config.gat.bogus=1"], 'no setting "config.gat.bogus"'),
@@ -244,8 +244,8 @@ def test_records_have_the_settings_of_their_parts(name: str, tmp_path) -> None:
     finished = [run for run in runs_of(name, tmp_path) if run.name not in record["unfinished"]]
     for model in dict.fromkeys(run.model for run in finished):
         of_model = [run for run in finished if run.model == model]
-        trains = [train_settings(run.config, model) for run in of_model]
-        settings = of_model[0].config[model].to_dict() | {"train": trains[0].to_dict()}
+        trains = [run.config.train for run in of_model]
+        settings = of_model[0].config[model].to_dict() | {"train": asdict(trains[0])}
         assert record["models"][model]["settings"] == changed_settings(model, settings)
         assert record["models"][model]["replicas"] == sum(train.replicas for train in trains)
     assert set(record["models"]) == {run.model for run in finished}
@@ -272,7 +272,7 @@ def test_a_part_runs_and_resumes(tmp_path) -> None:
 
 def test_figures_show_curves(tmp_path) -> None:
     """A panel of one or two tests has no curve."""
-    third = measured(0.5, **{"train k": "2,3", "k": 4, "model": "gat"})
+    third = measured(("2,3", 4, "gat"), 0.5)
     render.write_figures({"star": part([*ROWS, third]), "table2": part(ROWS)}, tmp_path)
     image = (tmp_path / "star.png").read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["star.png"]

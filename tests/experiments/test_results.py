@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 
@@ -10,14 +11,14 @@ import pytest
 from ml_collections import ConfigDict
 
 from clutrr_jax.data.prepare import Prepared
-from clutrr_jax.evaluation.baselines import BASELINES
-from clutrr_jax.evaluation.metrics import Counts, interval, measure
-from clutrr_jax.evaluation.published import Accuracy, intervals_disjoint
+from clutrr_jax.evaluation.metrics import interval
+from clutrr_jax.evaluation.scores import Score, Series, measure
 from clutrr_jax.experiment import MODEL, Experiment, Training, runs
-from clutrr_jax.report.results import averages, collect, compared, table_row, table_rows
-from clutrr_jax.report.tables import accuracy_table
+from clutrr_jax.report.results import Finished, averages, cell_row, collect, compared, table
+from clutrr_jax.report.tables import accuracy_table, difference
 from clutrr_jax.report.write import write_report
 from experiments.figure5 import RELEASES
+from experiments.published.clutrr import NOISE
 from experiments.published.systematic import CTP, GRAPH_ROWS, PEOPLE, TEXT_ROWS
 from generator.config import Config
 from generator.write import write_dataset
@@ -25,6 +26,7 @@ from tests.command_line import Done, error_of, launch
 from tests.experiments.finished import finish
 from tests.experiments.test_claims import cell, table_of
 from tests.experiments.test_experiments import CONFIGS, with_scale
+from tests.report.rows import paper, score_of
 
 # Printed averages that are not the mean of their column.
 WRONG_AVERAGES = {("table 2", "mac"), ("table 2", "bert"), ("table 4", "bert")}
@@ -35,9 +37,8 @@ def variance(correct: list[int], count: int) -> float:
     return float((np.arange(count) < np.array(correct)[:, None]).mean(axis=0).var())
 
 
-def counts(count: int, ceiling: float, *correct: int, task: str = "1.2") -> Counts:
-    right = list(correct)
-    return Counts("gat", task, count, right, right, variance(right, count), ceiling)
+def counts(count: int, ceiling: float, *correct: int, task: str = "1.2") -> Score:
+    return score_of("gat", task, count, [*correct], variance([*correct], count), ceiling)
 
 
 def test_two_tests_of_a_cell_count_as_one() -> None:
@@ -73,8 +74,9 @@ def test_a_row_names_the_tests_that_were_counted() -> None:
     experiment = with_scale("table2", "laptop", models="gat").experiment
     (train,) = (one for one in experiment.trainings if one.name == "clean")
     tests = [counts(10, 1.0, 9, task=task) for task in ("1.2", "1.3", "2.3")]
-    rows = table_rows(experiment, [(train, tests)], ["gat"])
-    assert {row["test"]: row["task"] for row in rows if row["train"] == "clean"} == {
+    rows = table(experiment, [(train, tests)])["rows"]
+    measured = [row for row in rows if row["kind"] == "model" and not row["average"]]
+    assert {row["test"]: row["task"] for row in measured if row["train"] == "clean"} == {
         "clean": "1.2,1.3", "supporting": "2.3", "irrelevant": "3.2,3.3",
         "disconnected": "4.2,4.3",
     }  # fmt: skip
@@ -87,7 +89,7 @@ def test_cells_are_compared_on_the_lengths_that_all_have() -> None:
     by_k = {("clean", k, MODEL): (f"1.{k}",) for k in (2, 3)}
     for tests_by_cell, expected in ((pooled, [0.5, 0.6]), (by_k, [0.9, 0.5])):
         training = Training("a", {}, tests_by_cell)
-        found = compared([(training, tests)], {"gat"})
+        found = compared([(training, tests)])
         assert [one.accuracy for one in found.values()] == expected
 
 
@@ -97,43 +99,41 @@ def test_cells_are_compared_on_the_lengths_that_all_have() -> None:
 )
 def test_disjoint_intervals(mean: float, error: float | None, disjoint: bool) -> None:
     """Compares a measured accuracy with a published .50 with this error."""
-    assert intervals_disjoint(cell(mean), Accuracy(0.5, error)) == disjoint
+    published = paper((), (), "gat", 0.5, error)
+    assert difference(asdict(cell(mean)), published) == (mean - 0.5, disjoint)
 
 
-def rows_of(experiment: Experiment) -> list[dict]:
-    """Rows of results with the published accuracies as measured ones."""
-    return [
-        table_row(experiment.column_names, key, (), measured)
-        for key, measured in table_of(experiment.published).items()
+def means_of(experiment: Experiment, *without: tuple) -> dict[tuple, dict]:
+    """Averages by key, where published accuracies are the measured ones, without some cells."""
+    columns = experiment.column_names
+    series = [Series(name) for name in (*experiment.models, "gcn")]
+    measured = [
+        cell_row(columns, key, Series(key[2])) | asdict(cell)
+        for key, cell in table_of(experiment.published).items()
+        if key not in without
     ]
+    rows = averages(experiment, series, measured)
+    assert len(rows) == len(experiment.averages) * len(series)
+    return {tuple(row[name] for name in columns): row for row in rows}
 
 
 @pytest.mark.parametrize("name", ["table2", "table4", "workshop_table1"])
 def test_averages_of_published_numbers_are_the_published_averages(name: str) -> None:
     experiment = CONFIGS[name].experiment
-    series = [*experiment.models, "gcn"]
-    rows = averages(experiment, series, rows_of(experiment))
-    assert len(rows) == len(experiment.averages) * len(series)
-    for row in rows:
-        if row["model"] == "gcn":  # neither published nor measured
-            assert row["accuracy"] is row["published"] is None
+    for (panel, x, model), row in means_of(experiment).items():
+        published = experiment.averages[panel, x].published
+        if model == "gcn":  # neither published nor measured
+            assert row["accuracy"] is None and model not in published
         else:
-            is_wrong = (row[experiment.column_names[1]], row["model"]) in WRONG_AVERAGES
-            assert (abs(row["difference"]) > 0.0051) == is_wrong
-            assert row["difference"] == row["accuracy"] - row["published"]["mean"]
+            is_wrong = (x, model) in WRONG_AVERAGES
+            assert (abs(row["accuracy"] - published[model]) > 0.0051) == is_wrong
 
 
 def test_average_needs_all_of_its_cells() -> None:
-    experiment = CONFIGS["table2"].experiment
-    measured = [
-        row
-        for row in rows_of(experiment)  # without a cell of table 2 that is none of table 3
-        if (row["train"], row["test"], row["model"]) != ("clean", "irrelevant", "gat")
-    ]
-    found = averages(experiment, ["gat", "rn"], measured)
-    rows = {(row["test"], row["model"]): row for row in found}
-    assert rows["table 2", "gat"]["accuracy"] is rows["table 2", "gat"]["difference"] is None
-    assert rows["table 2", "gat"]["published"]["mean"] == 0.77
+    """A cell of table 2 that is none of table 3 is missing."""
+    found = means_of(CONFIGS["table2"].experiment, ("clean", "irrelevant", "gat"))
+    rows = {(x, model): row for (_, x, model), row in found.items()}
+    assert rows["table 2", "gat"]["accuracy"] is None
     assert rows["table 3", "gat"]["accuracy"] and rows["table 2", "rn"]["accuracy"]
 
 
@@ -146,7 +146,7 @@ def test_figure5_shows_published_rows_below_their_models(tmp_path: Path) -> None
     references = config.experiment.references
     assert [r.row for r in references if r.shown] == [PEOPLE, CTP[0], PEOPLE, CTP[1]]
     results = write_report(config, runs(config), tmp_path, no_data)
-    table = accuracy_table(results)
+    table = accuracy_table(results).texts()
     for train, release in RELEASES.items():
         rows = [r for r in (*GRAPH_ROWS, *TEXT_ROWS) if r.data == release and r.by_k]
         own, others = [], [PEOPLE, *(row for row in rows if row.model not in ("gat", "edge_lstm"))]
@@ -168,8 +168,8 @@ def test_figure5_shows_published_rows_below_their_models(tmp_path: Path) -> None
 
 def write(config: ConfigDict, workdir: Path) -> tuple[dict, list[list[str]]]:
     """Returns the results and the table of finished runs."""
-    results = collect(config, runs(config), workdir)
-    return results, accuracy_table(results)
+    results = collect(config, Finished(runs(config), workdir))
+    return results, accuracy_table(results).texts()
 
 
 def test_row_of_a_published_table_has_error_ceiling_and_stories(tmp_path: Path) -> None:
@@ -189,7 +189,6 @@ def test_row_of_a_published_table_has_error_ceiling_and_stories(tmp_path: Path) 
     assert row["ceiling"] == pytest.approx(0.9625)
     assert row["stderr"] == pytest.approx(0.05)
     assert row["high"] == pytest.approx(0.9935, abs=5e-5)
-    assert row["intervals_disjoint"] is True
     assert results["models"]["gat"]["replicas"] == 2
 
 
@@ -197,7 +196,7 @@ def test_models_that_were_not_run_are_given_what_their_settings_say(tmp_path: Pa
     config = with_scale("figure6", "laptop", models="gat,prover,reader_prover")
     config.prover.share_genders = True
     results, _ = write(config, tmp_path)
-    assert results["given"] == {
+    assert {row["name"]: row["given"] for row in results["rows"]} == {
         "gat": "nothing",
         "prover": "predicates and genders",
         "reader_prover": "predicates and genders, words for relations",
@@ -206,7 +205,6 @@ def test_models_that_were_not_run_are_given_what_their_settings_say(tmp_path: Pa
         "reader_prover: stated facts, given rules": (
             "predicates and genders, words for relations, stated facts, rules"
         ),
-        **BASELINES,
     }
 
 
@@ -271,16 +269,21 @@ def test_failed_run_is_reported_and_the_others_run(partial) -> None:
     finished = {f"{noise}/gat": "finished" for noise in ("clean", "irrelevant", "disconnected")}
     assert states(workdir) == {"supporting/gat": "failed"} | finished
     results = json.loads((workdir / "results.json").read_text())
-    rows = {(row["train"], row["test"]): row for row in results["rows"]}
+    rows, papers = (
+        {(row["train"], row["test"]): row for row in results["rows"]
+         if row["kind"] == kind and row["train"] in NOISE and row["test"] in NOISE}
+        for kind in ("model", "published")
+    )  # fmt: skip
     assert len(rows) == 16
     for (train, _), row in rows.items():
         assert (row["accuracy"] is None) == (train == "supporting")
     clean = rows["clean", "clean"]
     assert clean["count"] == 20 and clean["replicas"] == 2
-    assert clean["published"] == {"mean": 1.0, "error": 0.0}
+    published = papers["clean", "clean"]
+    assert (published["accuracy"], published["stderr"]) == (1.0, 0.0)
     tests = json.loads((workdir / "clean" / "gat" / "model.json").read_text())["tests"]
-    mean = np.mean([test["correct"] for test in tests[:2]]) / 10
-    assert clean["accuracy"] == pytest.approx(mean) == clean["difference"] + 1
+    mean = np.mean([test["metrics"]["accuracy"]["replicas"] for test in tests[:2]])
+    assert clean["accuracy"] == pytest.approx(mean)
     text = (workdir / "results.md").read_text()
     assert "scale smoke" in text and "3 of 4 runs are finished, 1 failed" in text
     assert "- supporting/gat: " in text and "| train | test | gat | paper | difference |" in text

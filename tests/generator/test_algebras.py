@@ -14,7 +14,7 @@ from generator.algebra import Algebra, parse_algebra
 from generator.algebras import NAMES, algebra_of, algebra_with, find_algebra
 from generator.errors import InputError
 from generator.kinship import KINSHIP
-from generator.rows import parse_rows
+from generator.tables.rows import parse_rows
 
 CELLS = 6
 
@@ -80,9 +80,8 @@ def test_laws(name: str, identity: str) -> None:
     algebra = find_algebra(name)
     inverse, heads = algebra.inverse.argmax(axis=1), algebra.composition
     same, every = algebra.relations.index(identity), np.eye(len(algebra.relations), dtype=bool)
-    assert (algebra.inverse.sum(axis=1) == 1).all() and (
-        inverse[inverse] == range(len(heads))
-    ).all()
+    assert (algebra.inverse.sum(axis=1) == 1).all()
+    assert (inverse[inverse] == range(len(heads))).all()
     assert (heads[same] == every).all() and (heads[:, same] == every).all()
     assert (heads == heads[inverse][:, inverse].swapaxes(0, 1)[..., inverse]).all()
 
@@ -98,15 +97,9 @@ def test_kinship_view() -> None:
     rules = {tuple(rule) for rule in view.algebra.rules.tolist()}
     assert {tuple(rule) for rule in predicate[KINSHIP.rules].tolist()} == rules and len(rules) == 16
     # Y is the r of X: X is the inverse of Y, a man or a woman.
-    assert algebra_words("aunt") == {"nephew", "niece"} and algebra_words("son") == {
-        "father",
-        "mother",
-    }
-
-
-def algebra_words(relation: str) -> set[str]:
-    inverses = KINSHIP.inverses[KINSHIP.index[relation]]
-    return {KINSHIP.relations[r] for r in inverses}
+    for relation, inverse in (("aunt", {"nephew", "niece"}), ("son", {"father", "mother"})):
+        found = KINSHIP.inverses[KINSHIP.index[relation]]
+        assert {KINSHIP.relations[r] for r in found} == inverse
 
 
 def test_names_and_definitions(tmp_path: Path) -> None:
@@ -134,18 +127,12 @@ ORDER = {
     ("change", "problem"),
     [
         ({"name": None}, "name None, expected text"),
-        ({"name": " "}, "name ' ', expected text"),
-        ({"relations": None}, "relations None"),
-        ({"relations": "<"}, "expected 2 to 64 different names"),
         ({"relations": "< < ="}, "expected 2 to 64 different names"),
-        ({"relations": ["<", 1]}, "expected names of relations"),
         ({"relations": ["<", "a b"]}, "expected names of relations"),
         ({"relations": "< a'"}, "expected names of relations"),
         ({"inverse": {"<": ">", ">": "<"}}, 'inverse: none of "="'),
         ({"inverse": {"<": "=", "=": "=", ">": "<"}}, "not the other way round"),
-        ({"inverse": []}, "inverse: expected an object"),
         ({"composition": {"<": {"~": "<"}}}, 'unknown relation "~"'),
-        ({"composition": {"<": {"<": 3}}}, "composition of < and < 3"),
         ({"composition": {"<": {"=": "<"}, "=": {">": "<"}}}, "contradicts that of their inverses"),
     ],
 )
@@ -178,30 +165,23 @@ def test_a_number_is_the_name_of_a_relation_or_refused() -> None:
         with pytest.raises(InputError, match=f'unknown label "{text}", expected <, =, >$'):
             target(text, order, ordered)
     # A spreadsheet writes "+1" as 1: no index of "-1".
-    for names in ("+1 0.0 -1", "1.0 2.0 3.0"):
-        first, second, _ = names.split()
-        signed = parse_algebra(
-            {"name": "x", "relations": names, "composition": {}}
-            | {"inverse": dict.fromkeys(names.split(), names)},
-            "x",
-        )
-        fact = f"[('a', '{first}', 'b'), ('b', '{second}', 'c')]"
-        assert target(first, signed, fact) == 0
-        with pytest.raises(InputError, match='unknown label "1", expected '):
-            target("1", signed, fact)
+    names = "+1 0.0 -1"
+    inverse = dict.fromkeys(names.split(), names)
+    signed = parse_algebra(
+        {"name": "x", "relations": names, "composition": {}, "inverse": inverse}, "x"
+    )
+    fact = "[('a', '+1', 'b'), ('b', '0.0', 'c')]"
+    assert target("+1", signed, fact) == 0
+    with pytest.raises(InputError, match='unknown label "1", expected '):
+        target("1", signed, fact)
 
 
 def test_names_that_differ_in_capitals_are_read_exactly() -> None:
     """Intervals are also written with "d" for during and "D" for its inverse."""
     names = ["d", "D", "is-in", "IS_IN", "Meets"]
+    inverse = dict.fromkeys(names, names)
     algebra = parse_algebra(
-        {
-            "name": "x",
-            "relations": names,
-            "inverse": dict.fromkeys(names, names),
-            "composition": {},
-        },
-        "x",
+        {"name": "x", "relations": names, "inverse": inverse, "composition": {}}, "x"
     )
     assert [algebra.find(name) for name in names] == [0, 1, 2, 3, 4]
     assert algebra.find("Is in") is None and algebra.find("meets") == 4
@@ -219,19 +199,17 @@ def test_accents_of_relations_are_composed() -> None:
     assert next(parse_rows("x.csv", rows, algebra=algebra)).relations == (1, 0)
 
 
-@pytest.mark.parametrize("key", ["<", "composition", "name"])
 @pytest.mark.parametrize("kind", ["file", "folder", "zip"])
-def test_a_repeated_key_is_refused(key: str, kind: str, tmp_path: Path) -> None:
+def test_a_repeated_key_is_refused(kind: str, tmp_path: Path) -> None:
     """Otherwise the last of two rows of a table would replace the first."""
-    text = json.dumps(ORDER)
-    twice = re.sub(rf'"{key}": ', f'"{key}": {{}}, \\g<0>', text)
-    assert json.loads(twice) == ORDER and twice != text
+    twice = re.sub('"<": ', '"<": {}, \\g<0>', json.dumps(ORDER))
+    assert json.loads(twice) == ORDER
     path = tmp_path / "algebra.json"
     path.write_text(twice)
     if kind == "zip":
         with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
             archive.write(path, "algebra.json")
-    with pytest.raises(InputError, match=rf'json.*"{key}" twice in an object'):
+    with pytest.raises(InputError, match=r'json.*"<" twice in an object'):
         if kind == "file":
             find_algebra(str(path))
         else:

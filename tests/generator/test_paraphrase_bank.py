@@ -153,22 +153,6 @@ def test_plausibility_does_not_depend_on_the_direction(predicate, first, second)
 
 
 @pytest.mark.parametrize(
-    ("clause", "ages", "expected"),
-    [
-        (("child",), ("adult", "kid"), True),
-        (("child",), ("kid", "adult"), False),
-        (("inv-grand",), ("adult", "kid"), False),
-        (("SO",), ("kid", "adult"), False),
-        (("SO",), ("old", "twenties"), False),
-        (("child", "child"), ("twenties", "any", "any"), False),
-    ],
-)
-def test_plausible_ages(clause, ages, expected):
-    predicates = tuple(PREDICATE_ID[p] for p in clause)
-    assert is_plausible(predicates, (0, tuple(AGES[a] for a in ages))) == expected
-
-
-@pytest.mark.parametrize(
     ("text", "first", "expected"),
     [
         # All are men: the second "his" could refer to {0}.

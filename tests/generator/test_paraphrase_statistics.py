@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from generator.__main__ import main
 from generator.paraphrases.bank import bank
-from generator.paraphrases.statistics import PAPER, overlap, statistics, table, tokens
+from generator.paraphrases.statistics import PAPER, overlap, statistics, tokens
 from generator.stories.text import Bank
 
 TEXTS = st.lists(st.text("ab {}01.", max_size=12), max_size=5)
@@ -14,18 +14,6 @@ def test_tokens():
     assert tokens("{0}'s Mother-in-law, {1}, didn't say: caf\u00e9 12!") == [
         "{0}", "mother-in-law", "{1}", "didn't", "say", "caf\u00e9"
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("texts", "unigrams", "bigrams"),
-    [
-        (["{0} saw {1}", "{0} saw her"], 2 / 4, 1 / 3),
-        (["a b", "a b", "b c"], 1 + 1 / 3 + 1 / 3, 1 + 0 + 0),
-    ],
-)
-def test_overlap_is_a_sum_over_pairs_of_texts(texts, unigrams, bigrams):
-    pairs = len(texts) * (len(texts) - 1) // 2
-    assert overlap(texts) == (pytest.approx(unigrams), pytest.approx(bigrams), pairs)
 
 
 @given(TEXTS)
@@ -53,14 +41,6 @@ def test_statistics_of_a_small_bank():
 def test_embedded_bank_is_at_least_as_diverse_as_the_paper():
     for name, value in statistics(bank()).items():
         assert value <= PAPER[name] if "overlap" in name else value >= PAPER[name]
-
-
-def test_table_has_a_column_per_bank_and_one_for_the_paper():
-    banks = [Bank(name, {(0, (15,)): ("{0} {1}",)}) for name in ("one", "two")]
-    lines = table(banks).splitlines()
-    assert lines[0].split() == ["one", "two", "paper"]
-    assert len({len(line) for line in lines}) == 1
-    assert lines[4].split()[-1] == "6,016"
 
 
 def test_command(capsys, tmp_path):

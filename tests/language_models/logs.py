@@ -46,7 +46,7 @@ def write_choices(folder: Path, rows: list[dict], likelihoods: list[list[list[st
 
 
 def write_samples(folder: Path, group: str, rows: list[dict], resps: list) -> Path:
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "results_2026.json").write_text("{}")
     for i, (row, of_row) in enumerate(zip(rows, resps, strict=True)):
         sample = {"doc_id": i, "doc": row, "target": row["target"], "filter": "none",

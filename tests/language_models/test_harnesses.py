@@ -60,14 +60,9 @@ def rows(folders) -> list[dict]:
 
 
 def test_an_export_needs_nothing_of_this_project(folders) -> None:
-    allowed = {
-        *sys.stdlib_module_names,
-        "answers",
-        "marked_text",
-        "statements",
-        "datasets",
-        "inspect_ai",
-    }
+    """And every format has the same prompts."""
+    readers = {"answers", "marked_text", "statements"}
+    allowed = {*sys.stdlib_module_names, *readers, "datasets", "inspect_ai"}
     for format, folder in folders.items():
         for path in folder.glob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
@@ -76,9 +71,6 @@ def test_an_export_needs_nothing_of_this_project(folders) -> None:
                     assert module.partition(".")[0] in allowed, f"{format}: {module}"
         text = "".join(path.read_text() for path in folder.iterdir())
         assert str(folder) not in text  # it can be moved
-
-
-def test_every_format_has_the_same_prompts(folders) -> None:
     assert len({(folder / "prompts.jsonl").read_bytes() for folder in folders.values()}) == 1
 
 
@@ -89,7 +81,11 @@ def test_the_tasks_of_lm_eval(data, folders, rows, tmp_path, monkeypatch) -> Non
     files = {path.stem: yaml.safe_load(path.read_text()) for path in folder.glob("*.yaml")}
     for group in ("clutrr", "clutrr_mc"):
         names = [f"{group}_{task}" for task in every]
-        assert files.pop(group)["task"] == names
+        settings = files.pop(group)
+        assert settings["task"] == names
+        # Its accuracy is the mean over all stories, also if the tests differ in size.
+        mean = {"metric": "acc", "aggregation": "mean", "weight_by_size": True}
+        assert settings["aggregate_metric_list"] == [mean]
         for name, task in zip(names, every, strict=True):
             assert files.pop(name) == {"include": f"_{group}_yaml", "task": name,
                                        "dataset_kwargs": {"task": task}}  # fmt: skip
@@ -114,26 +110,16 @@ def test_the_tasks_of_lm_eval(data, folders, rows, tmp_path, monkeypatch) -> Non
         assert utils.process_results(doc, ["a cousin"]) == {"acc": 0}
 
 
-def test_the_group_of_lm_eval_weighs_its_tasks_by_size(folders) -> None:
-    """Its accuracy is the mean over all stories, also if the tests differ in size."""
-    for group in ("clutrr", "clutrr_mc"):
-        settings = yaml.safe_load((folders["lm-eval"] / f"{group}.yaml").read_text())
-        assert settings["aggregate_metric_list"] == [
-            {"metric": "acc", "aggregation": "mean", "weight_by_size": True}
-        ]
-
-
-@pytest.mark.parametrize(("given", "limit"), [(None, DEFAULT_TOKENS), (300, 300)])
-def test_the_limit_of_an_answer_is_in_the_files(data, tmp_path, given, limit) -> None:
+def test_the_limit_of_an_answer_is_in_the_files(data, tmp_path) -> None:
     """As the only limit, and nothing stops a thought that names the story again."""
-    for format in ("lm-eval", "inspect"):
-        more = {} if given is None else {"max_tokens": given}
-        assert export(data, tmp_path / format, format, "few-shot", 2, **more) == len(data.test)
-    task = (tmp_path / "inspect/clutrr.py").read_text()
-    assert f"\nMAX_TOKENS = {limit}\n" in task and "max_tokens=MAX_TOKENS" in task
-    settings = (tmp_path / "lm-eval/_clutrr_yaml").read_text().replace("!function ", "")
-    arguments = yaml.safe_load(settings)["generation_kwargs"]
-    assert arguments["max_gen_toks"] == limit and arguments["until"] == []
+    for more, limit in (({}, DEFAULT_TOKENS), ({"max_tokens": 300}, 300)):
+        for format in ("lm-eval", "inspect"):
+            assert export(data, tmp_path / format, format, "few-shot", 2, **more) == len(data.test)
+        task = (tmp_path / "inspect/clutrr.py").read_text()
+        assert f"\nMAX_TOKENS = {limit}\n" in task and "max_tokens=MAX_TOKENS" in task
+        settings = (tmp_path / "lm-eval/_clutrr_yaml").read_text().replace("!function ", "")
+        arguments = yaml.safe_load(settings)["generation_kwargs"]
+        assert arguments["max_gen_toks"] == limit and arguments["until"] == []
 
 
 def test_logs_of_all_harnesses_give_the_same_predictions(data, rows, tmp_path) -> None:
@@ -182,7 +168,7 @@ def edit(log: dict, **changes) -> None:
             'log of the task "gsm8k", expected "clutrr"',
         ),
         (lambda log: log.update(status="cancelled"), 'status "cancelled", expected a finished run'),
-        (lambda log: log.update(eval={}), 'header.eval: no "task"'),
+        (lambda log: log.update(eval={}), 'not a log of inspect .*no "task"'),
         (lambda log: log["samples"].clear(), "no predictions"),
         (lambda log: edit(log, error={"message": "rate limit"}), "ended with an error"),
         (lambda log: edit(log, target="cousin"), "has another text or label"),
@@ -241,48 +227,39 @@ def test_a_wrong_lm_eval_log_is_a_one_line_error(data, rows, tmp_path, change, e
     refused(folder, data, expected)
 
 
-def rename(folder: Path, old: str, new: str) -> None:
-    for path in folder.glob("samples_*"):
-        path.rename(path.with_name(path.name.replace(old, new)))
+TASKS = ["1.2", "1.3", "1.5", "2.4"]
 
 
-def test_the_newest_run_in_a_folder_of_lm_eval_is_read(data, rows, tmp_path, capsys) -> None:
-    """Also if it is incomplete: answers of two runs are not mixed."""
-    old, new = ([[answer] * len(rows)] for answer in ("aunt", "uncle"))
-    folder = write_lm_eval(tmp_path / "old", rows, old)
-    rename(folder, "_2026", "_2026-03-09T10-00-00.123456")
-    for path in write_lm_eval(tmp_path / "new", rows, new).iterdir():
-        path.rename(folder / path.name.replace("_2026", "_2026-11-01T10-00-00"))
-    (best,) = read_submissions([folder], data.test)
-    assert (best.predictions.relation == RELATION_ID["uncle"]).all()
-    expected = f"{folder}: read the run of 2026-11-01T10-00-00, not of 2026-03-09T10-00-00.123456\n"
-    assert capsys.readouterr().err == expected
-    (folder / "samples_clutrr_1.2_2026-11-01T10-00-00.jsonl").unlink()
-    (best,) = read_submissions([folder], data.test)
-    assert best.predictions.relation.tolist() == [[RELATION_ID["uncle"]] * 60]
-    assert capsys.readouterr().err == expected
-
-
-def test_runs_of_lm_eval_on_different_tasks_belong_together(data, rows, tmp_path, capsys) -> None:
-    folder = write_lm_eval(tmp_path / "model", rows, [["aunt"] * len(rows)])
-    rename(folder, "1.2_2026", "1.2_2027")
-    rename(folder, "1.3_2026", "1.3")
-    assert len(read_submissions([folder], data.test)) == 1 and not capsys.readouterr().err
-
-
-def test_a_run_of_lm_eval_older_than_one_that_is_not_read(data, rows, tmp_path, capsys) -> None:
-    """January has 1.3, February all, March 1.2: of 1.3 neither that of January is read."""
-    folder = write_lm_eval(tmp_path / "first", rows, [["aunt"] * len(rows)])
-    rename(folder, "_2026", "_2026-01")
-    for name in ("1.2", "1.5"):
-        (folder / f"samples_clutrr_{name}_2026-01.jsonl").unlink(missing_ok=True)
-    for month in ("02", "03"):
-        for path in write_lm_eval(tmp_path / month, rows, [["uncle"] * len(rows)]).iterdir():
-            if month == "02" or "_1.2_" in path.name:
-                path.rename(folder / path.name.replace("_2026", f"_2026-{month}"))
-    (best,) = read_submissions([folder], data.test)
-    assert set(best.predictions.relation.ravel()) == {RELATION_ID["uncle"]}
-    assert capsys.readouterr().err.count("read the run of 2026-03, not of 2026-0") == 2
+@pytest.mark.parametrize(
+    ("runs", "expected", "printed"),
+    [
+        # Answers of two runs are not mixed, also if the newest is incomplete.
+        ({"2026-03": ("aunt", TASKS), "2026-11": ("uncle", TASKS)}, {"uncle": TASKS}, ["2026-03"]),
+        ({"2026-03": ("aunt", TASKS), "2026-11": ("uncle", TASKS[1:])}, {"uncle": TASKS[1:]},
+         ["2026-03"]),
+        # Runs of different tasks belong together.
+        ({"": ("aunt", TASKS[:1]), "2026": ("aunt", TASKS[1:2]), "2027": ("uncle", TASKS[2:])},
+         {"aunt": TASKS[:2], "uncle": TASKS[2:]}, []),
+        # A run that is older than one that is not read is not read either.
+        ({"2026-01": ("aunt", TASKS[1:]), "2026-02": ("uncle", TASKS), "2026-03": ("son", ["1.2"])},
+         {"son": ["1.2"]}, ["2026-02", "2026-01"]),
+    ],
+)  # fmt: skip
+def test_the_newest_run_in_a_folder_of_lm_eval_is_read(
+    data, rows, tmp_path, capsys, runs, expected, printed
+) -> None:
+    for date, (answer, of_run) in runs.items():
+        part = [row for row in rows if row["task"] in of_run]
+        for path in write_lm_eval(tmp_path / date / "log", part, [[answer] * len(part)]).iterdir():
+            path.rename(tmp_path / path.name.replace("_2026", f"_{date}" if date else ""))
+    (tmp_path / "samples_gsm8k.jsonl").write_text('{"doc": {}}\n')  # of another task
+    (found,) = read_submissions([tmp_path], data.test)
+    task_of = {story: task for task, stories in tasks(data.test) for story in stories}
+    answers = zip(found.stories.tolist(), found.predictions.relation[0], strict=True)
+    answer_of = {task: answer for answer, of_answer in expected.items() for task in of_answer}
+    assert {(task_of[s], RELATIONS[r]) for s, r in answers} == set(answer_of.items())
+    lines = [f"{tmp_path}: read the run of {max(runs)}, not of {date}" for date in printed]
+    assert capsys.readouterr().err.splitlines() == lines
 
 
 def test_multiple_choice(data, rows, tmp_path, capsys) -> None:

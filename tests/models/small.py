@@ -22,7 +22,10 @@ OWN = {
     "gat": {"rounds": 2, "steps": 1},
     "nbfnet": {"width": 16, "layers": 3},
 } | {name: {"rounds": 2} for name in ("gcn", "rgcn", "gnn_2018_mean", "gnn_2018_attention")}
-OWN |= {f"ctp_{kind}": {"rules": 3, "depth": 1} for kind in ("linear", "attentive", "memory")}
+OWN |= {
+    f"ctp_{kind}": {"rules": 3, "depth": 1, "memory": 16, "share_genders": True}
+    for kind in ("linear", "attentive", "memory")
+}
 
 
 def small_config(name: str, **changes: Any) -> ConfigDict:
@@ -58,6 +61,12 @@ def shape_for(kind: str, data: Prepared, rows: list[int], extra: int = 0) -> Sha
 def call(model, *inputs):
     """Output of a module, compiled."""
     return model(*inputs)
+
+
+@nnx.jit
+def loss_of(model, batch):
+    """Training loss of each story, compiled."""
+    return model.loss(batch)
 
 
 def _shrink(config: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:

@@ -35,8 +35,6 @@ from tests.tiny_bert import (
     write_weights,
 )
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture(scope="module")
 def minilm() -> Path:
@@ -108,7 +106,6 @@ def tokens_are(*tokens: str):
 BIAS = "encoder.layer.1.output.dense.bias"
 SPECIAL = ("[UNK]", "[CLS]", "[SEP]", "[MASK]")
 FAULTS = {
-    "no config": (lambda folder: (folder / "config.json").unlink(), "config.json"),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "model.safetensors"),
     "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), "tokenizer.json"),
     "damaged weights": (cut("model.safetensors", -9), "model.safetensors"),
@@ -117,19 +114,11 @@ FAULTS = {
         tensors_but(**{BIAS: np.zeros(7, np.float32)}),
         "float32 (7,), expected float (32,)",
     ),
-    "other dtype": (tensors_but(**{BIAS: np.zeros(32, np.int64)}), "int64"),
-    "config is no JSON": (cut("config.json", 5), "config.json"),
     "no hidden_size": (config_but(hidden_size=None), "config.json"),
     "another model": (config_but(model_type="gpt2"), "model_type 'gpt2', expected bert or"),
     "heads do not fit": (config_but(num_attention_heads=5), "num_attention_heads"),
-    "unknown activation": (config_but(hidden_act="swish"), "swish"),
     "no [MASK]": (tokens_are(*SPECIAL[:3]), "no mask token"),
-    "no [UNK]": (tokens_are(*SPECIAL[1:]), "[UNK]"),
     "too many tokens": (tokens_are(*SPECIAL, *map(str, range(9999))), "more tokens than"),
-    "no vocabulary": (
-        lambda folder: (folder / "tokenizer.json").write_text('{"model": {}}'),
-        "tokenizer.json",
-    ),
     "stories too long": (
         lambda folder: write_encoder(
             folder, CONFIG | {"vocab_size": 10**4, "max_position_embeddings": 8}
@@ -148,16 +137,6 @@ def test_a_fault_of_the_folder_is_one_line(fault: str, tiny_bert, small, tmp_pat
     with pytest.raises(InputError) as error:
         with_states(small, ConfigDict(MODELS["bert"].config | {"folder": str(folder)}))
     assert message in str(error.value) and "\n" not in str(error.value)
-
-
-def test_a_trained_encoder_without_weights_is_one_line(small_folder, tiny_bert, tmp_path) -> None:
-    folder = tmp_path / "encoder"
-    shutil.copytree(tiny_bert, folder, ignore=shutil.ignore_patterns("*.safetensors"))
-    done = launch(
-        f"--config.data={small_folder}", f"--workdir={tmp_path / 'run'}", "--config.models=bert",
-        "--config.bert.train_encoder=True", f"--config.bert.folder={folder}",
-    )  # fmt: skip
-    assert "model.safetensors" in error_of(done)
 
 
 def test_wrong_settings_are_one_line(small, tiny_bert, monkeypatch) -> None:
@@ -252,9 +231,8 @@ def test_states_are_computed_once(small, tiny_bert, tmp_path, monkeypatch) -> No
 
 @pytest.mark.slow
 def test_a_run_with_frozen_states(small_folder, tiny_bert, tmp_path, monkeypatch) -> None:
-    """A wrong folder is reported in one line, and no folder is made for the model."""
+    """A wrong folder is reported before the model has a folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.chdir(ROOT)
 
     def train(folder: Path, workdir: Path) -> Done:
         return launch(
@@ -263,5 +241,5 @@ def test_a_run_with_frozen_states(small_folder, tiny_bert, tmp_path, monkeypatch
         )  # fmt: skip
 
     assert "bert (2 replicas)" in train(tiny_bert, tmp_path / "run").out
-    error = error_of(train(tmp_path / "nothing", tmp_path / "wrong"))
-    assert "config.json" in error and not (tmp_path / "wrong" / "bert").exists()
+    assert "config.json" in error_of(train(tmp_path / "nothing", tmp_path / "wrong"))
+    assert not (tmp_path / "wrong" / "bert").exists()

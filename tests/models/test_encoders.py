@@ -20,7 +20,6 @@ from clutrr_jax.models.pretrained.tokenizer import (
     load_tokenizer,
     single_tokens,
 )
-from generator.errors import InputError
 from tests.encoder_reference import ENCODERS, FILE, batch
 from tests.models.small import Stories, call
 from tests.tiny_bert import DEBERTA, random_tensors, write_encoder, write_weights
@@ -172,18 +171,3 @@ def test_scores_by_pair_are_those_of_the_distance() -> None:
     scores = np.random.default_rng(0).normal(size=(2, 5, 9)).astype("f4")
     expected = [[scores[:, i, 4 - (i - j)] for j in range(5)] for i in range(5)]
     np.testing.assert_array_equal(by_pair(scores), np.moveaxis(np.array(expected), -1, 0))
-
-
-@pytest.mark.parametrize(
-    ("setting", "value", "expected"),
-    [
-        ("conv_kernel_size", 3, "conv_kernel_size 3, expected 0"),
-        ("pos_att_type", "p2p|c2p", "pos_att_type 'p2p|c2p', expected c2p or p2c"),
-        ("norm_rel_ebd", "batch_norm", "norm_rel_ebd 'batch_norm', expected none or layer_norm"),
-    ],
-)
-def test_a_deberta_of_another_kind_is_one_line(setting, value, expected: str, tmp_path) -> None:
-    (tmp_path / "config.json").write_text(json.dumps(DEBERTA | {setting: value}))
-    with pytest.raises(InputError) as error:
-        read_config(tmp_path)
-    assert expected in str(error.value) and "\n" not in str(error.value)

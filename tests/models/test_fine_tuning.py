@@ -17,7 +17,6 @@ from clutrr_jax.data.batching import pack, targets
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.models.pretrained.load import load_encoder
-from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.steps import create_optimizer
@@ -151,8 +150,8 @@ def test_rates_decay_by_layer(rate: float, fine_tuned, tiny_bert) -> None:
     model = fine_tuned("bert", tiny_bert)
     settings = ConfigDict({"encoder_learning_rate": rate, "encoder_layer_decay": 0.5})
     optimizer = create_optimizer(ConfigDict(TRAIN), settings, model.data.sizes.encoder)
-    params = model.params
-    steps, _ = optimizer.update(jax.tree.map(jnp.ones_like, params), optimizer.init(params))
+    ones = jax.tree.map(jnp.ones_like, model.params)
+    steps, _ = jax.jit(lambda p: optimizer.update(ones, optimizer.init(p)))(model.params)
     for path, step in nnx.to_flat_state(steps):
         if path[0] != "encoder":
             expected = 1e-3
@@ -164,22 +163,14 @@ def test_rates_decay_by_layer(rate: float, fine_tuned, tiny_bert) -> None:
 
 
 @pytest.mark.slow
-def test_resumed_run_equals_uninterrupted_run(small_for, tiny_bert, tmp_path) -> None:
-    """All replicas start from the pretrained parameters, and train all of them."""
+def test_replicas_start_from_the_pretrained_parameters_and_train_all(small_for, tiny_bert) -> None:
     data = small_for("bert", folder=str(tiny_bert), train_encoder=True)
     config = small_config("bert", folder=str(tiny_bert), train_encoder=True)
-    train = ConfigDict(TRAIN | {"batch": 64, "epochs": 2})
+    train = ConfigDict(TRAIN | {"batch": 64, "epochs": 1})
     trainer = Trainer(MODELS["bert"], config, train, data, Replicas(2))
     state, pretrained = trainer.init(), leaves(nnx.state(load_encoder(tiny_bert)))
     for found, expected in zip(leaves(state.params["encoder"]), pretrained, strict=True):
         np.testing.assert_array_equal(found, np.stack([expected, expected]))
     state, _ = trainer.epoch(state, 1)
-    Checkpoints(tmp_path).save(1, state)
-    whole, _ = trainer.epoch(state, 2)
-    restored = Checkpoints(tmp_path).restore(trainer.init())
-    assert restored is not None and restored[0] == 1
-    resumed, _ = trainer.epoch(restored[1], 2)
-    for a, b in zip(leaves(whole), leaves(resumed), strict=True):
-        np.testing.assert_array_equal(a, b)
-    for found, expected in zip(leaves(whole.params["encoder"]), pretrained, strict=True):
+    for found, expected in zip(leaves(state.params["encoder"]), pretrained, strict=True):
         assert (found[0] != expected).any() and (found[0] != found[1]).any()

@@ -1,6 +1,5 @@
 """Laws of the prover, of the symbolic baselines and of the rules that a run has learned."""
 
-import json
 from dataclasses import replace
 from itertools import pairwise
 
@@ -18,8 +17,7 @@ from clutrr_jax.data.vocabulary import Vocabulary
 from clutrr_jax.evaluation.baselines import induced, predict_with
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.prover import Prover, gendered
-from clutrr_jax.rules import describe, main
-from generator.errors import InputError
+from clutrr_jax.rules import describe
 from generator.implied import implied
 from generator.kinship import (
     COMPOSE,
@@ -34,7 +32,7 @@ from generator.kinship import (
     RELATION_OF,
     RULES,
 )
-from generator.rows import Row
+from generator.tables.rows import Row
 
 
 def rows_of(chains: list[list[tuple[int, int]]], targets: list[int] | None = None) -> list[Row]:
@@ -189,15 +187,3 @@ def test_penalty_gives_up_rules_that_no_answer_needs() -> None:
         model.table = nnx.Param(table)
         table -= 0.3 * loss(model)[1]["table"][...]
     assert model.rules()[needed] > 0.95 and model.rules()[useless] < 0.3
-
-
-def test_rules_of_invalid_folders_are_refused(tmp_path) -> None:
-    with pytest.raises(InputError, match="expected the folder of a finished run"):
-        main([str(tmp_path)])
-    (tmp_path / "prover").mkdir()
-    (tmp_path / "prover" / "model.json").write_text(json.dumps({"replicas": 1}))
-    (tmp_path / "prover" / "config.json").write_text('{"model": "prover"}')
-    with pytest.raises(InputError, match="checkpoint of a finished prover"):
-        main([str(tmp_path)])
-    with pytest.raises(InputError, match="required: RUN"):
-        main([])

@@ -18,8 +18,8 @@ from clutrr_jax.data.prepare import Prepared, prepare_run
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.data.vocabulary import spans
 from clutrr_jax.evaluation.ground_truth import FOLLOWS, WRONG, GroundTruth
-from clutrr_jax.evaluation.metrics import score
 from clutrr_jax.evaluation.predictions import Predictions, write_predictions
+from clutrr_jax.evaluation.scores import score_run, series_of
 from clutrr_jax.experiment import DATA, runs
 from clutrr_jax.report.results import describe
 from clutrr_jax.report.write import write_report
@@ -89,7 +89,9 @@ def run_folder(small_folder, tmp_path_factory) -> Path:
         shape = (replicas, len(test))
         best = np.where(rng.random(shape) < 0.7, test.target, rng.integers(22, size=shape))
         predictions = Predictions(best, best, np.ones(shape), np.eye(22, dtype=np.float32)[best])
-        finish(folder, run, score({run.model: predictions}, truth), replicas=replicas,
+        series = series_of(run.model, run.config[run.model])[:1]
+        scores = score_run(series, {run.model: predictions._replace(probabilities=None)}, truth)
+        finish(folder, run, scores, replicas=replicas,
                diverged_epochs=[0, 0, 7][:replicas])  # fmt: skip
         write_predictions(folder / run.model / "predictions.npz", predictions, test)
         write_text(folder / run.model / "config.json", json.dumps(identity(run)))

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from clutrr_jax.report.headline import headline
+from tests.report.rows import row
 
 KS = (2, 3, 4, 10)
 # Accuracies by k.
@@ -14,15 +15,14 @@ RULES = {"given rules": (1.0,) * 4, "majority label": (0.3,) * 4}
 
 def results(accuracies: Any, keys: Any = tuple(("clean", k) for k in KS)) -> dict[str, Any]:
     """Accuracies of each series at the keys (panel, x), all of 20 stories and ±.05."""
-    rows = [
-        {"noise": panel, "k": x, "model": name, "accuracy": value, "count": 20,
-         **({} if value is None else {"low": value - 0.05, "high": value + 0.05})}
-        for name, values in accuracies.items()
-        for (panel, x), value in zip(keys, values, strict=True)
-    ]  # fmt: skip
-    series = [{"name": name, "baseline": name in RULES} for name in accuracies]
     columns = ("noise", "k", "model")
-    return {"columns": columns, "scale": "", "rows": rows, "series": series}
+    rows = [
+        row(columns, (*key, name), name, accuracy=value, count=20,
+            **({} if value is None else {"low": value - 0.05, "high": value + 0.05}))
+        for name, values in accuracies.items()
+        for key, value in zip(keys, values, strict=True)
+    ]  # fmt: skip
+    return {"columns": columns, "scale": "", "rows": rows}
 
 
 def test_of_one_curve_the_best_model_is_that_of_the_largest_k() -> None:
@@ -103,14 +103,16 @@ def test_parts_of_the_stories_ensembles_and_variants_do_not_count() -> None:
     names = ("gat (ensemble of 3)", "reader_prover: given rules", "part")
     models = {"reader_prover": PROVER, "gpt": GAT, "gpt: cot": GAT}
     found = results(models | dict.fromkeys(names, better))
-    for row in found["rows"]:
-        if row["model"] == "part":
-            row["count"] = 3
+    for one in found["rows"]:
+        if one["name"] == "part":
+            one["count"] = 3
+        if one["name"] == "reader_prover: given rules":
+            one["kind"] = "variant"
     assert headline(found) == (
         "reader_prover is best: .96 at k = 10, ahead of gpt and gpt: cot (.40). gpt and gpt: cot "
         "fall below .50 at k = 10."
     )
-    found["rows"] = [row for row in found["rows"] if row["model"] != "gpt" or row["k"] < 10]
+    found["rows"] = [one for one in found["rows"] if one["name"] != "gpt" or one["k"] < 10]
     assert "ahead of gpt: cot (.40)" in headline(found)
 
 

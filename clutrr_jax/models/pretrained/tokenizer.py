@@ -33,13 +33,9 @@ class EncodedStories(NamedTuple):
 
 
 def load_tokenizer(folder: Path, vocab_size: int) -> Tokenizer:
-    """Loads `tokenizer.json`.
+    """Loads `tokenizer.json` of a Hugging Face folder.
 
-    Args:
-      folder: a Hugging Face folder.
-      vocab_size: number of tokens that the encoder knows.
-    Raises:
-      InputError: the file is missing or damaged, or does not fit the encoder.
+    Raises InputError if it is missing or damaged, or has more tokens than the encoder knows.
     """
     path = folder / "tokenizer.json"
     with reading(path):
@@ -57,15 +53,10 @@ def load_tokenizer(folder: Path, vocab_size: int) -> Tokenizer:
 def encode_stories(
     records: Records, tokenizer: Tokenizer, entities: np.ndarray, people: str
 ) -> EncodedStories:
-    """Encodes stories in which names in brackets are replaced by numbers or mask tokens.
+    """Encodes stories in which names in brackets are replaced as one of `PEOPLE` says: by entity
+    ids of all people [N], or mask tokens.
 
-    Args:
-      records: the stories.
-      tokenizer: of the encoder.
-      entities: entity id of each person of each story, flat [N].
-      people: how the text names them, one of `PEOPLE`.
-    Raises:
-      InputError: a story has an unknown word and the tokenizer no token for unknown words.
+    Raises InputError if the tokenizer has no token for an unknown word.
     """
     mask = next(token for token in MASK_TOKENS if tokenizer.token_to_id(token) is not None)
     texts, owners = [], []
@@ -104,11 +95,7 @@ def _replace_names(
 
 def single_tokens(tokenizer: Tokenizer, words: Sequence[str]) -> list[int | None]:
     """Returns the token id of each word, or None if it has several tokens. Words follow a space,
-    punctuation marks do not.
-
-    Raises:
-      InputError: a word is unknown and the tokenizer has no token for unknown words.
-    """
+    punctuation marks do not."""
     encodings = _encode(tokenizer, [f" {word}" for word in words], add_special_tokens=False)
     # Byte-level BPE writes the space as "Ġ", SentencePiece as "▁".
     return [

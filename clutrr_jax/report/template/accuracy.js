@@ -2,36 +2,49 @@
 // A row of the results belongs to a panel, an x value and a series.
 
 const [PANEL, X, SERIES] = DATA.columns;
-const ROWS = new Map([...DATA.rows, ...DATA.averages].map((row) =>
-  [JSON.stringify([row[PANEL], row[X], row[SERIES]]), row]));
-const rowOf = (...key) => ROWS.get(JSON.stringify(key));
-const XS = unique(DATA.rows.map((row) => row[X]));
+const byKey = (rows) => {
+  const found = new Map(rows.map((row) => [JSON.stringify([row[PANEL], row[X], row[SERIES]]), row]));
+  return (...key) => found.get(JSON.stringify(key));
+};
+const MEASURED = DATA.rows.filter((row) => row.kind !== "published");
+const PAPERS = DATA.rows.filter((row) => row.kind === "published");
+const rowOf = byKey(MEASURED);
+const paperOf = byKey(PAPERS);
+const XS = unique(MEASURED.filter((row) => !row.average).map((row) => row[X]));
 const HAS_CURVES = XS.length > 0 && XS.every(Number.isFinite);
 if (HAS_CURVES) XS.sort((a, b) => a - b);
 // Averages over panels have a panel of their own.
-const PANELS = unique([...DATA.rows, ...DATA.averages.filter((row) => XS.includes(row[X]))]
-  .map((row) => row[PANEL]));
-const MODEL_SERIES = DATA.series.filter((series) => !series.baseline);
-const BASELINE_SERIES = DATA.series.filter((series) => series.baseline);
-const PUBLISHED = DATA.rows.some((row) => row.published);
+const PANELS = unique(MEASURED.filter((row) => XS.includes(row[X])).map((row) => row[PANEL]));
+const ALL_SERIES = [...new Map(MEASURED.map((row) => [row[SERIES], row.kind]))].map(([name, kind]) =>
+  ({ name, kind, shown: !DATA.hidden.includes(name) && !DATA.hiddenKinds.includes(kind) }));
+const MODEL_SERIES = ALL_SERIES.filter(({ kind }) => kind !== "baseline");
+const BASELINE_SERIES = ALL_SERIES.filter(({ kind }) => kind === "baseline");
+const IN_GRID = PAPERS.filter((row) => !row.source);
+const REFERENCES = PAPERS.filter((row) => row.source);
 
 const withError = (mean, error) =>
   fraction(mean) + (Number.isFinite(error) ? ` ± ${fraction(error)}` : "");
-const publishedText = ({ mean, error }) => `published ${withError(mean, error)}`;
-const differenceText = ({ difference, intervals_disjoint: disjoint }) =>
-  `${difference <= -0.005 ? "-" : "+"}${fraction(Math.abs(difference))}${disjoint ? DATA.mark : ""}`;
+const publishedText = ({ accuracy, stderr }) => `published ${withError(accuracy, stderr)}`;
+const paperFor = (row) => paperOf(row[PANEL], row[X], row[SERIES]);
+const difference = (row) => (Number.isFinite(row.accuracy) && paperFor(row)
+  ? row.accuracy - paperFor(row).accuracy : null);
+function differenceText(row) {
+  const [value, { low, high }] = [difference(row), paperFor(row)];
+  const disjoint = Number.isFinite(row.low) && (row.low > high || row.high < low);
+  return `${value <= -0.005 ? "-" : "+"}${fraction(Math.abs(value))}${disjoint ? DATA.mark : ""}`;
+}
 
 // Lines of text about a row, for tooltips. Averages have no interval and no count.
 function details(row) {
-  const { accuracy, stderr, low, high, count, replicas, published, difference } = row;
+  const { accuracy, stderr, low, high, count, replicas } = row;
   const lines = [];
   if (Number.isFinite(accuracy)) lines.push(`measured ${withError(accuracy, stderr)}`);
   if (Number.isFinite(low)) lines.push(`95 % interval ${fraction(low)} to ${fraction(high)}`);
   if (Number.isFinite(count)) {
     lines.push(`${plural(count, "story", "stories")}, ${plural(replicas, "replica")}`);
   }
-  if (published) lines.push(publishedText(published));
-  if (Number.isFinite(difference)) lines.push(`difference ${differenceText(row)}`);
+  if (paperFor(row)) lines.push(publishedText(paperFor(row)));
+  if (difference(row) !== null) lines.push(`difference ${differenceText(row)}`);
   return lines;
 }
 
@@ -51,12 +64,12 @@ function ownLines() {
   const published = (key) => ({
     key: { ...key, label: `${key.label}, published`, path: "line thin dash1", hollow: true },
     point: (panel, x) => {
-      const row = rowOf(panel, x, key.label);
-      return row?.published && { value: row.published.mean, details: details(row) };
+      const [row, paper] = [rowOf(panel, x, key.label), paperOf(panel, x, key.label)];
+      return row && paper && { value: paper.accuracy, details: details(row) };
     },
   });
   const ceiling = (panel, x) => {
-    const row = DATA.series.map(({ name }) => rowOf(panel, x, name)).find((found) => found?.ceiling);
+    const row = ALL_SERIES.map(({ name }) => rowOf(panel, x, name)).find((found) => found?.ceiling);
     return row && { value: row.ceiling, details: [`${fraction(row.ceiling)}: best achievable accuracy`] };
   };
   const models = MODEL_SERIES.map(({ name, shown }, i) => ({ ...seriesStyle(i), label: name, on: shown }));
@@ -69,16 +82,14 @@ function ownLines() {
 
 // A reference has the style of its model, if the model was run.
 function referenceLines() {
-  return [...Map.groupBy(DATA.references, ({ name }) => name)].map(([label, references], i) => {
-    const [{ series, shown }] = references;
-    const own = MODEL_SERIES.findIndex(({ name }) => name === series);
+  return [...Map.groupBy(REFERENCES, ({ name }) => name)].map(([label, [{ of, shown }]], i) => {
+    const own = MODEL_SERIES.findIndex(({ name }) => name === of);
     const style = seriesStyle(own < 0 ? MODEL_SERIES.length + i : own);
     return {
       key: { ...style, label, path: "line thin dash2", hollow: true, on: shown },
       point: (panel, x) => {
-        const reference = references.find((other) => other.panel === panel);
-        const cell = reference?.values[x];
-        return cell && { value: cell.mean, details: [publishedText(cell), reference.source] };
+        const row = paperOf(panel, x, label);
+        return row && { value: row.accuracy, details: [publishedText(row), row.source] };
       },
     };
   });
@@ -102,21 +113,21 @@ function showCurves() {
   legend($("legend"), keys(own), draws);
   legend($("references-legend"), keys(references), draws);
   $("references").hidden = !references.length;
-  $("markers").hidden = !references.length && !PUBLISHED;
+  $("markers").hidden = !PAPERS.length;
 }
 
 // Choices of the heat maps: name, explanation and value of a row.
 const MAPS = {
   measured: ["measured accuracy", "Darker cells are more accurate.", (row) => row.accuracy],
-  published: ["published accuracy", "Darker cells are more accurate.", (row) => row.published?.mean],
+  published: ["published accuracy", "Darker cells are more accurate.", (row) => paperFor(row)?.accuracy],
   difference: ["difference", "Measured minus published accuracy: blue if higher, brown if lower, darkest "
     + `from .50. ${DATA.mark}: the 95 % intervals (over test stories and replicas) do not overlap.`,
-  (row) => row.difference],
+  difference],
 };
 
 function showHeatMaps() {
   if (PANELS.length < 2) return $("heat").remove();
-  $("shown-line").hidden = !PUBLISHED;
+  $("shown-line").hidden = !IN_GRID.length;
 
   function cell(row, choice) {
     const value = row && MAPS[choice][2](row);
@@ -132,7 +143,7 @@ function showHeatMaps() {
     const choice = $("shown").value;
     $("shown-legend").textContent = MAPS[choice][1];
     const columns = [`${PANEL} ↓ ${X} →`, ...XS.map(String)];
-    $("heat-body").replaceChildren(...DATA.series.map(({ name }) => {
+    $("heat-body").replaceChildren(...ALL_SERIES.map(({ name }) => {
       const rows = PANELS.map((panel) =>
         tableRow(String(panel), XS.map((x) => cell(rowOf(panel, x, name), choice))));
       return el("div", { class: "scroll" }, el("h3", {}, name), makeTable(columns, rows));
@@ -153,22 +164,28 @@ function showClaims() {
   }
 }
 
-// Rows with an indented name are secondary and stay below the row that they belong to; the first row
-// of each group of rows with the same name has a line above.
+// Lines that say more about the one above stay below it; the first line of each group of lines with
+// the same name has a rule above. Every metric has a table.
 function showTable() {
-  const [columns, ...lines] = DATA.table;
-  const [groups, last] = [[], []];
-  const isPart = ([first, second]) => first.startsWith(" ") || second.startsWith(" ");
-  for (const line of lines) {
-    if (isPart(line)) groups.at(-1).push(line);
-    else (["ceiling", "stories"].includes(line[0]) ? last : groups).push([line]);
+  const shown = () => DATA.tables[Number($("metric").value)];
+  function draw() {
+    const { columns, lines, about } = shown();
+    const [groups, last] = [[], []];
+    for (const { cells, kind, part } of lines) {
+      const line = Object.assign([...cells], { part });
+      if (part) groups.at(-1).push(line);
+      else (["ceiling", "stories"].includes(kind) ? last : groups).push([line]);
+    }
+    sortableTable("table-body", columns, groups, (line, before) =>
+      tableRow(line[0], line.slice(1).map(withInterval), {
+        class: line.part ? "secondary" : line[0] === before?.[0] ? null : "first",
+      }), { last });
+    $("table-legend").textContent = about;
   }
-  sortableTable("table-body", columns, groups, ([name, ...cells], before) =>
-    tableRow(name, cells.map(withInterval), {
-      class: isPart([name, ...cells]) ? "secondary" : name === before?.[0] ? null : "first",
-    }), { last });
-  showCopies("table-copies", () => DATA.copies);
-  $("table-legend").textContent = DATA.legend;
+  fillSelect("metric", DATA.tables.map(({ metric }, i) => [String(i), metric]), draw);
+  $("metric-line").hidden = DATA.tables.length < 2;
+  draw();
+  showCopies("table-copies", () => shown().copies);
   $("baselines").hidden = !BASELINE_SERIES.length;
   $("sources").hidden = !DATA.sources.length;
   $("sources-body").append(...DATA.sources.map((source) => el("li", {}, source)));

@@ -7,7 +7,7 @@ from generator.config import Config, Task, parse_tasks
 from generator.errors import InputError
 from generator.stories.blocks import BLOCK, block
 from generator.stories.clause import clause_code
-from generator.stories.clause_sets import allowed_clauses, is_listable
+from generator.stories.clause_sets import allowed_clauses
 
 FREE = Config(hold_out=())
 
@@ -68,8 +68,3 @@ def test_error_for_more_rows_than_clauses():
     none = replace(config, min_child=1, max_child=1)
     with pytest.raises(InputError, match=r"task 1\.6: there are 0 clauses of 6 facts"):
         block(none, "test", Task(1, 6), 0)
-
-
-def test_long_clauses_in_large_families_are_not_listable():
-    assert is_listable(FREE, 5) and not is_listable(FREE, 6)
-    assert not is_listable(replace(FREE, max_levels=5), 4)

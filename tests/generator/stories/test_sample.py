@@ -39,8 +39,7 @@ def test_stories_are_consistent(task, shape, seed):
         assert (walk[:, 1:] != walk[:, :-1])[walk[:, 0] >= 0].all()
     both = np.sort(edges, axis=2) == np.sort(stories.query(), axis=1)[:, None]
     assert task.type.stated or not (both.all(axis=2) & stated).any()
-    people, facts = Config(seed=seed, **shape).max_size(task)
-    assert present.sum(axis=1).max() <= people and stated.sum(axis=1).max() <= facts
+    assert present.sum(axis=1).max() <= Config(seed=seed, **shape).max_people(task)
     # People have ids in order of occurrence, distinct names and distinct family members.
     assert (present == (stories.name >= 0)).all() and (present == (stories.family_node >= 0)).all()
     for name in (stories.name, stories.family_node):
@@ -85,7 +84,7 @@ def test_noise_is_walks_from_the_path_to_new_people(noise, lengths):
     new = np.concatenate(
         [walk[:, NEW_PEOPLE[setting]] for setting, walk in walk_of.items()], axis=1
     )
-    assert new.shape[1] == config.max_size(task)[0] - task.k - 1
+    assert new.shape[1] == config.max_people(task) - task.k - 1
     assert (new >= 0).all() and (np.diff(np.sort(new, axis=1), axis=1) > 0).all()
     assert (new[:, :, None] != path[:, None, :]).all()
     if "supporting_length" in walk_of:

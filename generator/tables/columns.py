@@ -6,9 +6,8 @@ The columns are those of the data sets that Sinha et al. (2019) released.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from generator.cells import quoted
 from generator.kinship import GENDER_NAMES, KINSHIP, RELATIONS
-from generator.rows import Row
+from generator.tables.rows import Row
 
 COLUMNS = (
     "", "id", "story", "query", "text_query", "target", "text_target", "clean_story",
@@ -84,6 +83,12 @@ def format_facts(
             for name, gender in zip(names, genders, strict=True)
         ),
     }
+
+
+def quoted(name: str) -> str:
+    """Returns a name in quotes, without escapes."""
+    quote = '"' if "'" in name else "'"
+    return f"{quote}{name}{quote}"
 
 
 def _format_proof(steps: Iterable[Sequence[int]], names: Sequence[str]) -> str:
