@@ -9,6 +9,7 @@ measurements.
 import re
 import shlex
 import shutil
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,6 +40,12 @@ def commands(page: str) -> list[tuple[list[str], bool]]:
     return found
 
 
+def main_of(name: str) -> Callable[[list[str]], int | None]:
+    """The function behind `python -m NAME`."""
+    is_package = find_spec(name).submodule_search_locations
+    return import_module(f"{name}.__main__" if is_package else name).main
+
+
 def run(words: list[str], data: Path) -> int:
     """Runs a command in this process, on less data and for one epoch. Returns its exit code."""
     _, program, *arguments = [re.sub(r"DATA$|\bdata_\w+\.zip", str(data), word) for word in words]
@@ -46,9 +53,7 @@ def run(words: list[str], data: Path) -> int:
         name, *arguments = arguments
         generates = name == "generator" and {"audit", "stats"}.isdisjoint(arguments)
         arguments += ["--train-rows=20", "--test-rows=4"] if generates else []
-        is_package = find_spec(name).submodule_search_locations
-        module = import_module(f"{name}.__main__" if is_package else name)
-        return run_command(module.main, arguments)
+        return run_command(main_of(name), arguments)
     # Grids have tests of their own; here they only write their report, on generated stories.
     arguments = [word for word in arguments if not word.endswith("=RELEASES")]
     few = ["--config.scale=smoke", "--config.only=none"]

@@ -3,7 +3,6 @@
 import json
 import re
 import types
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,12 +11,10 @@ import numpy as np
 import pytest
 from ml_collections import ConfigDict
 
-import clutrr_jax.language_models
-from clutrr_jax import score
 from clutrr_jax.data.dataset import load
+from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.records import Records
 from clutrr_jax.evaluation.predictions import Predictions, export_predictions
-from clutrr_jax.language_models import __main__ as language_models
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import as_settings
 from clutrr_jax.settings import TRAIN
@@ -28,13 +25,19 @@ from experiments.figure5 import get_config
 from generator.kinship import INVERSE, PREDICATE_OF, PREDICATES, RELATION_ID, RELATIONS, RULES
 from tests.language_models.logs import inspect_log, write_inspect, write_lm_eval
 from tests.models import test_models as laws
-from tests.test_docs import commands
+from tests.test_docs import commands, run
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLE = "clutrr_jax/models/bag_of_facts.py"  # the file that README.md adds
 PACKAGES = "clutrr_jax|generator|experiments|benchmarks|tests|docs"
+
+
+def check_laws(name: str, data: Prepared) -> None:
+    model = laws.Small(name, data)
+    laws.test_padding_never_changes_a_logit(name, lambda _: model)
+    laws.test_order_of_nodes_and_edges_never_matters(name, lambda _: model)
 
 
 def test_example_model(small, monkeypatch) -> None:
@@ -48,8 +51,7 @@ def test_example_model(small, monkeypatch) -> None:
     name, spec = name.strip('"'), eval(value, {"Spec": Spec, "bag_of_facts": module})
     monkeypatch.setitem(MODELS, name, spec)
 
-    laws.test_padding_never_changes_a_logit(name, small)
-    laws.test_order_of_nodes_and_edges_never_matters(name, True, small)
+    check_laws(name, small)
 
     train = ConfigDict(TRAIN | {"batch": 32})
     trainer = Trainer(spec, ConfigDict(spec.config), train, small, Replicas(2))
@@ -69,8 +71,7 @@ def test_model_of_shared_layers(small, monkeypatch) -> None:
     exec(source, module.__dict__)
     spec = Spec(module.OneRound, "graph", as_settings(module.CONFIG))
     monkeypatch.setitem(MODELS, "one_round", spec)
-    laws.test_padding_never_changes_a_logit("one_round", small)
-    laws.test_order_of_nodes_and_edges_never_matters("one_round", True, small)
+    check_laws("one_round", small)
 
 
 def test_relations_and_rules() -> None:
@@ -118,17 +119,13 @@ def test_commands_for_language_models(small_folder, tmp_path, monkeypatch, capsy
     """Commands of this project run in their order, on logs with the right answers. Those of the
     harnesses run in tests/language_models/test_harnesses.py."""
     monkeypatch.chdir(tmp_path)
-    ran = []
-    for (program, *arguments), _ in commands("docs/language_models.md"):
-        if program != "python":
-            continue
-        module = import_module(arguments[1])
-        if module is score:
+    own = [words for words, _ in commands("docs/language_models.md") if words[0] == "python"]
+    names = ["clutrr_jax.language_models"] * 3 + ["clutrr_jax.score"]
+    assert [words[2] for words in own] == names
+    for words in own:
+        if words[2] == names[-1]:
             write_answers(tmp_path, load(small_folder).test)
-        main = language_models.main if module is clutrr_jax.language_models else module.main
-        main([str(small_folder) if word == "DATA" else word for word in arguments[2:]])
-        ran.append(module)
-    assert ran == [clutrr_jax.language_models] * 3 + [score]
+        assert run(words, small_folder) == 0
     lines = capsys.readouterr().out.splitlines()
     for name in ("answers", "ORGANIZATION__MODEL", "lab/model", "gat"):
         found = [line.split() for line in lines if f" {name} (1 replica)" in line]
