@@ -9,8 +9,7 @@ import numpy as np
 from clutrr_jax.cli import run
 from clutrr_jax.models import MODELS
 from clutrr_jax.predict import add_run
-from clutrr_jax.trained_model import load_model
-from clutrr_jax.training.checkpoints import run_folders
+from clutrr_jax.trained_model import load_model, run_folders
 from clutrr_jax.user_files import register_models
 from generator.algebra import Algebra
 from generator.algebras import DEFAULT, algebra_of

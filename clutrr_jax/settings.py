@@ -118,10 +118,10 @@ TRAIN_SETTINGS: dict[str, Setting] = {
     each.name: each.metadata["setting"] for each in fields(TrainConfig)
 }
 TRAIN: dict[str, Any] = defaults(TRAIN_SETTINGS)
-# Options of `python -m generator` that an experiment does not have.
-_GENERATOR_ONLY = {
-    "dev_rows", "max_levels", "min_child", "max_child", "p_marry", "clause_fraction",
-    "paraphrase_fraction", "supporting_length", "irrelevant_length", "disconnected_length",
+# Options of `python -m generator` that an experiment has too.
+_OF_GENERATOR = {
+    "train", "test", "train_rows", "test_rows", "seed", "hold_out", "equal_clauses",
+    "unique_test_clauses", "ambiguous", "language", "bank",
 }  # fmt: skip
 
 
@@ -147,15 +147,11 @@ def _unset() -> dict[str, Any]:
 def generate_settings(config: Config | None = None) -> dict[str, Any]:
     """Returns the settings `generate` of an experiment, by default those of the paper."""
     values = (config or Config()).to_json()
-    return {name: value for name, value in values.items() if name not in _GENERATOR_ONLY}
+    return {name: value for name, value in values.items() if name in _OF_GENERATOR}
 
 
 def model_names(models: str) -> list[str]:
-    """Splits comma-separated model names and removes duplicates.
-
-    Raises:
-      InputError: a name that is not in the registry.
-    """
+    """Splits comma-separated names of models in the registry, without duplicates."""
     names = list(dict.fromkeys(name.strip() for name in models.split(",")))
     for name in names:
         if name not in MODELS:
@@ -164,11 +160,7 @@ def model_names(models: str) -> list[str]:
 
 
 def change(config: ConfigDict, name: str, value: Any) -> None:
-    """Changes a setting, given by its dotted name. Text is converted to the type of the setting.
-
-    Raises:
-      InputError: no such setting, or a value of another type.
-    """
+    """Changes a setting, given by its dotted name. Text is converted to the type of the setting."""
     known = flatten_dict(config.to_dict(), sep=".")
     group_of = {each: each.rpartition(".")[0] for each in known}
     if name not in known:
@@ -194,12 +186,8 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def describe(config: ConfigDict, more: Settings) -> Iterator[str]:
-    """Lists the settings of a run, a line `--config.NAME=VALUE  MEANING (RANGE)` for each.
-
-    Args:
-      config: settings of an experiment, which trains the models `config.models`.
-      more: settings that only experiments with scales have.
-    """
+    """Lists the settings of an experiment and of its models, a line for each: `--config.NAME=VALUE
+    MEANING (RANGE)`. `more` are those that only experiments with scales have."""
     usual = asdict(TrainConfig.resolve(config.train))
     yield from _lines(RUN_SETTINGS | dict(more), config.to_dict())
     for model in model_names(config.models):

@@ -31,7 +31,7 @@ from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.models.prover import gendered
 from clutrr_jax.report import scoring
 from clutrr_jax.report.evaluation import Evaluation
-from clutrr_jax.training.checkpoints import Checkpoints, run_folders
+from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.inference import Predictor, predict_all
 from clutrr_jax.training.replicas import Replicas
 from generator.algebra import Algebra
@@ -329,6 +329,22 @@ def stories_of(data: Any, algebra: Algebra) -> tuple[str, Records]:
         data = load(data, algebra)
     split = "train" if data.test is None else "test"
     return data.name, data.records(split, answered=False)
+
+
+def run_folders(folder: Path) -> list[Path]:
+    """Returns the folders of the finished runs of an experiment, or the folder itself if it is that
+    of a run.
+
+    Raises:
+      InputError: it is neither.
+    """
+    if (folder / "config.json").exists():
+        return [folder]
+    levels = ("*", "*/*", "*/*/*")  # MODEL, DATA/MODEL, DATA/SEED/MODEL
+    found = [path.parent for level in levels for path in folder.glob(f"{level}/{SUMMARY}")]
+    if not found:
+        raise InputError(f"{folder}: no config.json, expected the folder of a finished run")
+    return sorted(found)
 
 
 def load_model(folder: str | Path) -> Model:

@@ -118,14 +118,8 @@ def _argsort(x: jax.Array) -> jax.Array:
 def reorder_sentences(
     stories: StoryArrays, ends: tuple[int, ...], fraction: float, key: jax.Array
 ) -> StoryArrays:
-    """Returns the stories with the sentences of a random fraction of them in random order.
-
-    Args:
-      stories: only their tokens change.
-      ends: tokens that end a sentence.
-      fraction: expected fraction of the stories that are reordered.
-      key: of the random numbers.
-    """
+    """Returns the stories with the sentences of a random fraction of them in random order, given
+    the tokens that end a sentence."""
     total = len(stories.tokens)
     owner = _owner(stories.token_start, total)
     end = jnp.isin(stories.tokens, jnp.array(ends, jnp.int32))

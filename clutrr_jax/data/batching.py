@@ -172,16 +172,9 @@ def pack(stories: StoryArrays, rows: jax.Array, shape: Shape) -> Any:
 
 
 def _assign_slots(sizes: jax.Array, budget: int) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Assigns slots 0, 1, ... to graphs in order, and the remaining ones to the padding graph B.
-
-    Args:
-      sizes: [B] number of slots of each graph.
-      budget: number of slots in total.
-
-    Returns:
-      Graph of each slot [budget], its position within the graph [budget], and the first slot of
-      each graph [B + 1].
-    """
+    """Assigns `sizes` [B] slots to each graph in order, and the rest of the budget to the padding
+    graph B. Returns graph and position of each slot [budget], and the first slot of each graph
+    [B + 1]."""
     ends = jnp.cumsum(sizes)
     first = jnp.append(ends - sizes, ends[-1])
     slots = jnp.arange(budget)

@@ -13,14 +13,8 @@ from clutrr_jax.streams import Stream, numpy_rng
 
 
 class TrainBatches:
-    """Batches of the train stories, epoch by epoch, and of the dev stories.
-
-    Args:
-      kind: input kind of the model.
-      data: train stories.
-      train: train settings, see clutrr_jax/settings.py.
-      seeds: [R] of the replicas.
-      multiple: the number of dev batches is a multiple of this.
+    """Batches of the train stories, epoch by epoch, and of the dev stories, for the seeds [R] of
+    the replicas. The number of dev batches is a multiple of `multiple`.
 
     Attributes:
       shapes: shape of the microbatches of each bucket.
@@ -56,11 +50,8 @@ class TrainBatches:
 def split_rows(
     buckets: list[np.ndarray], seeds: np.ndarray, dev_fraction: float
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Splits every bucket at random, for each replica in its own way but into equal sizes.
-
-    Returns:
-      Train and dev rows; for each bucket an array [R, rows].
-    """
+    """Splits every bucket at random, for each replica in its own way but into equal sizes. Returns
+    the train and the dev rows; for each bucket an array [R, rows]."""
     train, dev = [], []
     for b, rows in enumerate(buckets):
         orders = np.stack(
@@ -75,17 +66,11 @@ def split_rows(
 def epoch_batches(
     epoch: int, seeds: np.ndarray, train_rows: list[np.ndarray], batch_size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Batches of an epoch in random order, each of stories of one bucket.
+    """Batches of an epoch in random order, each of stories of one bucket, given the rows [R, rows]
+    of the buckets.
 
-    Args:
-      epoch: counted from 1.
-      seeds: [R] of the replicas.
-      train_rows: rows of each bucket, [R, rows].
-      batch_size: stories of a batch.
-
-    Returns:
-      Rows of each batch [R, steps, batch_size], -1 at padding, and its bucket [steps], which is the
-      same for all replicas, so that all of them run the same branch of the program.
+    Returns the rows of each batch [R, steps, batch_size], -1 at padding, and its bucket [steps],
+    which is the same for all replicas, so that all of them run the same branch of the program.
     """
     batches = [
         np.stack([

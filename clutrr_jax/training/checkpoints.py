@@ -1,7 +1,8 @@
 """Checkpoints of a training state, written by Orbax. The last two are kept.
 
-On several hosts the primary reads and writes, and broadcasts what it has read. Orbax is imported on
-first use, which keeps the start of a training short.
+Orbax itself restores other numbers from an array file with a flipped byte, without an error: each
+checkpoint has the digests of its files. On several hosts the primary reads and writes, and
+broadcasts what it has read. Orbax is imported on first use, which keeps the start short.
 """
 
 import hashlib
@@ -13,7 +14,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from clutrr_jax.experiment import SUMMARY
 from clutrr_jax.training import distributed
 from generator.errors import InputError, first_line
 from generator.files import write_text
@@ -21,34 +21,14 @@ from generator.files import write_text
 DIGESTS = "files.sha256"  # file of a checkpoint with the digests of its other files
 
 
-def run_folders(folder: Path) -> list[Path]:
-    """Returns the folders of the finished runs of an experiment, or the folder itself if it is that
-    of a run.
-
-    Raises:
-      InputError: it is neither.
-    """
-    if (folder / "config.json").exists():
-        return [folder]
-    levels = ("*", "*/*", "*/*/*")  # MODEL, DATA/MODEL, DATA/SEED/MODEL
-    found = [path.parent for level in levels for path in folder.glob(f"{level}/{SUMMARY}")]
-    if not found:
-        raise InputError(f"{folder}: no config.json, expected the folder of a finished run")
-    return sorted(found)
-
-
 class Checkpoints:
-    """Checkpoints of one run, by epoch.
+    """Checkpoints of one run, by epoch, in a folder that `save` creates if necessary.
 
     A checkpoint is complete once its file `DIGESTS` is written. A checkpoint with a missing or
     wrong digest is never used: the one before takes its place.
     """
 
     def __init__(self, folder: Path):
-        """
-        Args:
-          folder: of the checkpoints. `save` creates it if necessary.
-        """
         # Orbax logs every file that it writes.
         logging.getLogger("absl").setLevel(logging.CRITICAL)
         self.folder = folder
@@ -74,10 +54,8 @@ class Checkpoints:
     def save(self, epoch: int, state: Any) -> None:
         """Writes the state after an epoch. Collective. It may be killed at any moment.
 
-        Call `restore` before: checkpoints later than the restored one are removed.
-
-        Raises:
-          InputError: the checkpoint cannot be written; the one before is intact.
+        Call `restore` before: checkpoints later than the restored one are removed. Raises
+        InputError if the checkpoint cannot be written; the one before is intact.
         """
         arrays = _named_arrays(state)
         if not distributed.is_primary():
@@ -100,12 +78,10 @@ class Checkpoints:
             ) from None
 
     def restore(self, template: Any) -> tuple[int, Any] | None:
-        """Returns the epoch and state of the newest intact checkpoint, or None. Collective.
+        """Returns the epoch and state of the newest intact checkpoint, or None, given a state with
+        the expected structure, shapes and shardings. Collective.
 
-        Args:
-          template: a state with the expected structure, shapes and shardings.
-        Raises:
-          InputError: all checkpoints are damaged, or they belong to another configuration.
+        Raises InputError if all checkpoints are damaged, or belong to another configuration.
         """
         epoch, saved = (self.newest() if distributed.is_primary() else None) or (0, {})
         epoch = int(distributed.broadcast(np.array(epoch)))
@@ -114,47 +90,33 @@ class Checkpoints:
         expected = _named_arrays(template)
         if not distributed.is_primary():
             saved = expected
-        elif {n: x.shape for n, x in saved.items()} != {n: x.shape for n, x in expected.items()}:
+        elif jax.tree.map(np.shape, saved) != jax.tree.map(np.shape, expected):
             raise InputError(
                 f"{self.folder / str(epoch)}: a checkpoint of another configuration, "
                 "expected the same model, sizes, number of replicas and version of clutrr_jax"
             )
         saved = distributed.broadcast(saved)
         self._intact = epoch
-
-        def restore_leaf(path: Any, leaf: jax.Array) -> jax.Array:
-            return distributed.put(saved[jax.tree_util.keystr(path)], leaf.sharding)
-
-        return epoch, jax.tree_util.tree_map_with_path(restore_leaf, template)
+        return epoch, jax.tree_util.tree_map_with_path(
+            lambda path, leaf: distributed.put(saved[jax.tree_util.keystr(path)], leaf.sharding),
+            template,
+        )
 
     def newest(self) -> tuple[int, dict[str, np.ndarray]] | None:
-        """Returns the epoch and the arrays of the newest intact checkpoint, or None.
-
-        Names of arrays are those of `jax.tree_util.keystr`.
-
-        Raises:
-          InputError: all checkpoints are damaged.
-        """
-        if not any(self.folder.glob("*")):
-            return None
-        from orbax.checkpoint import args
-
-        problem = ""
-        for epoch in sorted(self._manager.all_steps(), reverse=True):
+        """Returns the epoch and the arrays of the newest intact checkpoint, by the path of
+        `jax.tree_util.keystr`, or None. Raises InputError if all checkpoints are damaged."""
+        # Without digests the run was killed before the end of `save`.
+        complete = [int(path.parent.name) for path in self.folder.glob(f"[0-9]*/{DIGESTS}")]
+        for epoch in sorted(complete, reverse=True):
             folder = self.folder / str(epoch)
-            if not (folder / DIGESTS).exists():  # the run was killed before the end of `save`
-                continue
-            try:
-                # Checked first: if Orbax fails, it prints errors of other files as well.
-                if (folder / DIGESTS).read_text(errors="replace") == _digests(folder):
-                    return epoch, self._manager.restore(epoch, args=args.StandardRestore())
-                problem = problem or "a file differs from its digest"
-            except Exception as error:  # Orbax raises many classes
-                problem = problem or first_line(error)
-        if problem:
+            if (folder / DIGESTS).read_text(errors="replace") == _digests(folder):
+                from orbax.checkpoint import args
+
+                return epoch, self._manager.restore(epoch, args=args.StandardRestore())
+        if complete:
             raise InputError(
-                f"{self.folder}: no checkpoint can be read ({problem}); remove the folder to "
-                "train from the start"
+                f"{self.folder}: no checkpoint can be read (a file differs from its digest); "
+                "remove the folder to train from the start"
             )
         return None
 

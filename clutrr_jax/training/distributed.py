@@ -28,31 +28,22 @@ EXIT_BARRIER_SECONDS = 86_400  # the other hosts wait at their end while the pri
 
 
 def initialize(coordinator: str, host_count: int | None, host_index: int | None) -> None:
-    """Connects the hosts. Must be called before any other JAX function.
+    """Connects the hosts before any other JAX function. Raises InputError if that fails.
 
-    Args:
-      coordinator: HOST:PORT of the primary, or "auto" to detect all arguments through Slurm, Cloud
-        TPU, GKE or MPI.
-      host_count: number of hosts.
-      host_index: index of this host, 0 for the primary.
-    Raises:
-      InputError: the hosts cannot be connected.
+    `coordinator` is HOST:PORT of the primary, whose index is 0; or "auto", to detect all arguments
+    through Slurm, Cloud TPU, GKE or MPI.
     """
     # SIGTERM is handled by `preemption` instead.
     jax.config.update("jax_enable_preemption_service", False)
-    arguments: dict[str, Any] = {}
-    if coordinator != "auto":
-        if not re.fullmatch(r".+:\d+", coordinator):
-            raise InputError(f"--hosts={coordinator}: expected auto or HOST:PORT")
-        arguments = {
-            "coordinator_address": coordinator,
-            "num_processes": host_count,
-            "process_id": host_index,
-            "cluster_detection_method": "deactivate",
-        }
+    detect = coordinator == "auto"
+    if not detect and not re.fullmatch(r".+:\d+", coordinator):
+        raise InputError(f"--hosts={coordinator}: expected auto or HOST:PORT")
     try:
         jax.distributed.initialize(
-            **arguments,
+            None if detect else coordinator,
+            num_processes=host_count,
+            process_id=host_index,
+            cluster_detection_method=None if detect else "deactivate",
             heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
             shutdown_timeout_seconds=EXIT_BARRIER_SECONDS,
         )
@@ -86,14 +77,12 @@ def broadcast(tree: Any) -> Any:
 
 def put(tree: Any, sharding: Sharding) -> Any:
     """Moves arrays to the devices of all hosts. Every host passes the whole arrays."""
-
-    def put_array(x: Any) -> jax.Array:
-        if jax.process_count() == 1:
-            return jax.device_put(x, sharding)
-        x = np.asarray(x)
-        return jax.make_array_from_callback(x.shape, sharding, lambda index: x[index])
-
-    return jax.tree.map(put_array, tree)
+    if jax.process_count() == 1:
+        return jax.device_put(tree, sharding)
+    return jax.tree.map(
+        lambda x: jax.make_array_from_callback(np.shape(x), sharding, np.asarray(x).__getitem__),
+        tree,
+    )
 
 
 def barrier(name: str) -> None:
@@ -102,11 +91,7 @@ def barrier(name: str) -> None:
 
 
 def assert_same(settings: dict[str, Any]) -> None:
-    """Checks that all hosts have the same settings. Collective.
-
-    Raises:
-      InputError: on every host, if a setting differs.
-    """
+    """Raises InputError on every host if a setting differs between them. Collective."""
     text = json.dumps(settings).encode()
     size = int(multihost_utils.process_allgather(np.array(len(text))).max())
     padded = np.frombuffer(text.ljust(size), np.uint8)

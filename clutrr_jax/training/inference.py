@@ -3,7 +3,6 @@
 Shapes: R replicas, S stories, N relations, C batches, B stories of a batch.
 """
 
-from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,11 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 from clutrr_jax.data.arrays import StoryArrays
-from clutrr_jax.data.batching import InputKind, Shape, pad_question
+from clutrr_jax.data.batching import Shape, pad_question
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.evaluation.attention import write_attention
 from clutrr_jax.evaluation.extraction import write_extracted
-from clutrr_jax.evaluation.predict import Output, classify, test_batches
+from clutrr_jax.evaluation.predict import Output, classify, map_batches, test_batches
 from clutrr_jax.evaluation.predictions import (
     Predictions,
     export_predictions,
@@ -25,8 +24,9 @@ from clutrr_jax.evaluation.predictions import (
     write_predictions,
 )
 from clutrr_jax.models.functional import ModelDef
+from clutrr_jax.training import distributed
 from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
-from clutrr_jax.training.steps import predict
+from clutrr_jax.training.steps import TrainState
 
 BATCHES = PartitionSpec("data")  # [C, B]: all replicas have the same, a group shares them
 REPLICA_BATCHES = PartitionSpec("replica", "data")  # [R, C, B]
@@ -41,21 +41,19 @@ class Predictor:
         @cache
         def program(shape: Shape, variant: Output | None) -> Any:
             output = partial(classify, relations=model.sizes.relations, variant=variant)
-            function = partial(predict, output, model, shape)
-            return replicas.map(function, (REPLICATED, BATCHES, REPLICA, REPLICA), REPLICA_BATCHES)
+
+            def predict(stories: StoryArrays, rows: jax.Array, params: Any, buffers: Any) -> Any:
+                return map_batches(output, model.evaluated(params, buffers), shape, stories, rows)
+
+            return replicas.map(predict, (REPLICATED, BATCHES), (REPLICA, REPLICA), REPLICA_BATCHES)
 
         self._program = program
 
     def __call__(
         self, params: Any, buffers: Any, stories: StoryArrays, variant: Output | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Predicted relation [R, S] and probabilities [R, S, N] of every story.
-
-        Args:
-          params, buffers: of all replicas.
-          stories: what to predict.
-          variant: of the model, see `Spec.variants`.
-        """
+        """Predicted relation [R, S] and probabilities [R, S, N] of every story, by all replicas of
+        the model or of one of its `Spec.variants`."""
         stories = pad_question(stories)
         replicas, placed = self.replicas, self.replicas.place(stories, REPLICATED)
         batches = test_batches(self.model.spec.kind, stories, replicas.devices_per_group)
@@ -83,12 +81,8 @@ class Predictor:
 def predict_all(
     name: str, predictor: Predictor, tested: Any, last: Any, buffers: Any, stories: StoryArrays
 ) -> dict[str, Predictions]:
-    """Predictions of a model, NAME, and of its variants, "NAME: VARIANT".
-
-    Args:
-      tested, last: parameters of the tested epoch, and of the last one; perhaps the same.
-      stories: what to predict.
-    """
+    """Predictions of a model, NAME, and of its variants, "NAME: VARIANT", with the parameters of
+    the tested epoch, and of the last one; perhaps the same."""
     found = {}
     for suffix, (variant, _) in {"": (None, ""), **predictor.model.spec.variants}.items():
         relation, probabilities = predictor(tested, buffers, stories, variant)
@@ -101,27 +95,19 @@ def predict_all(
     return found
 
 
-def write_outputs(
-    folder: Path,
-    name: str,
-    found: Mapping[str, Predictions],
-    kind: InputKind,
-    first: Any,
-    data: Prepared,
-) -> None:
-    """Writes predictions, attention and extracted graphs of the test stories.
-
-    Args:
-      folder: of the run.
-      name: of the model.
-      found: from `predict_all`.
-      kind: of the batches that the model reads.
-      first: the model of the first replica.
-      data: the test stories as the model reads them.
-    """
-    for series, predictions in found.items():
-        variant = series.removeprefix(name).removeprefix(": ")
-        write_predictions(folder / prediction_file(variant), predictions, data.test)
-        export_predictions(folder / prediction_file(variant, ".csv"), predictions, data.test)
-    write_attention(folder, first, kind, data.test_stories)
-    write_extracted(folder, first, kind, data)
+def predict_tests(
+    name: str, predictor: Predictor, state: TrainState, data: Prepared, folder: Path
+) -> dict[str, Predictions]:
+    """Predicts the test stories, see `predict_all`. The first host writes the predictions, and
+    attention and extracted graphs of the first replica, into the folder of the run."""
+    tested, stories = state.tested_params, data.test_stories
+    found = predict_all(name, predictor, tested, state.ema_params, state.buffers, stories)
+    if distributed.is_primary():
+        for series, predictions in found.items():
+            variant = series.removeprefix(name).removeprefix(": ")
+            write_predictions(folder / prediction_file(variant), predictions, data.test)
+            export_predictions(folder / prediction_file(variant, ".csv"), predictions, data.test)
+        kind, first = predictor.model.spec.kind, predictor.first(tested, state.buffers)
+        write_attention(folder, first, kind, stories)
+        write_extracted(folder, first, kind, data)
+    return found

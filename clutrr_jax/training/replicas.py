@@ -24,13 +24,7 @@ class Replicas:
 
     The devices form groups: each group trains some of the replicas, and its devices share the
     microbatches of every batch. The number of replicas is rounded up to a multiple of the groups;
-    `gather` drops the additional ones.
-
-    Attributes:
-      count: replicas that were asked for.
-      seeds: [R] seed of each replica, the additional ones included.
-      devices_per_group: devices that share the microbatches of a batch.
-      sequential: whether the replicas of a device run one after another.
+    `gather` drops the additional ones, whose seeds [R] are the last ones.
     """
 
     def __init__(self, count: int, first_seed: int = 0, microbatches: int = 1):
@@ -52,33 +46,28 @@ class Replicas:
     def map(
         self,
         function: Callable[..., Any],
-        in_specs: tuple,
+        shared: tuple,
+        own: tuple,
         out_specs: Any = REPLICA,
         donate: tuple = (),
     ) -> Callable[..., Any]:
         """Lifts a function of one replica to all replicas, as a jitted program.
 
-        Args:
-          function: of one replica. Within it, `jax.lax.psum(x, "data")` sums over the devices of
-            the replica's group.
-          in_specs: for each argument a PartitionSpec that starts with "replica", or does not if all
-            replicas share it. "data" splits an axis over a group.
-          out_specs: the same for the result; all outputs have a leading replica axis.
-          donate: arguments whose buffers are reused.
+        Its first arguments are shared by all replicas, the last ones have a leading replica axis,
+        as all outputs have. Each has a PartitionSpec, in which "data" splits an axis over a group;
+        in the function, `jax.lax.psum(x, "data")` sums over the devices of the group. The buffers
+        of the arguments `donate` are reused.
         """
 
         def on_device(*arguments: Any) -> Any:
-            own = [i for i, spec in enumerate(in_specs) if "replica" in spec]
+            def one(of_replica: tuple) -> Any:
+                return function(*arguments[: len(shared)], *of_replica)
 
-            def one(mapped: tuple) -> Any:
-                by_place = dict(zip(own, mapped, strict=True))
-                return function(*(by_place.get(i, a) for i, a in enumerate(arguments)))
-
-            mapped = tuple(arguments[i] for i in own)
-            return jax.lax.map(one, mapped) if self.sequential else jax.vmap(one)(mapped)
+            of_all = arguments[len(shared) :]
+            return jax.lax.map(one, of_all) if self.sequential else jax.vmap(one)(of_all)
 
         sharded = jax.shard_map(
-            on_device, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False
+            on_device, mesh=self.mesh, in_specs=shared + own, out_specs=out_specs, check_vma=False
         )
         return jax.jit(sharded, donate_argnums=donate)
 

@@ -1,5 +1,7 @@
 """State, optimizer, step, epoch and selection of one replica, as pure functions.
 
+`Setup` holds what never changes in a training, `TrainState` what every step changes.
+
 They run inside `Replicas.map`, whose axis "data" is the devices that share a batch. Random numbers
 depend on the seed of the replica and the index of the epoch and step only, so that replica i of ten
 equals a run with the same seed alone, and a resumed run equals an uninterrupted one: exactly on a
@@ -17,10 +19,35 @@ import optax
 
 from clutrr_jax.data.arrays import StoryArrays, redraw_entities, reorder_sentences
 from clutrr_jax.data.batching import Shape, pack, targets
-from clutrr_jax.evaluation.predict import Output, grade, map_batches, relation_logits
+from clutrr_jax.evaluation.predict import grade, map_batches, relation_logits
 from clutrr_jax.models import has_method
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.streams import Stream, jax_key
+
+
+class Setup(NamedTuple):
+    """Everything that never changes in a training, except arrays."""
+
+    model: ModelDef
+    optimizer: optax.GradientTransformation
+    train: Any  # train settings
+    shapes: tuple[Shape, ...]  # of the microbatches of each bucket
+    patience: int  # epochs without a better score after which a replica stops; 0: never
+
+
+class Epoch(NamedTuple):
+    """What is the same for all replicas in an epoch."""
+
+    index: Any  # counted from 1
+    buckets: Any  # [steps] bucket of each batch
+
+
+class Batches(NamedTuple):
+    """Seed of a replica, and the stories of its batches in an epoch, -1 at padding."""
+
+    seed: Any
+    train: Any  # [steps, m, b]
+    dev: Any  # of each bucket, [C, b]
 
 
 class TrainState(NamedTuple):
@@ -45,14 +72,8 @@ class TrainState(NamedTuple):
 def create_optimizer(
     train: Any, config: Any = None, encoder: Any = None
 ) -> optax.GradientTransformation:
-    """Adam with gradient clipping by global norm.
-
-    Args:
-      train: train settings.
-      config: settings of the model.
-      encoder: configuration of its pretrained encoder, if that is trained: it has learning rates of
-        its own.
-    """
+    """Adam with gradient clipping by global norm. A pretrained encoder that is trained, with this
+    configuration, has learning rates of its own, from the settings of the model."""
 
     def scale(path: tuple, update: jax.Array) -> jax.Array:
         names = tuple(key.key for key in path if isinstance(key, jax.tree_util.DictKey))
@@ -68,19 +89,17 @@ def create_optimizer(
     return optax.chain(*steps)
 
 
-def init_state(
-    model: ModelDef, optimizer: optax.GradientTransformation, train: Any, seed: Any, pretrained: Any
-) -> TrainState:
+def init_state(setup: Setup, seed: Any, pretrained: Any) -> TrainState:
     """Initial state of a replica, which depends on its own seed only; `pretrained` is as for
     `ModelDef.init`."""
-    params, buffers = model.init(jax_key(Stream.PARAMETERS, seed), pretrained)
+    params, buffers = setup.model.init(jax_key(Stream.PARAMETERS, seed), pretrained)
     zero = jnp.int32(0)
     return TrainState(
         params=params,
         buffers=buffers,
-        opt_state=optimizer.init(params),
+        opt_state=setup.optimizer.init(params),
         ema_params=params,
-        best_params=None if train.selection == "last" else params,
+        best_params=None if setup.train.selection == "last" else params,
         step=zero,
         best_score=jnp.float32(-jnp.inf),
         best_epoch=zero,
@@ -109,14 +128,9 @@ def gradient(
     state: TrainState,
     key: jax.Array,
 ) -> tuple[jax.Array, Any]:
-    """Sum of the losses of a batch, and its gradient.
-
-    Args:
-      shape: of the microbatches.
-      rows: [m, b] stories of those microbatches that this device computes, -1 at padding.
-      key: of this batch. Every microbatch has random numbers of its own, whichever device computes
-        it.
-    """
+    """Sum of the losses of a batch, and its gradient. `rows` [m, b] are the stories of those
+    microbatches that this device computes, -1 at padding. Every microbatch has random numbers of
+    its own, whichever device computes it."""
     first = jax.lax.axis_index("data") * len(rows)
 
     def of_microbatch(microbatch):
@@ -129,37 +143,27 @@ def gradient(
 
 
 def train_step(
-    model: ModelDef,
-    optimizer: optax.GradientTransformation,
-    shapes: tuple[Shape, ...],
-    ema_decay: float,
+    setup: Setup,
     stories: StoryArrays,
     key: jax.Array,
     state: TrainState,
-    rows: jax.Array,
-    bucket: jax.Array,
+    batch: tuple[jax.Array, jax.Array],
 ) -> tuple[TrainState, tuple[jax.Array, jax.Array]]:
-    """One optimizer step on a batch of one bucket.
-
-    Args:
-      shapes: shape of the microbatches of each bucket.
-      key: of this epoch; the step is folded in.
-      rows: [m, b] stories of the batch, -1 at padding.
-
-    Returns:
-      The new state, and the sum of the losses and the number of stories of the batch.
-    """
-    branches = [partial(gradient, shape, model) for shape in shapes]
+    """One optimizer step on a batch: rows [m, b] of its stories, -1 at padding, and its bucket. The
+    index of the step is folded into `key`. Returns the new state, and the sum of the losses and the
+    number of stories of the batch."""
+    rows, bucket = batch
+    branches = [partial(gradient, shape, setup.model) for shape in setup.shapes]
     loss, grads = jax.lax.switch(
         bucket, branches, stories, rows, state, jax.random.fold_in(key, state.step)
     )
     count = jax.lax.psum((rows >= 0).sum(), "data")
     grads = jax.tree.map(lambda g: g / count, grads)
-    updates, opt_state = optimizer.update(grads, state.opt_state, state.params)
+    updates, opt_state = setup.optimizer.update(grads, state.opt_state, state.params)
     params = optax.apply_updates(state.params, updates)
     # The average covers the last tenth of the steps, so that it forgets the start, but not more
     # steps than `ema_decay` allows: 1,000 with 0.999.
-    step_size = jnp.maximum(1 - ema_decay, 10 / (10 + state.step))
+    step_size = jnp.maximum(1 - setup.train.ema_decay, 10 / (10 + state.step))
     state = state._replace(
         params=params,
         opt_state=opt_state,
@@ -170,90 +174,57 @@ def train_step(
 
 
 def train_epoch(
-    model: ModelDef,
-    optimizer: optax.GradientTransformation,
-    shapes: tuple[Shape, ...],
-    train: Any,
-    patience: int,
-    stories: StoryArrays,
-    epoch: jax.Array,
-    buckets: jax.Array,
-    seed: jax.Array,
-    rows: jax.Array,
-    state: TrainState,
-) -> tuple[TrainState, jax.Array]:
-    """One epoch of a replica.
+    setup: Setup, stories: StoryArrays, epoch: Epoch, batches: Batches, state: TrainState
+) -> tuple[TrainState, dict[str, jax.Array]]:
+    """One epoch of a replica: its steps, its dev stories, and the choice of its parameters.
 
-    Args:
-      shapes: shape of the microbatches of each bucket.
-      train: train settings.
-      patience: see `is_trained`.
-      epoch: its index, counted from 1.
-      buckets: [steps] bucket of each batch, the same for all replicas.
-      seed: of the replica.
-      rows: [steps, m, b] stories of each batch.
-
-    Returns:
-      The state after the epoch and the mean loss. If the loss or a parameter is not finite, or was
-      not in an earlier epoch, or if the replica has stopped, the state stays what it was before the
-      epoch and the loss is NaN.
+    Returns the new state and the metrics. If the loss over the train stories or a parameter is not
+    finite, or was not in an earlier epoch, or if the replica has stopped, the state stays what it
+    was before the epoch and the loss is NaN.
     """
-
-    def run(state: TrainState) -> tuple[TrainState, jax.Array]:
-        drawn = stories
-        if train.entities == "redrawn":
-            entity_key = jax_key(Stream.REDRAWN_ENTITIES, seed, epoch)
-            drawn = redraw_entities(drawn, model.sizes.entities, entity_key)
-        if model.spec.kind == "tokens":
-            sentence_key = jax_key(Stream.SENTENCES, seed, epoch)
-            ends = model.sizes.sentence_ends
-            drawn = reorder_sentences(drawn, ends, train.shuffle_sentences, sentence_key)
-        key = jax_key(Stream.DROPOUT, seed, epoch)
-
-        def step(state: TrainState, batch: tuple) -> Any:
-            return train_step(model, optimizer, shapes, train.ema_decay, drawn, key, state, *batch)
-
-        new, (losses, counts) = jax.lax.scan(step, state, (rows, buckets))
-        loss = losses.sum() / counts.sum()
-        finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves((loss, new.params))]
-        is_finite = jnp.stack(finite).all()
-        new = jax.tree.map(partial(jnp.where, is_finite), new, state)
-        diverged = jnp.where(is_finite, state.diverged_epoch, epoch)
-        return new._replace(diverged_epoch=diverged), jnp.where(is_finite, loss, jnp.nan)
-
-    def keep(state: TrainState) -> tuple[TrainState, jax.Array]:
-        return state, jnp.float32(jnp.nan)
-
     # Sequential replicas compute one of the branches, vectorized ones both.
-    return jax.lax.cond(is_trained(state, epoch, patience), run, keep, state)
+    state, loss = jax.lax.cond(
+        is_trained(state, epoch.index, setup.patience),
+        partial(train_steps, setup, stories, epoch, batches),
+        lambda state: (state, jnp.float32(jnp.nan)),
+        state,
+    )
+    accuracy, dev_loss = dev_metrics(setup, stories, batches.dev, state)
+    state = select_epoch(setup, epoch.index, accuracy, dev_loss, state)
+    return state, {"loss": loss, "dev_accuracy": accuracy, "dev_loss": dev_loss}
 
 
-def predict(
-    output: Output,
-    model: ModelDef,
-    shape: Shape,
-    stories: StoryArrays,
-    rows: jax.Array,
-    params: Any,
-    buffers: Any,
-) -> Any:
-    """Outputs of a replica in evaluation mode for batches of stories, see `map_batches`."""
-    return map_batches(output, model.evaluated(params, buffers), shape, stories, rows)
+def train_steps(
+    setup: Setup, stories: StoryArrays, epoch: Epoch, batches: Batches, state: TrainState
+) -> tuple[TrainState, jax.Array]:
+    """All steps of an epoch. Returns the new state and the mean loss, see `train_epoch`."""
+    sizes, train, seed = setup.model.sizes, setup.train, batches.seed
+    if train.entities == "redrawn":
+        key = jax_key(Stream.REDRAWN_ENTITIES, seed, epoch.index)
+        stories = redraw_entities(stories, sizes.entities, key)
+    if setup.model.spec.kind == "tokens":
+        key = jax_key(Stream.SENTENCES, seed, epoch.index)
+        stories = reorder_sentences(stories, sizes.sentence_ends, train.shuffle_sentences, key)
+    step = partial(train_step, setup, stories, jax_key(Stream.DROPOUT, seed, epoch.index))
+    new, (losses, counts) = jax.lax.scan(step, state, (batches.train, epoch.buckets))
+    loss = losses.sum() / counts.sum()
+    finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves((loss, new.params))]
+    is_finite = jnp.stack(finite).all()
+    new = jax.tree.map(partial(jnp.where, is_finite), new, state)
+    diverged = jnp.where(is_finite, state.diverged_epoch, epoch.index)
+    return new._replace(diverged_epoch=diverged), jnp.where(is_finite, loss, jnp.nan)
 
 
 def dev_metrics(
-    model: ModelDef,
-    shapes: tuple[Shape, ...],
-    stories: StoryArrays,
-    rows: list[jax.Array],
-    state: TrainState,
+    setup: Setup, stories: StoryArrays, rows: list[jax.Array], state: TrainState
 ) -> tuple[jax.Array, jax.Array]:
     """Dev accuracy and mean loss of the averaged parameters; `rows` are the dev stories of the
     batches of each bucket, [C, b], -1 at padding."""
-    graded = partial(grade, relations=model.sizes.relations)
+    model = setup.model.evaluated(state.ema_params, state.buffers)
+    graded = partial(grade, relations=setup.model.sizes.relations)
     of_buckets = [
-        predict(graded, model, shape, stories, own, state.ema_params, state.buffers)
-        for shape, own in zip(shapes, rows, strict=True)
+        map_batches(graded, model, shape, stories, own)
+        for shape, own in zip(setup.shapes, rows, strict=True)
     ]
     correct, loss = (sum(x.sum() for x in of_bucket) for of_bucket in zip(*of_buckets, strict=True))
     count = sum((own >= 0).sum() for own in rows)
@@ -263,33 +234,23 @@ def dev_metrics(
 
 def is_trained(state: TrainState, epoch: Any, patience: int) -> Any:
     """Returns whether a replica is trained in an epoch: it has not diverged before, and an epoch
-    since `patience` epochs was the best so far; 0 for any number."""
+    since `patience` epochs was the best so far."""
     has_stopped = (epoch - 1 - state.best_epoch >= patience) & (patience > 0)
     return (state.diverged_epoch == 0) & ~has_stopped
 
 
 def select_epoch(
-    patience: int,
-    selection: str,
-    epoch: Any,
-    accuracy: jax.Array,
-    loss: jax.Array,
-    state: TrainState,
+    setup: Setup, epoch: Any, accuracy: jax.Array, loss: jax.Array, state: TrainState
 ) -> TrainState:
-    """Updates the best score, and the parameters of the best epoch if they are tested.
+    """Updates the best score, given the dev accuracy and loss of an epoch, and the parameters of
+    the best epoch if they are tested, see `settings.SELECTIONS`.
 
     Of equally good epochs the latest is the best: a model goes on improving after its dev accuracy
     has reached 1.
-
-    Args:
-      patience: see `is_trained`.
-      selection: see `settings.SELECTIONS`.
-      epoch: counted from 1.
-      accuracy, loss: of the dev stories.
     """
-    score = accuracy if selection == "dev_accuracy" else -loss
+    score = accuracy if setup.train.selection == "dev_accuracy" else -loss
     # The score of a replica that has stopped can change by rounding, on a GPU or another device.
-    better = (score >= state.best_score) & is_trained(state, epoch, patience)
+    better = (score >= state.best_score) & is_trained(state, epoch, setup.patience)
     best, score, epoch = jax.tree.map(
         partial(jnp.where, better),
         (state.best_params and state.ema_params, score, epoch),

@@ -1,7 +1,7 @@
 """Laws that every model of the registry satisfies. Registering a model is enough to test it."""
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import jax
@@ -11,7 +11,7 @@ import optax
 import pytest
 from flax import nnx
 
-from clutrr_jax.data.arrays import Sizes, StoryArrays, redraw_entities
+from clutrr_jax.data.arrays import Sizes, redraw_entities
 from clutrr_jax.data.batching import GRAPHS, pack, targets
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.models import MODELS, edge_transformer, mac
@@ -27,6 +27,30 @@ ORDERED = {"edge_rnn", "edge_lstm", "edge_gru", "edge_cnn", "edge_attention"}
 ROWS = [3, 70, 20, 110, 0]  # of the train stories; k = 2 and 3
 KEY = jax.random.key(0, impl="unsafe_rbg")  # compiles faster than the default
 _pack = jax.jit(pack, static_argnames="shape")
+
+
+def repeat_facts(data: Prepared) -> Prepared:
+    """Returns the stories with two more facts for each: another relation of the same two people,
+    and one that is not stated."""
+    stories = data.train_stories
+    relation = np.asarray(stories.relation)
+    relations = np.stack(
+        [relation, (relation + 1) % NUM_RELATIONS, np.full_like(relation, NUM_RELATIONS)]
+    )
+    stories = stories._replace(
+        edge_start=stories.edge_start * 3,
+        n_edge=stories.n_edge * 3,
+        senders=jnp.repeat(stories.senders, 3),
+        receivers=jnp.repeat(stories.receivers, 3),
+        relation=jnp.asarray(relations.T.ravel()),
+    )
+    return replace(data, train_stories=stories)
+
+
+@pytest.fixture
+def data(name: str, small_for) -> Prepared:
+    """Small data set, with repeated facts, or with frozen states if the model needs them."""
+    return repeat_facts(small_for(name)) if name in GRAPH_MODELS else small_for(name)
 
 
 class Small:
@@ -62,37 +86,30 @@ class Small:
         return _pack(self.data.train_stories, jnp.array(rows), shape)
 
 
-@pytest.fixture(scope="module")
-def make(small_for):
-    """Function from a name to the small model, which is compiled once for all laws. Graphs have
-    repeated facts; models over an encoder have frozen states."""
+_models: dict[str, Small] = {}
 
-    @cache
-    def small(name: str) -> Small:
-        data = small_for(name)
-        if name in GRAPH_MODELS:
-            data = replace(data, train_stories=repeat_facts(data.train_stories))
-        return Small(name, data)
 
-    return small
+def make(name: str, data: Prepared) -> Small:
+    """Small model, which is compiled once for all laws."""
+    if name not in _models:
+        _models[name] = Small(name, data)
+    return _models[name]
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_padding_never_changes_a_logit(name: str, make) -> None:
-    model = make(name)
+def test_padding_never_changes_a_logit(name: str, data) -> None:
+    model = make(name, data)
     padded = model(model.batch(extra=2))
     np.testing.assert_allclose(model(model.batch()), padded, rtol=2e-6, atol=2e-6)
     assert np.ptp(padded, axis=0).max() > 1e-3
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_logits_do_not_depend_on_the_other_rows(name: str, make) -> None:
+def test_logits_do_not_depend_on_the_other_rows(name: str, data) -> None:
     """A batch equals its stories one by one, among padding rows, whose logits are finite too."""
-    model = make(name)
+    model = make(name, data)
     together = model(model.batch())
-    assert (
-        together.shape == (len(ROWS), model.data.sizes.relations) and together.dtype == np.float32
-    )
+    assert together.shape == (len(ROWS), data.sizes.relations) and together.dtype == np.float32
     for i, row in enumerate(ROWS):
         rows = [-1] * len(ROWS)
         rows[-1 - i] = row
@@ -101,25 +118,9 @@ def test_logits_do_not_depend_on_the_other_rows(name: str, make) -> None:
         assert np.isfinite(out).all()
 
 
-def repeat_facts(stories: StoryArrays) -> StoryArrays:
-    """Returns the stories with two more facts for each: another relation of the same two people,
-    and one that is not stated."""
-    relation = np.asarray(stories.relation)
-    relations = np.stack(
-        [relation, (relation + 1) % NUM_RELATIONS, np.full_like(relation, NUM_RELATIONS)]
-    )
-    return stories._replace(
-        edge_start=stories.edge_start * 3,
-        n_edge=stories.n_edge * 3,
-        senders=jnp.repeat(stories.senders, 3),
-        receivers=jnp.repeat(stories.receivers, 3),
-        relation=jnp.asarray(relations.T.ravel()),
-    )
-
-
 @pytest.mark.parametrize("name", [name for name in GRAPH_MODELS if name not in ORDERED])
-def test_order_of_nodes_and_edges_never_matters(name: str, make) -> None:
-    model, rng = make(name), np.random.default_rng(0)
+def test_order_of_nodes_and_edges_never_matters(name: str, data) -> None:
+    model, rng = make(name, data), np.random.default_rng(0)
     batch = model.batch()
 
     def shuffle_within(counts: np.ndarray) -> np.ndarray:
@@ -156,9 +157,9 @@ def test_renaming_people_never_matters_without_entities(name: str, small) -> Non
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_dropout_applies_in_training_only(name: str, make) -> None:
+def test_dropout_applies_in_training_only(name: str, data) -> None:
     """Other random numbers give other logits in training mode, and the same in evaluation mode."""
-    model, keys = make(name), jax.random.split(KEY)
+    model, keys = make(name, data), jax.random.split(KEY)
     one, other = (model(model.batch(), training=False, key=key) for key in keys)
     np.testing.assert_array_equal(one, other)
     has_dropout = any("dropout" in setting for setting in model.config)

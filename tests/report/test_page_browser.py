@@ -16,6 +16,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from clutrr_jax.report.page import render
 from clutrr_jax.report.tables import format_fraction
 from tests.report.conftest import EVIL, MODELS, check_self_contained, find, select, table
+from tests.report.rows import paper
 
 pytestmark = pytest.mark.browser
 
@@ -31,14 +32,12 @@ def experiment(run_folder) -> dict[str, Any]:
     found = json.loads(text.split('id="data">')[1].split("</script>")[0])
     (own,) = found["sets"]
     own["models"]["gat"]["curves"] = CURVE
-    found["rows"][0] |= {
-        "published": {"mean": 0.9, "error": 0.01},
-        "difference": found["rows"][0]["accuracy"] - 0.9,
-        "intervals_disjoint": True,
-    }
-    reference = {"panel": "clean", "name": "gat (Doe)", "series": "gat", "shown": True}
-    values = {"3": {"mean": 0.8, "error": None}}
-    found["references"] = [reference | {"source": "Doe", "values": values}]
+    found["rows"][0] |= {"low": 0.1, "high": 0.8}  # does not meet the published interval
+    columns, doe = tuple(found["columns"]), "gat (Doe)"
+    found["rows"] += [
+        paper(columns, ("clean", 2, "gat"), "gat", 0.9, 0.01),
+        paper(columns, ("clean", 3, doe), doe, 0.8, of="gat", source="Doe", shown=True),
+    ]
     found["claims"] = {"Noise": {"supported": ["b > a"], "not supported": [EVIL]}}
     failed = {"name": "b/gat", "dataset": "b", "model": "gat", "state": "failed", "error": EVIL}
     found["runs"].append(failed)
@@ -89,7 +88,8 @@ def relation_names(content) -> dict[str, str]:
 
 
 def by_key(content) -> dict[tuple[str, str, int], dict[str, Any]]:
-    return {(row["model"], row["noise"], row["k"]): row for row in content["rows"]}
+    return {(row["model"], row["noise"], row["k"]): row for row in content["rows"]
+            if row["kind"] != "published"}  # fmt: skip
 
 
 def test_the_page_is_one_file_with_all_sections(page, tmp_path) -> None:
@@ -110,8 +110,8 @@ def test_the_page_is_one_file_with_all_sections(page, tmp_path) -> None:
 
 
 def test_sections_without_content_are_absent(open_content, content) -> None:
-    content |= {"claims": {}, "references": [], "paired": {}, "runs": content["runs"][:1]}
-    content["rows"] = [row for row in content["rows"] if row["noise"] == "clean"]
+    content |= {"claims": {}, "paired": {}, "runs": content["runs"][:1]}
+    content["rows"] = [row for key, row in by_key(content).items() if key[1] == "clean"]
     page = open_content(content | {"sets": content["sets"][1:]})
     names = [link.text for link in find(page, "nav a")]
     assert names == [
@@ -146,7 +146,7 @@ def test_charts_share_a_legend_and_show_details_of_points(page, content) -> None
     assert tip.text.splitlines() == [
         "gat, k = 2", f"measured {format_fraction(row['accuracy'])} ± {error}",
         f"95 % interval {low} to {high}", "20 stories, 3 replicas", "published .90 ± .01",
-        f"difference {format_fraction(row['difference'], '+')}*",
+        f"difference {format_fraction(row['accuracy'] - 0.9, '+')}*",
     ]  # fmt: skip
     clean.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
     assert tip.text.startswith("bilstm_mean, k = 3")
@@ -192,12 +192,12 @@ def test_heat_maps(shown: str, page, content) -> None:
             return format_fraction(row["accuracy"]) if row else ""
         if (series, noise, k) != ("gat", "clean", 2):
             return ""
-        return ".90" if shown[0] == "p" else format_fraction(row["difference"], "+") + "*"
+        return ".90" if shown[0] == "p" else format_fraction(row["accuracy"] - 0.9, "+") + "*"
 
     select(page, "shown", shown)
     assert table(page, "#heat-body") == [
-        [noise, *(expected(series["name"], noise, k) for k in (2, 3, 4, 5))]
-        for series in content["series"]
+        [noise, *(expected(series, noise, k) for k in (2, 3, 4, 5))]
+        for series in dict.fromkeys(key[0] for key in rows)
         for noise in ("clean", "supporting")
     ]
 
@@ -205,8 +205,8 @@ def test_heat_maps(shown: str, page, content) -> None:
 def test_the_accuracy_table_is_sorted_by_a_column(page, content) -> None:
     """Rows of one series stay together: sorted by the accuracy with k = 3."""
     before = table(page, "#table-body")
-    assert before == content["table"][1:]
-    column = content["table"][0].index("k=3")
+    assert before == [line["cells"] for line in content["tables"][0]["lines"]]
+    column = content["tables"][0]["columns"].index("k=3")
     header = f"#table-body th:nth-child({column + 1}) button"
     page.find_element(By.CSS_SELECTOR, header).click()
     after = table(page, "#table-body")
@@ -225,7 +225,8 @@ def test_tables_are_copied(page, content) -> None:
     select(page, "compared-model", "bilstm_mean")
     paired = content["paired"]["bilstm_mean"]
     assert table(page, "#compared-body") == [paired["table"][1][1:]]
-    tables = {"table": content["copies"], "compared": paired["copies"]}
+    select(page, "metric", "macro accuracy")
+    tables = {"table": content["tables"][1]["copies"], "compared": paired["copies"]}
     for id, form in itertools.product(tables, ("LaTeX", "Markdown", "CSV")):
         buttons = page.find_element(By.ID, f"{id}-copies")
         buttons.find_element(By.XPATH, f"button[.='Copy as {form}']").send_keys(Keys.ENTER)
@@ -238,10 +239,11 @@ def test_tables_are_copied(page, content) -> None:
 def test_a_wide_table_is_not_cut_off(open_content, content) -> None:
     """At 1280 pixels. On a phone its first column stays when it is scrolled, and the first chart
     ends on the first screen."""
-    content["table"] = [
-        ["model", "given", *(f"k={k}" for k in range(2, 11))],
-        ["a_long_name_405B (10 replicas)", "predicates and genders", *[".95 (.91-1.00)"] * 9],
-    ]
+    cells = ["a_long_name_405B (10 replicas)", "predicates and genders", *[".95 (.91-1.00)"] * 9]
+    content["tables"][0] |= {
+        "columns": ["model", "given", *(f"k={k}" for k in range(2, 11))],
+        "lines": [{"cells": cells, "kind": "model", "part": False}],
+    }
     page = open_content(content)
     cut = "const d = document.getElementById(arguments[0]); return d.scrollWidth - d.clientWidth"
     assert page.execute_script(cut, "table-body") == 0

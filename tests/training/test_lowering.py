@@ -41,7 +41,7 @@ class LoweringReplicas(Replicas):
 
 def abstract_state(trainer: Trainer) -> TrainState:
     """Shapes and dtypes of the state of all replicas."""
-    init = partial(init_state, trainer.model, trainer.optimizer, trainer.train, pretrained={})
+    init = partial(init_state, trainer.setup, pretrained={})
     return jax.eval_shape(jax.vmap(init), jnp.arange(REPLICAS))
 
 

@@ -21,22 +21,22 @@ RATE = 0.5
 def trainer(small) -> Trainer:
     """GAT without dropout, for steps of plain gradient descent."""
     made = make_trainer("gat", small, Replicas(1), {"dropout": 0.0, "word_dropout": 0.0})
-    made.optimizer = optax.sgd(RATE)
+    made.setup = made.setup._replace(optimizer=optax.sgd(RATE))
     return made
 
 
 def one_replica(trainer: Trainer, step: int = 0) -> TrainState:
     state = jax.tree.map(lambda x: jnp.asarray(x)[0], trainer.init())
-    return state._replace(step=jnp.int32(step), opt_state=trainer.optimizer.init(state.params))
+    return state._replace(
+        step=jnp.int32(step), opt_state=trainer.setup.optimizer.init(state.params)
+    )
 
 
 def step(trainer: Trainer, state: TrainState, rows: list) -> tuple[TrainState, tuple]:
     """One step on rows [devices, m, b], with the results of the first device."""
 
-    static = trainer.model, trainer.optimizer, trainer.batches.shapes, trainer.train.ema_decay
-
     def of_device(rows):
-        return train_step(*static, trainer._stories, KEY, state, rows, jnp.int32(0))
+        return train_step(trainer.setup, trainer.stories, KEY, state, (rows, jnp.int32(0)))
 
     return jax.tree.map(lambda x: x[0], jax.vmap(of_device, axis_name="data")(jnp.array(rows)))
 
@@ -49,9 +49,9 @@ def test_a_step_descends_the_gradient_of_the_mean_loss(rows: list, trainer) -> N
     state = one_replica(trainer)
 
     def mean_loss(params):
-        model = trainer.model.merge(params, state.buffers, KEY)
-        batch = pack(trainer._stories, jnp.array([3, 70]), trainer.batches.shapes[0])
-        logits, target = model(batch)[:2], trainer._stories.target[jnp.array([3, 70])]
+        model = trainer.setup.model.merge(params, state.buffers, KEY)
+        batch = pack(trainer.stories, jnp.array([3, 70]), trainer.setup.shapes[0])
+        logits, target = model(batch)[:2], trainer.stories.target[jnp.array([3, 70])]
         return -jnp.take_along_axis(jax.nn.log_softmax(logits), target[:, None], 1).mean()
 
     loss, gradient = jax.value_and_grad(mean_loss)(state.params)
@@ -77,7 +77,7 @@ def test_weight_of_a_step_in_the_average(steps: int, weight: float, trainer) -> 
 @pytest.mark.parametrize(("norm", "clipped"), [(100.0, 5.0), (3.0, 3.0)])
 def test_gradients_are_clipped_to_their_norm(norm: float, clipped: float, trainer) -> None:
     """The first moment of Adam after one step is a tenth of the clipped gradient."""
-    optimizer = create_optimizer(trainer.train)
+    optimizer = create_optimizer(trainer.setup.train)
     params = {"a": jnp.zeros(3), "b": jnp.zeros(())}
     gradient = {"a": jnp.array([0.0, 0.6, 0.0]) * norm, "b": jnp.array(-0.8 * norm)}
     _, state = optimizer.update(gradient, optimizer.init(params), params)
@@ -86,10 +86,10 @@ def test_gradients_are_clipped_to_their_norm(norm: float, clipped: float, traine
 
 def test_each_key_draws_a_dropout_of_its_own(small) -> None:
     trainer = make_trainer("gat", small, Replicas(1))
-    state = one_replica(trainer)
-    batch = pack(trainer._stories, jnp.array([3, 70]), trainer.batches.shapes[0])
+    state, model = one_replica(trainer), trainer.setup.model
+    batch = pack(trainer.stories, jnp.array([3, 70]), trainer.setup.shapes[0])
     losses = [
-        float(loss_fn(state.params, trainer.model, state.buffers, batch, jax.random.key(seed)))
+        float(loss_fn(state.params, model, state.buffers, batch, jax.random.key(seed)))
         for seed in (0, 0, 1)
     ]
     assert losses[0] == losses[1] != losses[2]

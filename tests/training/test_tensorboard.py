@@ -3,11 +3,13 @@
 import struct
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
-from clutrr_jax.training.tensorboard import Scalars
+from clutrr_jax.training.hooks import EpochEnd, TensorBoard
 from generator.errors import InputError
 
 
@@ -31,9 +33,9 @@ def test_scalars_are_those_of_the_metrics(tmp_path: Path) -> None:
         "dev_loss": [1.0, 1.5],
         "seconds": 1.0,
     }
-    scalars = Scalars(tmp_path, first=1)
-    scalars.write(line, learning_rate=0.5, speed=100.0)
-    scalars.close()
+    no_state: Any = None
+    end = EpochEnd(no_state, line, speed=100.0, diverged=np.zeros(2), is_last=True)
+    TensorBoard(tmp_path, 0, learning_rate=0.5)(end)
     found = {v.tag: (e.step, v.simple_value) for e in events(tmp_path) for v in e.summary.value}
     assert found == {
         "loss/replica_0": (1, 2.0),
@@ -48,7 +50,7 @@ def test_scalars_are_those_of_the_metrics(tmp_path: Path) -> None:
 
 
 def test_a_resume_drops_the_epochs_after_its_checkpoint(tmp_path: Path) -> None:
-    Scalars(tmp_path, first=4).close()
+    TensorBoard(tmp_path, 3, 0.5).writer.close()
     starts = [e.step for e in events(tmp_path) if e.session_log.status == e.session_log.START]
     assert starts == [4]
 
@@ -56,5 +58,5 @@ def test_a_resume_drops_the_epochs_after_its_checkpoint(tmp_path: Path) -> None:
 def test_a_missing_package_is_one_line(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     with pytest.raises(InputError, match=r"^setting tensorboard: .*pip install tensorboardX"):
-        Scalars(tmp_path / "events", first=1)
+        TensorBoard(tmp_path / "events", 0, 0.5)
     assert not (tmp_path / "events").exists()

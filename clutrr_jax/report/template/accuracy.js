@@ -174,7 +174,7 @@ function showTable() {
     for (const { cells, kind, part } of lines) {
       const line = Object.assign([...cells], { part });
       if (part) groups.at(-1).push(line);
-      else (["ceiling", "stories"].includes(kind) ? last : groups).push([line]);
+      else (["ceiling", "stories"].includes(kind) && PANELS.length === 1 ? last : groups).push([line]);
     }
     sortableTable("table-body", columns, groups, (line, before) =>
       tableRow(line[0], line.slice(1).map(withInterval), {
