@@ -45,7 +45,7 @@ from generator.files import read_json, write_text
 
 # The part of the file of `--json` that `--compare` needs.
 FIGURES = {"rows": [{"model": str, "replicas": int, "batch": int, "train": [float]}]}
-COLUMNS = "{:18}{:>9}{:>6}{:>16}{:>10}{:>15}{:>7}{:>11}"
+COLUMNS = "{:18}{:>9}{:>6}{:>16}{:>10}{:>15}{:>7}"
 
 
 def main(argv: list[str]) -> int:
@@ -72,16 +72,16 @@ def main(argv: list[str]) -> int:
     print(f"{device_name()}, {arguments.cores} core(s), median of {arguments.repeats}")
     peak = matmul_rate(arguments.repeats)
     print(f"matmul, float32: {peak / 1e9:,.0f} GFLOP/s")
-    print(COLUMNS.format("model", "replicas", "batch", "train stories/s", "of matmul",
-                         "test stories/s", "GB", "compile s"))  # fmt: skip
+    head = "model", "replicas", "batch", "train stories/s", "of matmul", "test stories/s", "GB"
+    print(COLUMNS.format(*head))
     about = {"commit": commit(), "device": device_name(), "cores": arguments.cores,
              "matmul": {"float32": peak}}  # fmt: skip
     rows = []
     for row in measure(arguments):
         rows.append(row)
         train, test = statistics.median(row["train"]), statistics.median(row["test"])
-        cells = [f"{train:,.0f}", f"{row['flops'] * train / peak:.0%}", f"{test:,.0f}",
-                 f"{row['memory']:.2f}", f"{row['compile']:.1f}"]  # fmt: skip
+        cells = (f"{train:,.0f}", f"{row['flops'] * train / peak:.0%}", f"{test:,.0f}",
+                 f"{row['memory']:.2f}")  # fmt: skip
         line = COLUMNS.format(row["model"], row["replicas"], row["batch"], *cells)
         print(line + change(row, before), flush=True)
         if arguments.json:
@@ -115,11 +115,10 @@ def data_options(name: str, description: str | None, repeats: int) -> Parser:
 def read_data(arguments: argparse.Namespace) -> Prepared:
     """Reads the data set, or generates one; a random sample of a split with more stories."""
     data = clutrr_jax.load(arguments.data) if arguments.data else clutrr_jax.generate()
-    parts = [data.records("train"), data.records("test")]
-    for i, records in enumerate(parts):
-        if arguments.stories is not None and len(records) > arguments.stories:
-            order = np.random.default_rng(0).permutation(len(records))
-            parts[i] = records.select(np.sort(order[: arguments.stories]))
+    parts = []
+    for records in (data.records("train"), data.records("test")):
+        order = np.random.default_rng(0).permutation(len(records))
+        parts.append(records.select(np.sort(order[: arguments.stories])))
     return prepare(Dataset(data.name, *parts))
 
 
@@ -151,8 +150,7 @@ def change(row: dict[str, Any], before: list[dict[str, Any]]) -> str:
 
 def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Measures each combination of model, number of replicas and batch size: stories per second of
-    each epoch, FLOPs per train story, peak memory in GB, and the seconds by which the first epoch,
-    which compiles, exceeds the others."""
+    each epoch, FLOPs per train story, and peak memory in GB."""
     words = read_data(arguments)
     for name, count, batch in product(arguments.models, arguments.replicas, arguments.batch):
         peak_memory()
@@ -162,7 +160,7 @@ def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         trainer = new_trainer(spec, settings, data, count, batch)
         state = trainer.init()
         test = partial(trainer.predict, state.params, state.buffers, data.test_stories)
-        first, *epochs = seconds(next_epoch(trainer), 1 + arguments.repeats)
+        _, *epochs = seconds(next_epoch(trainer), 1 + arguments.repeats)
         _, *tests = seconds(test, 1 + arguments.repeats)
         yield {
             "model": name,
@@ -172,7 +170,6 @@ def measure(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
             "test": [count * len(words.test) / s for s in tests],
             "flops": flops_per_story(ModelDef(spec, settings, data.sizes), data, batch),
             "memory": peak_memory(),
-            "compile": max(first - statistics.median(epochs), 0),
         }
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from generator.algebras import algebra_of
 from generator.checks import check_splits
 from generator.splits import split_of_folder
-from generator.tables.readers import Source, sources
+from generator.tables.readers import Rows, sources
 from generator.tables.rows import Row, parse_rows
 
 _ORDER = {"train": 0, "dev": 1, "test": 2}
@@ -27,7 +27,7 @@ def data_sets(paths: list[Path]) -> Iterator[tuple[str, list[Table]]]:
 
     Tables are ordered by split, then by task.
     """
-    found: dict[str, list[Source]] = {}
+    found: dict[str, list[tuple[str, Rows]]] = {}
     for path in paths:
         whole = path.is_dir() or path.suffix == ".zip"
         folder = path.parent.parent if split_of_folder(path.parent.name) else path.parent

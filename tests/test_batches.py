@@ -60,30 +60,3 @@ def test_a_story_in_words(dataset) -> None:
             reached |= {x for x, _, y in story.facts if y in reached}
         assert story.query[1] in reached
     assert dataset.test.story(-1) == dataset.test.story(len(dataset.test) - 1)
-
-
-@pytest.mark.parametrize("batch_size", [7, 32])
-def test_masks_hide_the_padding_of_people_and_facts(batch_size: int, dataset) -> None:
-    """Also where the index of the padding is that of a real fact."""
-    stories, at = dataset.test, 0
-    for batch in clutrr_jax.batches(stories, "graph", batch_size):
-        people, facts = (
-            [row[mask] for row, mask in zip(*map(np.asarray, parts), strict=True)]
-            for parts in (
-                (batch.globals["people"], batch.globals["people_mask"]),
-                (batch.globals["facts"], batch.globals["facts_mask"]),
-            )
-        )
-        for nodes, edges in zip(people[:-1], facts[:-1], strict=True):
-            if at < len(stories):
-                story = stories.story(at)
-                assert (len(nodes), len(edges)) == (len(story.people), len(story.facts))
-                names = dict(zip(nodes.tolist(), story.people, strict=True))
-                found = [
-                    (names[int(batch.senders[e])], names[int(batch.receivers[e])]) for e in edges
-                ]
-                assert found == [(x, y) for x, _, y in story.facts]
-            else:
-                assert not len(nodes) and not len(edges)
-            at += 1
-        assert not len(people[-1]) and not len(facts[-1])

@@ -1,6 +1,5 @@
 """A trained model that is loaded again: it predicts what it predicted in its run."""
 
-import json
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -16,11 +15,9 @@ import clutrr_jax
 from clutrr_jax import api
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.evaluation.predictions import Predictions, ensemble, read_predictions, read_run
-from clutrr_jax.models.prover import Prover
 from clutrr_jax.predict import main
 from clutrr_jax.rules import learned_rules
 from clutrr_jax.rules import main as rules
-from clutrr_jax.run import check_run_folder
 from clutrr_jax.score import main as score
 from clutrr_jax.trained_model import Answer
 from generator.errors import InputError, run_command
@@ -146,7 +143,7 @@ def test_an_answer_has_all_relations_and_a_proof_by_learned_rules(run) -> None:
     assert stated.relation == "son" and stated.proof == []
     for query, facts, message in (
         (("Ann", "Cy"), None, "answer: expected a story or facts, and a query of two"),
-        (("Ann", "Zed"), FACTS, 'no person "Zed", expected two of Ann, Bob, Cy'),
+        (("Ann", "Zed"), FACTS, 'no person "Zed", expected two of'),
         *((None, FACTS, "expected"), (3, FACTS, "expected"), ("Ann,Cy", 3, "expected")),
         ("Ann,Cy", np.empty((0, 3)), "expected"),
     ):
@@ -255,6 +252,9 @@ def test_a_run_is_its_folder_or_that_of_an_experiment_with_one_run(run, tmp_path
         assert run_command(rules, [str(folder)]) == 0
         printed.append(capsys.readouterr().out)
     assert len(set(printed)) == 1 and "What is Cy to Ann?" in printed[0]
+    learned, model = learned_rules(run.folder / "prover"), run.model("prover")
+    assert learned is not None and learned.shape == (3, 22, 22, 22)
+    np.testing.assert_array_equal(model.module(1).rules(), learned[1])
     assert run_command(rules, [str(run.folder)]) == 0  # of three runs, one learns rules
     assert "mean of 3 replicas" in capsys.readouterr().out
     several = "expected one of its runs: gat, prover, word_sum"
@@ -301,29 +301,14 @@ def test_a_file_registers_the_model_of_a_run(run, tmp_path, monkeypatch, capsys)
         assert capsys.readouterr().err.startswith(f"error: {file}{message}")
 
 
-def test_the_rules_of_a_registered_prover_are_read(small_folder, tmp_path) -> None:
-    class Other(Prover):
-        pass
-
-    clutrr_jax.register("other", Other, "graph", dict(api.MODELS["prover"].config))
-    try:
-        trained = clutrr_jax.train("other", small_folder, replicas=2, epochs=1, folder=tmp_path)
-        learned, model = learned_rules(trained.folder / "other"), trained.model()
-        assert learned is not None and learned.shape == (2, 22, 22, 22)
-        np.testing.assert_array_equal(model.module(1).rules(), learned[1])
-    finally:
-        del api.MODELS["other"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--data", "x"], "expected --data DATA --out FILE, or --query X,Y"),
-        (["--query", "A,B", "--data", "x"], "expected --data DATA --out FILE, or --query X,Y"),
         (["--query", "A,B", "--out", "x.csv"], "expected --data DATA --out FILE, or --query X,Y"),
         (["--data", "x", "--out", "p.txt"], "--out p.txt: expected a name that ends in .csv"),
         (["--query", "A,B"], "answer: expected a story or facts, and a query"),
-        (["--query", "Ann", "--facts", str(FACTS)], '"query": expected a pair of names'),
+        (["--query", "Ann", "--facts", str(FACTS)], "expected a pair of names"),
         (["--query", "Ann,Cy", "--story", STORY], "gat: reads facts, but story 1 of 1 has none"),
     ],
 )
@@ -362,21 +347,6 @@ def test_a_longer_training_goes_on_as_if_it_were_one(small_folder, tmp_path) -> 
     ):
         with pytest.raises(InputError, match=message):
             train(folder, **length)
-
-
-def test_a_refused_command_leaves_the_summary_of_a_finished_run(tmp_path) -> None:
-    """The longer training is accepted, the other seed of the stories is not."""
-    before = {"model": "gat", "seed": 0, "stories": "x", "train.steps": None,
-              "train.epochs": 2, "train.patience": None, "generate.seed": 0}  # fmt: skip
-    (tmp_path / "config.json").write_text(json.dumps(before))
-    for file in ("metrics.jsonl", "model.json"):
-        (tmp_path / file).write_text("{}")
-    longer = before | {"train.epochs": 4}
-    with pytest.raises(InputError, match='seed was "0", now "1"'):
-        check_run_folder(tmp_path, longer | {"generate.seed": 1})
-    assert not check_run_folder(tmp_path, before)
-    assert check_run_folder(tmp_path, longer)
-    assert (tmp_path / "model.json").exists()
 
 
 def test_training_that_starts_from_a_model(run, tmp_path) -> None:

@@ -16,10 +16,10 @@ def report_copies(files: Sequence[str], records: Records) -> None:
       files: file of each story, [S].
       records: of the train or the test stories, S.
     """
-    first: dict[int, str] = {}
+    first: dict[object, str] = {}
     copies: Counter[tuple[str, str]] = Counter()
-    seen: set[int] = set()
-    for file, question in zip(files, records.questions, strict=True):
+    seen: set[object] = set()
+    for file, question in zip(files, records.contents, strict=True):
         copies[file, first.setdefault(question, file)] += question in seen
         seen.add(question)
     found = {pair: count for pair, count in copies.items() if count}
@@ -40,7 +40,7 @@ def count_copies(train: Records | None, test: Records | None) -> dict[str, int]:
     """Returns how many stories of each split are copies of others of it (`train`, `test`), and how
     many test stories are train stories, whatever they ask (`shared`)."""
     counts = {
-        split: len(records) - len(set(records.questions)) if records is not None else 0
+        split: len(records) - len(set(records.contents)) if records is not None else 0
         for split, records in (("train", train), ("test", test))
     }
     if train is None or test is None:

@@ -22,7 +22,7 @@ from generator.checks import check_queries, check_splits, report_reading
 from generator.errors import InputError
 from generator.files import atomic_write, reading
 from generator.tables.cells import is_frame
-from generator.tables.readers import Source, memory_rows, sources, tables_in
+from generator.tables.readers import Rows, memory_rows, sources, tables_in
 from generator.tables.rows import NO_TARGET, Row, parse_rows
 
 
@@ -144,7 +144,7 @@ def dataset_of(name: str, tables: Sequence[tuple[str, Sequence[Row]]]) -> Datase
     return Dataset(name, **found)
 
 
-def _tables(data: Mapping[str, Iterable[Any]] | Iterable[Any]) -> Iterator[Source]:
+def _tables(data: Mapping[str, Iterable[Any]] | Iterable[Any]) -> Iterator[tuple[str, Rows]]:
     """Yields the tables of a data set in memory."""
     if not isinstance(data, Iterable):
         raise InputError(f"{type(data).__name__}: expected the path of a data set, or its rows")

@@ -83,15 +83,23 @@ def prepare(
     data = source if isinstance(source, Dataset) else load(source)
     test, parts = data.records("test"), [data.records("train")]
     for path in more:
-        parts.append(_without(load(path).records("train"), [test, *parts], path))
+        train = load(path).records("train")
+        new = ~np.any([train.are_among(others) for others in (test, *parts)], axis=0)
+        if not new.any():
+            raise InputError(
+                f"{path}: all {len(train):,} train stories are in the other data, expected new "
+                "ones; generated stories depend on generate.seed"
+            )
+        parts.append(train.select(new))
+    check_algebras([*parts, test])
     train = concatenate(parts)
-    check_algebras([train, test])
     vocabulary = vocabulary or build_vocabulary(train, entity_pool(train, test))
     train_stories = build_arrays(train, vocabulary, TRAIN_SEED)
     test_stories = build_arrays(test, vocabulary, TEST_SEED)
     digest = hashlib.sha256()
     for array in jax.tree.leaves((train_stories, test_stories)):
         digest.update(array.tobytes())
+    about = [test.task.tolist(), test.clause_length.tolist(), list(test.ids)]
     return Prepared(
         name=data.name,
         train=train,
@@ -101,30 +109,14 @@ def prepare(
         sizes=sizes_of(vocabulary, train.algebra),
         vocabulary=vocabulary,
         fingerprint=digest.hexdigest()[:16],
-        tests=_digest(test),
+        tests=hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8],
     )
-
-
-def _digest(test: Records) -> str:
-    about = [test.task.tolist(), test.clause_length.tolist(), list(test.ids)]
-    return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8]
 
 
 def sizes_of(vocabulary: Vocabulary, algebra: Algebra) -> Sizes:
     """Returns the sizes of data with this vocabulary and these relations."""
     tokens = special_tokens(vocabulary.token_ids())
     return Sizes(vocabulary.entities, vocabulary.num_tokens, algebra, **tokens)
-
-
-def _without(train: Records, known: Sequence[Records], path: str | Path) -> Records:
-    """Returns the stories that are none of the known ones."""
-    new = ~np.any([train.are_among(others) for others in known], axis=0)
-    if not new.any():
-        raise InputError(
-            f"{path}: all {len(train):,} train stories are in the other data, expected new ones; "
-            "generated stories depend on generate.seed"
-        )
-    return train if new.all() else train.select(new)
 
 
 def data_sets(data: str) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,18 +88,9 @@ class Records:
 
     @cached_property
     def contents(self) -> list[tuple[int | None, int]]:
-        """Hashes of what each story says, see `generator.checks.content`, [S]."""
+        """Hashes of the text of each story, and of its facts and query, [S]."""
         told = map(self.story, range(len(self)))
         return [content(one.text, one.facts, one.query) for one in told]
-
-    @cached_property
-    def questions(self) -> list[int]:
-        """A hash of what each story says, of its query and of its facts in any order, [S]."""
-        told = map(self.story, range(len(self)))
-        return [
-            hash((said, str((one.query, sorted(one.facts))).casefold()))
-            for said, one in zip(self.contents, told, strict=True)
-        ]
 
     def are_among(self, others: "Records") -> np.ndarray:
         """Returns whether each story has the text of another or, if one of both has no text, its
@@ -116,22 +108,17 @@ class Records:
         rows = np.arange(len(self))[rows]
         node, node_start = _spans(self.node_start, rows)
         edge, edge_start = _spans(self.edge_start, rows)
-        return replace(
-            self,
-            stories=[self.stories[s] for s in rows],
-            names=[self.names[i] for i in node],
-            genders=self.genders[node],
-            senders=self.senders[edge],
-            receivers=self.receivers[edge],
-            relations=self.relations[edge],
-            node_start=node_start,
-            edge_start=edge_start,
-            query=self.query[rows],
-            target=self.target[rows],
-            task=self.task[rows],
-            clause_length=self.clause_length[rows],
-            ids=[self.ids[s] for s in rows],
-        )
+        parts: dict[str, Any] = {}
+        for names, index in ((_OF_STORIES, rows), (_OF_PEOPLE, node), (_OF_FACTS, edge)):
+            for name in names:
+                values = getattr(self, name)
+                is_array = isinstance(values, np.ndarray)
+                parts[name] = values[index] if is_array else [values[i] for i in index]
+        return replace(self, node_start=node_start, edge_start=edge_start, **parts)
+
+
+_OF_STORIES = ("stories", "query", "target", "task", "clause_length", "ids")
+_OF_PEOPLE, _OF_FACTS = ("names", "genders"), ("senders", "receivers", "relations")
 
 
 def _spans(start: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -142,25 +129,16 @@ def _spans(start: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def concatenate(parts: Sequence[Records]) -> Records:
-    """Returns the stories of several records of one algebra, in order.
-
-    Raises:
-      InputError: their algebras differ.
-    """
-    check_algebras(parts)
-    arrays = ("genders", "senders", "receivers", "relations", "query", "target", "task",
-              "clause_length")  # fmt: skip
-    starts: dict[str, Any] = {
-        name: np.cumsum([0, *(size for p in parts for size in np.diff(getattr(p, name)))])
-        for name in ("node_start", "edge_start")
-    }
-    return replace(
-        parts[0],
-        stories=[story for p in parts for story in p.stories],
-        names=[name for p in parts for name in p.names],
-        ids=[id for p in parts for id in p.ids],
-        **starts | {name: np.concatenate([getattr(p, name) for p in parts]) for name in arrays},
-    )
+    """Returns the stories of several records of one algebra, in order."""
+    joined: dict[str, Any] = {}
+    for name in (*_OF_STORIES, *_OF_PEOPLE, *_OF_FACTS):
+        values = [getattr(part, name) for part in parts]
+        is_array = isinstance(values[0], np.ndarray)
+        joined[name] = np.concatenate(values) if is_array else [*chain(*values)]
+    for name in ("node_start", "edge_start"):
+        sizes = np.concatenate([np.diff(getattr(part, name)) for part in parts])
+        joined[name] = np.cumsum([0, *sizes])
+    return replace(parts[0], **joined)
 
 
 def check_algebras(parts: Sequence[Records]) -> None:
@@ -200,30 +178,27 @@ def columns(records: Records) -> dict[str, list[str]]:
 
     Columns of what is not known for any story are left out.
     """
-    rows = []
     people, facts = records.node_start.tolist(), records.edge_start.tolist()
     pairs = np.stack([records.senders, records.receivers], axis=1).tolist()
-    genders, relations = records.genders.tolist(), records.relations.tolist()
+    rows = []
     for s, query in enumerate(records.query.tolist()):
         person, fact = slice(*people[s : s + 2]), slice(*facts[s : s + 2])
-        stated = [records.relation_name(r) for r in relations[fact] if r != records.unstated]
-        rows.append(
-            format_facts(records.names[person], genders[person], pairs[fact], stated, query)
-        )
+        stated = [records.relation_name(r) for r in records.relations[fact]]
+        t, k = int(records.task[s]), int(records.clause_length[s])
+        row = {"id": records.ids[s], "story": records.stories[s]}
+        row["target"] = records.relation_name(records.target[s])
+        row |= format_facts(
+            records.names[person], records.genders[person].tolist(), pairs[fact],
+            [word for word in stated if word], query,
+        )  # fmt: skip
         if not pairs[fact]:  # a story whose facts are not known
-            rows[-1] |= {"story_edges": "", "edge_types": ""}
-    found = {
-        "id": list(records.ids),
-        "story": list(records.stories),
-        "target": list(map(records.relation_name, records.target)),
-        **{name: [row[name] for row in rows] for name in rows[0]},
-    }
-    steps = list(zip(records.task.tolist(), records.clause_length.tolist(), strict=True))
-    found["task_name"] = [f"task_{t}.{k}" if t and k else "" for t, k in steps]
-    if not all(found["task_name"]):
-        found["k"] = [str(k or "") for _, k in steps]
+            row |= {"story_edges": "", "edge_types": ""}
+        rows.append(row | {"task_name": f"task_{t}.{k}" if t and k else "", "k": str(k or "")})
+    found = {name: [row[name] for row in rows] for name in rows[0]}
     if not len(records.relations):
-        del found["story_edges"], found["edge_types"], found["query_edge"]
+        del found["query_edge"]
+    if all(found["task_name"]):
+        del found["k"]
     return {name: cells for name, cells in found.items() if name == "id" or any(cells)}
 
 

@@ -48,14 +48,6 @@ class Extraction(NamedTuple):
     word_probability: list[np.ndarray] | None = None  # per story [T]
 
 
-class JudgedFacts(NamedTuple):
-    """Facts of all stories that are not UNJUDGED, as rows (story, x, y, relation)."""
-
-    stated: np.ndarray  # [N, 4]
-    extracted: np.ndarray  # [M, 4]
-    verdict: np.ndarray  # [M] RIGHT, FOLLOWS or WRONG
-
-
 def write_extracted(folder: Path, model: Any, kind: InputKind, data: Prepared) -> None:
     """Writes the file of a model in evaluation mode, if it extracts a graph."""
     if not has_method(model, "answer"):
@@ -120,8 +112,9 @@ def read_extracted(folder: Path, truth: GroundTruth) -> Extraction | None:
     )
 
 
-def judged_facts(extraction: Extraction) -> JudgedFacts:
-    """Stated and extracted facts of all stories, story by story."""
+def judged_facts(extraction: Extraction) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Facts of all stories that are not UNJUDGED, as rows (story, x, y, relation): stated [N, 4]
+    and extracted [M, 4], and the verdict on each extracted one [M], RIGHT, FOLLOWS or WRONG."""
     stated: list[np.ndarray] = []
     extracted: list[np.ndarray] = []
     verdicts: list[np.ndarray] = []
@@ -134,7 +127,7 @@ def judged_facts(extraction: Extraction) -> JudgedFacts:
         kind = verdict[x, y, relation]
         extracted.append(np.insert(facts, 0, story, axis=1)[kind != UNJUDGED])
         verdicts.append(kind[kind != UNJUDGED])
-    return JudgedFacts(*map(np.concatenate, (stated, extracted, verdicts)))
+    return np.concatenate(stated), np.concatenate(extracted), np.concatenate(verdicts)
 
 
 def count_facts(group: str, stories: int, stated: int, verdict: np.ndarray) -> dict[str, Any]:

@@ -34,9 +34,12 @@ Hook = Callable[[EpochEnd], None]
 METRICS = ("loss", "dev_accuracy", "dev_loss")  # of each replica
 
 
-def rounded(values: np.ndarray) -> list[float | None]:
-    """Metrics [R] as JSON; None if not finite."""
-    return [round(float(x), 6) if np.isfinite(x) else None for x in values]
+def to_json(metrics: dict[str, np.ndarray]) -> dict[str, list[float | None]]:
+    """Returns METRICS [R] for `metrics.jsonl`; None if not finite."""
+    return {
+        name: [round(float(x), 6) if np.isfinite(x) else None for x in metrics[name]]
+        for name in METRICS
+    }
 
 
 def read_metrics(path: Path, last: int) -> list[dict[str, Any]]:

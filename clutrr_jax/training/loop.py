@@ -29,19 +29,8 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.scores import score_run, series_of
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
-from clutrr_jax.training import distributed, preemption
+from clutrr_jax.training import distributed, hooks, preemption
 from clutrr_jax.training.checkpoints import Checkpoints
-from clutrr_jax.training.hooks import (
-    METRICS,
-    CheckpointHook,
-    EpochEnd,
-    Hook,
-    Progress,
-    TensorBoard,
-    append_metrics,
-    read_metrics,
-    rounded,
-)
 from clutrr_jax.training.inference import REPLICA_BATCHES, Predictor, predict_tests
 from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
 from clutrr_jax.training.steps import (
@@ -135,18 +124,18 @@ def train_model(
         raise InputError(
             f"{folder}: has trained {epoch} epochs, expected at least as many, now {trainer.epochs}"
         )
-    hooks: list[Hook] = []
+    called: list[hooks.Hook] = []  # after each epoch
     history: list[dict[str, Any]] = []
     if is_primary:
         begin()
-        history = read_metrics(folder / "metrics.jsonl", epoch)
-        hooks = [partial(append_metrics, folder / "metrics.jsonl")]
+        history = hooks.read_metrics(folder / "metrics.jsonl", epoch)
+        called = [partial(hooks.append_metrics, folder / "metrics.jsonl")]
         if tensorboard:
-            hooks.append(TensorBoard(folder / "tensorboard", epoch, train.learning_rate))
+            called.append(hooks.TensorBoard(folder / "tensorboard", epoch, train.learning_rate))
     is_last = trainer.has_stopped(state, epoch)
     if not is_last:
-        progress = Progress(name, epoch, trainer.epochs, disable=not is_primary)
-        hooks += [progress, CheckpointHook(checkpoints, train.checkpoint_minutes)]
+        progress = hooks.Progress(name, epoch, trainer.epochs, disable=not is_primary)
+        called += [progress, hooks.CheckpointHook(checkpoints, train.checkpoint_minutes)]
         progress.bar.set_postfix_str("compiling")
         trainer.compile(state, epoch + 1)
         progress.bar.set_postfix_str("")
@@ -154,13 +143,12 @@ def train_model(
         epoch, began = epoch + 1, time.perf_counter()
         state, metrics = trainer.epoch(state, epoch)
         seconds = round(time.perf_counter() - began, 4)
-        of_replicas = {name: rounded(metrics[name]) for name in METRICS}
-        history.append({"epoch": epoch, "seconds": seconds} | of_replicas)
+        history.append({"epoch": epoch, "seconds": seconds} | hooks.to_json(metrics))
         is_last = trainer.has_stopped(state, epoch)
         diverged = trainer.replicas.gather(state.diverged_epoch)
         speed = trainer.stories_per_epoch / seconds
-        for hook in hooks:
-            hook(EpochEnd(state, history[-1], speed, diverged, is_last))
+        for hook in called:
+            hook(hooks.EpochEnd(state, history[-1], speed, diverged, is_last))
     return state, history
 
 

@@ -24,13 +24,7 @@ class Replicas:
 
     The devices form groups: each group trains some of the replicas, and its devices share the
     microbatches of every batch. The number of replicas is rounded up to a multiple of the groups;
-    `gather` drops the additional ones.
-
-    Attributes:
-      count: replicas that were asked for.
-      seeds: [R] seed of each replica, the additional ones included.
-      devices_per_group: devices that share the microbatches of a batch.
-      sequential: whether the replicas of a device run one after another.
+    `gather` drops the additional ones, whose seeds [R] are the last ones.
     """
 
     def __init__(self, count: int, first_seed: int = 0, microbatches: int = 1):

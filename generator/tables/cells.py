@@ -159,16 +159,13 @@ def length(value: Any) -> int:
     return int(number)
 
 
-_TEXT = "text or a number"
 # Column -> its parser, and what it reads.
 CELLS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "id": (raw_text, _TEXT),
-    "story": (text, _TEXT),
-    "clean_story": (text, _TEXT),
-    "target": (text, _TEXT),
-    "target_text": (text, _TEXT),
-    "f_comb": (text, _TEXT),
-    "task_split": (text, _TEXT),
+    "id": (raw_text, "text or a number"),
+    **dict.fromkeys(
+        ("story", "clean_story", "target", "target_text", "f_comb", "task_split"),
+        (text, "text or a number"),
+    ),
     "task_name": (task, "a task such as task_1.3"),
     "k": (length, f"an integer from 1 to {MAX_K}"),
     "query": (two_names, "a pair of names such as ('Ann', 'Bob')"),

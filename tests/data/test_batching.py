@@ -186,6 +186,11 @@ def test_graph_batch_contains_its_stories(small, rows: list[int]) -> None:
         facts = np.full(shape.facts, shape.edges - 1)
         facts[: inside.sum()] = np.flatnonzero(inside)
         np.testing.assert_array_equal(batch.globals["facts"][graph], facts)
+        assert batch.globals["people_mask"][graph].sum() == end - first
+        assert batch.globals["facts_mask"][graph].sum() == inside.sum()
+    for name in ("people_mask", "facts_mask"):
+        mask = np.asarray(batch.globals[name])
+        assert not mask[-1].any() and not (mask[:, 1:] & ~mask[:, :-1]).any()  # a prefix
     padding = np.asarray(batch.senders) >= ends[-2]
     assert (np.asarray(batch.receivers)[padding] >= ends[-2]).all()
     assert not batch.globals["mask"][-1]

@@ -111,16 +111,12 @@ def test_a_label_without_a_proof_and_an_unstated_relation(small) -> None:
 def test_a_perfect_model_scores_one(small_folder, small, tmp_path) -> None:
     """Its output repeats the prompt, with other relations in it, and ends with the answer."""
     rows = write(small_folder, tmp_path / "out", "chain-of-thought", "--shots", "2")
-    output = tmp_path / "output.jsonl"
-    with output.open("w") as file:
-        for row in rows:
-            lines = row["prompt"].splitlines()[1:]
-            thoughts = "\n".join(line for line in lines if not line.startswith("Story:"))
-            row["prediction"] = (
-                f"{thoughts}\nSo she is that.\n\n**Answer:** {row['target'].title()}."
-            )
-            file.write(json.dumps(row) + "\n")
-    submission = read_submissions([output], small.test)[0]
+    for row in rows:
+        lines = [line for line in row["prompt"].splitlines()[1:] if not line.startswith("Story:")]
+        answer = f"So she is that.\n\n**Answer:** {row['target'].title()}."
+        row["prediction"] = "\n".join([*lines, answer])
+    (tmp_path / "output.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    submission = read_submissions([tmp_path / "output.jsonl"], small.test)[0]
     assert (submission.predictions.relation == small.test.target).all()
 
 
@@ -173,16 +169,6 @@ def test_an_invalid_argument_is_a_one_line_error(
     with pytest.raises(InputError, match=expected):
         main([*JSONL, "--data", str(small_folder), "--out", str(out), *arguments])
     assert not list(tmp_path.iterdir())
-
-
-def test_the_export_tells_the_limit_of_an_answer(small_folder, tmp_path, capsys) -> None:
-    """And the number of prompts."""
-    for format in ("jsonl", "lm-eval", "inspect"):
-        arguments = ["export", "--format", format, "--data", str(small_folder), "--style"]
-        main([*arguments, "zero-shot", "--out", str(tmp_path / format)])
-        told = capsys.readouterr().out
-        assert told.startswith(f"Wrote 80 prompts to {tmp_path / format}.\n")
-        assert ("An answer may have 8,192 tokens" in told) == (format != "jsonl")
 
 
 @pytest.mark.parametrize(
@@ -251,8 +237,14 @@ def test_a_part_of_stories_without_ids(small, tmp_path) -> None:
         assert row["story"] == text_of[row["id"]].replace("[", "").replace("]", "")
 
 
-def test_an_error_is_one_line_and_exit_code_2(small_folder, tmp_path, monkeypatch, capsys) -> None:
-    """And the output is unchanged."""
+def test_the_command_tells_what_it_has_written(small_folder, tmp_path, monkeypatch, capsys) -> None:
+    """The number of prompts and the limit of an answer. An error is one line and exit code 2."""
+    for format in ("jsonl", "lm-eval", "inspect"):
+        arguments = ["export", "--format", format, "--data", str(small_folder), "--style"]
+        main([*arguments, "zero-shot", "--out", str(tmp_path / format)])
+        told = capsys.readouterr().out
+        assert told.startswith(f"Wrote 80 prompts to {tmp_path / format}.\n")
+        assert ("An answer may have 8,192 tokens" in told) == (format != "jsonl")
     (tmp_path / "taken").touch()
     for module, more in (
         (export_command, [*JSONL, "--style", "zero-shot", "--out", str(tmp_path / "taken")]),
@@ -263,4 +255,3 @@ def test_an_error_is_one_line_and_exit_code_2(small_folder, tmp_path, monkeypatc
             cli.run(module.main)
         error = capsys.readouterr().err
         assert error.startswith("error: ") and error.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
