@@ -276,14 +276,14 @@ def train(
     is_ours = (folder / "data.json").exists()
     if not is_ours and any(folder.glob("[!.]*")):
         raise InputError(f"{folder}: holds other files, expected a new folder")
+    configure_jax()
+    data = prepare(dataset, vocabulary=start.vocabulary if start else None)
 
     def prepare_stories(config: ConfigDict, stories: Path) -> Prepared:
-        data = prepare(dataset, vocabulary=start.vocabulary if start else None)
         if not any(map(has_begun, folder.glob("*"))):  # for `python -m clutrr_jax.report`
             dataset.to_parquet(stories)
         return data
 
-    configure_jax()
     _, failed = run_experiment(config, folder, prepare_stories, start.arrays if start else None)
     for name, reason in failed.items():
         raise InputError(f"{name}: {reason}")
