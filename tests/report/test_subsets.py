@@ -157,9 +157,7 @@ def test_missing_is_wrong_and_no_line_is_not_asked(data, tmp_path) -> None:
     lines.append(json.dumps({"id": ids[10], "prediction": RELATIONS[data.test.target[10]]}))
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     (tmp_path / "b.csv").write_text(f"id,prediction\n{ids[0]},\n{ids[1]},\n")
-    found = evaluate(
-        data, read_submissions([tmp_path / "a.jsonl", tmp_path / "b.csv"], data.test)
-    )
+    found = evaluate(data, read_submissions([tmp_path / "a.jsonl", tmp_path / "b.csv"], data.test))
     for name, stories, unmapped in (("a", 5, 4), ("b", 2, 2)):
         rows = [row for row in found.results["rows"] if row["name"] == name and row["count"]]
         assert sum(row["count"] for row in rows) == stories
