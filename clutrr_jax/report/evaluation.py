@@ -20,10 +20,11 @@ from clutrr_jax.evaluation.predictions import UNMAPPED
 from clutrr_jax.evaluation.scores import score_baselines
 from clutrr_jax.experiment import PATHS, SINGLE
 from clutrr_jax.language_models.submissions import Submission, check_names, score_submission
+from clutrr_jax.report.accuracy import accuracy_table
 from clutrr_jax.report.paired import comparison, pairs
 from clutrr_jax.report.plots import Figure, plot_results
 from clutrr_jax.report.results import table
-from clutrr_jax.report.tables import accuracy_table, data_notes, html_table
+from clutrr_jax.report.tables import data_notes, html_table
 from generator.errors import plain_text
 from generator.files import atomic_write, write_text
 

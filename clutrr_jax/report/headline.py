@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clutrr_jax.experiment import NO_K
-from clutrr_jax.report.tables import Results, Row, format_fraction, with_most_stories
+from clutrr_jax.report.accuracy import Results, Row, format_fraction, with_most_stories
 
 FAILS = 0.5  # accuracy below which a model has fallen apart
 MOST = 4  # models that are named one by one

@@ -34,9 +34,9 @@ from clutrr_jax.language_models.submissions import (
     read_submissions,
     score_submission,
 )
+from clutrr_jax.report.accuracy import format_fraction
 from clutrr_jax.report.evaluation import evaluate, write
 from clutrr_jax.report.paired import compare, comparison
-from clutrr_jax.report.tables import format_fraction
 from clutrr_jax.score import main
 from generator.errors import InputError
 from generator.kinship import RELATIONS
