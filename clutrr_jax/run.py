@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
-from functools import partial
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
@@ -37,7 +36,6 @@ from clutrr_jax.experiment import (
     JOB_ID,
     SUMMARY,
     Run,
-    WriteStories,
     experiment_of,
     runs,
     select,
@@ -45,12 +43,11 @@ from clutrr_jax.experiment import (
 from clutrr_jax.models.check import check_model
 from clutrr_jax.report.outputs import Prepare
 from clutrr_jax.report.results import REPORT_FILES, describe
-from clutrr_jax.report.tables import SMOKE, accuracy_table, claims_text, data_notes, diverged
 from clutrr_jax.report.write import write_report
 from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.loop import run_model
 from generator.algebras import write_algebra
-from generator.errors import InputError, one_line, plain_text
+from generator.errors import InputError, one_line
 from generator.files import read_json, write_text
 
 LENGTHS = ("train.epochs", "train.steps", "train.patience")  # a training goes on if they grow
@@ -93,7 +90,7 @@ def run_experiment(
     selected = select(config.only, all_runs)
     preemption.install_handler()
     _print(f"Running on {device_name()}.")
-    prepare = remembering_the_last(prepare or prepare_with(config))
+    prepare = prepare or prepare_with(config)
     if distributed.is_primary():
         check_folder(workdir, config.name)
     failed = run_all(selected, workdir, prepare, start)
@@ -102,45 +99,22 @@ def run_experiment(
     return write_report(config, all_runs, workdir, prepare), failed
 
 
-def print_report(results: dict[str, Any], workdir: Path) -> None:
-    """Prints the table of an experiment and where its report is."""
-    parts = [
-        plain_text(accuracy_table(results).texts()),
-        "±: one standard error over replicas; the report has 95 % intervals.",
-        SMOKE if results["scale"] == "smoke" else "",
-        *data_notes(results),
-        *diverged(results),
-        claims_text(results),
-        f"Report: {workdir / REPORT_FILES[3]}",
-    ]
-    print("\n" + "\n\n".join(filter(None, parts)))
-
-
-def remembering_the_last(prepare: Prepare) -> Prepare:
-    """Returns the function that does not read the last data set again, for the report."""
+def prepare_with(config: ConfigDict) -> Prepare:
+    """Returns the function that reads or generates the data sets of an experiment. It keeps the
+    last one, for the report."""
     last: dict[Path, Prepared] = {}
 
-    def prepared(config: ConfigDict, folder: Path) -> Prepared:
+    def prepare(config_of_run: ConfigDict, folder: Path) -> Prepared:
         if folder not in last:
             last.clear()
-            last[folder] = prepare(config, folder)
+            if GENERATE in data_sets(config_of_run.data):
+                if not folder.exists():
+                    _print(f"Generating stories in {folder}")
+                experiment_of(config).write_stories(config_of_run.generate.to_dict(), folder)
+            last[folder] = prepare_run(config_of_run.data, folder)
         return last[folder]
 
-    return prepared
-
-
-def prepare_with(config: ConfigDict) -> Prepare:
-    """Returns the function that reads or generates the data sets of an experiment."""
-    return partial(prepare_stories, experiment_of(config).write_stories)
-
-
-def prepare_stories(write_stories: WriteStories, config: ConfigDict, folder: Path) -> Prepared:
-    """Reads the data set of a run; generated stories are written into the folder first."""
-    if GENERATE in data_sets(config.data):
-        if not folder.exists():
-            _print(f"Generating stories in {folder}")
-        write_stories(config.generate.to_dict(), folder)
-    return prepare_run(config.data, folder)
+    return prepare
 
 
 def run_all(
@@ -149,13 +123,8 @@ def run_all(
     prepare: Prepare,
     start: tuple[Any, Any] | None = None,
 ) -> dict[str, str]:
-    """Trains and tests the unfinished ones of some runs, one after the other.
-
-    If a run fails, the others go on; an error that concerns all of them is raised.
-
-    Returns:
-      {name of a failed run: reason}.
-    """
+    """Trains and tests the unfinished ones of some runs, one after the other. Returns {name of a
+    failed run: reason}: the others go on. An error that concerns all of them is raised."""
     failed: dict[str, str] = {}
 
     @contextmanager
@@ -176,10 +145,7 @@ def run_all(
 
     for _, group in groupby(selected, key=lambda run: run.dataset):
         of_data_set = list(group)
-        unfinished = []
-        for run in of_data_set:
-            if not is_finished(run, workdir / run.name, start):
-                unfinished.append(run)
+        unfinished = [run for run in of_data_set if not is_finished(run, workdir / run.name, start)]
         if not unfinished:
             continue
         with failing(of_data_set):
@@ -192,11 +158,7 @@ def run_all(
 
 
 def is_finished(run: Run, folder: Path, start: tuple[Any, Any] | None) -> bool:
-    """Returns whether a run is finished and does not go on, and prints it. Collective.
-
-    Raises:
-      InputError: see `check_run_folder`.
-    """
+    """Returns whether a run is finished and does not go on, and prints it. Collective."""
     goes_on = distributed.is_primary() and check_run_folder(folder, identity(run, start))
     summary = folder / SUMMARY
     found = distributed.any_host(distributed.is_primary() and summary.exists() and not goes_on)
@@ -289,11 +251,6 @@ def identity(run: Run, start: tuple[Any, Any] | None = None) -> dict[str, Any]:
 def check_folder(workdir: Path, name: str) -> None:
     """Raises InputError if the folder of an experiment holds another one, or other files."""
     results = workdir / REPORT_FILES[0]
-    if (workdir / "config.json").exists():
-        raise InputError(
-            f"{workdir}: holds a run of an earlier version, or other files (config.json), expected "
-            "another folder"
-        )
     if results.exists():
         if (other := read_json(results).get("name")) != name:
             raise InputError(f"{workdir}: holds the report of {other}, expected another folder")
@@ -304,15 +261,11 @@ def check_folder(workdir: Path, name: str) -> None:
 
 
 def check_run_folder(folder: Path, settings: dict[str, Any]) -> bool:
-    """Checks that a folder holds nothing, or the run with these settings or a shorter one.
+    """Checks that a folder holds nothing, or the run with these settings or a shorter one. Returns
+    whether it is a shorter one: this one goes on, even if it is finished.
 
     A run that ended before its first epoch, for example because of a wrong setting, leaves nothing
     to resume: its settings are replaced.
-
-    Returns:
-      Whether it holds a run with a shorter training: this one goes on, even if it is finished.
-    Raises:
-      InputError: the folder holds another run, or other files that the run would replace.
     """
     path = folder / "config.json"
     if not path.exists():
@@ -325,17 +278,14 @@ def check_run_folder(folder: Path, settings: dict[str, Any]) -> bool:
     if is_run and not has_begun(folder):
         return False
     was, now = _lengths(before), _lengths(settings)
-    for name in (before | settings).keys() - {"stories"}:
-        if name in LENGTHS:
-            fits = was.get(name, 0) <= now.get(name, math.inf)
-        else:
-            fits = before.get(name) == settings.get(name)
-        if not fits:
-            expected = "at least as long a training" if name in LENGTHS else "the same settings"
+    for name in before | settings:
+        old, new, is_length = before.get(name), settings.get(name), name in LENGTHS
+        fits = was.get(name, 0) <= now.get(name, math.inf) if is_length else old == new
+        if not fits and name != "stories":
+            expected = "at least as long a training" if is_length else "the same settings"
             raise InputError(
                 f"{path}: belongs to a run with another configuration: {name} was "
-                f'"{before.get(name)}", now "{settings.get(name)}"; expected {expected}, or '
-                "another folder"
+                f'"{old}", now "{new}"; expected {expected}, or another folder'
             )
     return was != now
 
@@ -369,18 +319,12 @@ def generated(config: ConfigDict) -> dict[str, Any] | None:
 
 
 def clear_old_stories(folder: Path, config: ConfigDict) -> None:
-    """Removes stories that were generated with other settings, if no run has begun on them.
-
-    Raises:
-      InputError: the folder `data` holds other files.
-    """
-    stories, description = folder / "data", folder / DATA
-    if generated(config) is None or not stories.exists():
-        return
-    if any(map(has_begun, folder.glob("*"))):
+    """Removes stories that were generated with other settings, if no run has begun on them."""
+    stories, description, settings = folder / "data", folder / DATA, generated(config)
+    if settings is None or not stories.exists() or any(map(has_begun, folder.glob("*"))):
         return
     if description.exists():
-        if read_json(description)["generate"] != generated(config):
+        if read_json(description)["generate"] != settings:
             shutil.rmtree(stories)
     elif not (stories / "config.json").exists():
         for file in sorted(stories.glob("*")):
