@@ -13,8 +13,8 @@ from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import tasks
 from clutrr_jax.experiment import runs
 from clutrr_jax.models import MODELS
+from clutrr_jax.report.accuracy import accuracy_table
 from clutrr_jax.report.results import Finished, collect
-from clutrr_jax.report.tables import accuracy_table
 from experiments import diagnosis
 from generator.config import Config
 from generator.kinship import RELATIONS
