@@ -31,15 +31,11 @@ def run_experiment(
     get a temporary folder for their data.
 
     Args:
-      config: settings of the experiment.
-      workdir: its folder. It is created if necessary.
+      config, workdir: settings and folder of the experiment.
       prepare: reads the data set of a run; by default from the path `config.data`, or generated.
       start: parameters and buffers that the replicas start from, see `Trainer.init`.
     Returns:
-      The results, see `clutrr_jax.report.results` (empty on other hosts than the first), and
-      {name of a failed run: reason}.
-    Raises:
-      InputError: a wrong setting, unreadable data, or a folder that holds something else.
+      The results (empty on other hosts than the first), and {name of a failed run: reason}.
     """
     all_runs = runs(config)
     selected = select(config.only, all_runs)
