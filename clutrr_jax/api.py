@@ -31,7 +31,8 @@ from clutrr_jax.models.setting import as_settings
 from clutrr_jax.report.accuracy import accuracy_table
 from clutrr_jax.report.evaluation import Evaluation
 from clutrr_jax.report.evaluation import evaluate as score_submissions
-from clutrr_jax.run import configure_jax, has_begun, run_experiment
+from clutrr_jax.run import configure_jax, has_begun
+from clutrr_jax.runs import run_experiment
 from clutrr_jax.settings import TRAIN, TrainConfig, change, default_settings, model_names
 from clutrr_jax.streams import Stream, numpy_rng
 from clutrr_jax.trained_model import Answer, Model, load_model

@@ -23,7 +23,7 @@ from clutrr_jax.evaluation.predictions import Predictions
 from clutrr_jax.language_models.export import export
 from clutrr_jax.report import __main__ as report
 from clutrr_jax.report.evaluation import COLUMNS
-from clutrr_jax.run import run_experiment
+from clutrr_jax.runs import run_experiment
 from clutrr_jax.settings import TRAIN, default_settings
 from generator.kinship import RELATIONS
 
