@@ -32,18 +32,8 @@ class FolderLocked(InputError):
 
 @contextmanager
 def folder_lock(folder: Path, wait: bool = False) -> Iterator[None]:
-    """Holds an exclusive lock on a folder, which is created if necessary.
-
-    Args:
-      folder: the folder.
-      wait: whether to wait until another process releases the lock.
-
-    The operating system releases the lock when the process ends, however it ends.
-
-    Raises:
-      FolderLocked: another process holds the lock.
-      InputError: the folder cannot be written.
-    """
+    """Holds an exclusive lock on a folder, which is created if necessary, and `wait`s until another
+    process releases it, or raises FolderLocked. It ends with the process, however that ends."""
     check_utf8(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)

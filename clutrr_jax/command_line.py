@@ -8,21 +8,17 @@ from typing import Any
 from absl import logging
 from ml_collections import ConfigDict
 
-from clutrr_jax.run import print_report
+from clutrr_jax.report.accuracy import accuracy_table
+from clutrr_jax.report.results import REPORT_FILES
+from clutrr_jax.report.tables import SMOKE, claims_text, data_notes, diverged
 from clutrr_jax.settings import change
 from clutrr_jax.training import distributed
-from generator.errors import InputError, terminal, utf8
+from generator.errors import InputError, plain_text, terminal, utf8
 
 
 def run_command_line(command: Callable[[list[str]], int], argv: list[str]) -> int:
-    """Runs a command that trains, and returns its exit code.
-
-    A wrong setting or file and a full disk are reported in one line, with exit code 2.
-
-    Args:
-      command: function of a command line that returns an exit code.
-      argv: the program name and its arguments.
-    """
+    """Runs a command that trains, given the program name and its arguments, and returns its exit
+    code. A wrong setting or file and a full disk are reported in one line, with code 2."""
     logging.set_verbosity(logging.WARNING)
     try:
         with terminal():
@@ -44,14 +40,7 @@ def run_command_line(command: Callable[[list[str]], int], argv: list[str]) -> in
 
 
 def change_settings(settings: ConfigDict, arguments: Sequence[str]) -> None:
-    """Changes settings by arguments such as `--config.seed=1`.
-
-    Args:
-      settings: a group for each first part of a name, such as `config`.
-      arguments: of a command line.
-    Raises:
-      InputError: another argument, an unknown setting, or a wrong value.
-    """
+    """Changes the settings of groups, such as `config`, by arguments such as `--config.seed=1`."""
     rest = iter(arguments)
     for argument in rest:
         name, is_given, value = argument.removeprefix("--").partition("=")
@@ -64,11 +53,20 @@ def change_settings(settings: ConfigDict, arguments: Sequence[str]) -> None:
             raise InputError(f"command line: {error}; see --help") from None
 
 
-def print_results(results: Mapping[str, Any], failed: Mapping[str, str], workdir: Path) -> int:
+def print_results(results: dict[str, Any], failed: Mapping[str, str], workdir: Path) -> int:
     """Prints the table of an experiment and its failed runs. Returns the exit code: 1 if some runs
     failed, else 0."""
     if distributed.is_primary():
-        print_report(dict(results), workdir)
+        parts = [
+            plain_text(accuracy_table(results).texts()),
+            "±: one standard error over replicas; the report has 95 % intervals.",
+            SMOKE if results["scale"] == "smoke" else "",
+            *data_notes(results),
+            *diverged(results),
+            claims_text(results),
+            f"Report: {workdir / REPORT_FILES[3]}",
+        ]
+        print("\n" + "\n\n".join(filter(None, parts)))
     for name, reason in failed.items():
         print(f"failed: {name}: {reason}", file=sys.stderr)
     return 1 if failed else 0

@@ -8,7 +8,6 @@ of its own with a data set from its own seed, as in the papers.
 """
 
 import fnmatch
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,13 +24,12 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.models.setting import Setting, check_values
 from clutrr_jax.settings import (
     RUN_SETTINGS,
-    TRAIN,
     TrainConfig,
     default_settings,
     generate_settings,
     model_names,
 )
-from generator.config import Config, parse_tasks
+from generator.config import Config
 from generator.errors import InputError
 from generator.stories.noise import NOISE_TYPES
 from generator.write import write_dataset
@@ -129,8 +127,6 @@ class Experiment:
       generate: all settings `generate.*` and their defaults.
       write_stories: writes the data set for these settings into a folder.
       note: a remark on how to read the table.
-    Raises:
-      InputError: a part of the experiment refers to something that does not exist.
     """
 
     column_names: tuple[str, str, str] = ("noise", "k", "model")
@@ -144,32 +140,6 @@ class Experiment:
     generate: Mapping[str, Any] = field(default_factory=generate_settings)
     write_stories: WriteStories = write_stories
     note: str = ""
-
-    def __post_init__(self) -> None:
-        keys = {key for training in self.trainings for key in training.tests_by_cell or ()}
-        named = {key[:2] for key in self.published}
-        named.update(*(average.cells for average in self.averages.values()))
-        known = {f"train.{name}" for name in TRAIN}
-        known |= {f"generate.{name}" for name in self.generate}
-        unknown: dict[str, set[Any]] = {
-            "setting": {name for t in self.trainings for name in t.settings} - known,
-            "model": {*self.models, *self.laptop} - set(MODELS),
-            "form of key, expected three parts with MODEL": {
-                key for key in keys if len(key) != 3 or key.count(MODEL) != 1
-            },
-            "cell in published or averages": named - {key[:2] for key in keys},
-            "panel in references": {r.panel for r in self.references} - {key[0] for key in keys},
-        }
-        if self.write_stories is write_stories:  # others may write more tests
-            for training in self.trainings:
-                written = parse_tasks(training.settings.get("generate.test", self.generate["test"]))
-                used = {test for of in (training.tests_by_cell or {}).values() for test in of}
-                unknown[f"test in {training.name}"] = used - set(map(str, written))
-        for what, names in unknown.items():
-            if names:
-                raise InputError(
-                    f"experiment: unknown {what}: {', '.join(sorted(map(str, names)))}"
-                )
 
 
 SINGLE = Experiment()
@@ -224,11 +194,7 @@ def experiment_of(config: ConfigDict) -> Experiment:
 
 
 def models_of(config: ConfigDict) -> list[str]:
-    """Returns the models of an experiment: those that are set, else those of its scale.
-
-    Raises:
-      InputError: an unknown scale or model.
-    """
+    """Returns the models of an experiment: those that are set, else those of its scale."""
     experiment = experiment_of(config)
     if experiment.laptop:
         SCALE.check("scale", config.scale)
@@ -331,15 +297,11 @@ def _trainings_with_data(data: str, experiment: Experiment) -> list[tuple[Traini
 
 def _released(folder: Path, training: Training) -> str:
     """The path of the released data set of a training."""
-    if not training.release:
-        raise InputError(
-            f'data "{folder}": no released data for {training.name}; leave --config.data empty to '
-            "generate stories"
-        )
     for path in (folder / f"{training.release}.zip", folder / training.release):
-        if os.path.exists(path):
+        if training.release and path.exists():
             return str(path)
+    missing = f"{training.release}.zip" if training.release else f"data for {training.name}"
     raise InputError(
-        f"{folder}: no {training.release}.zip in it, expected the folder of the released data "
-        "sets (for one data set, leave out --config)"
+        f"{folder}: no released {missing} in it, expected the folder of the released data sets; "
+        "without --config.data stories are generated"
     )

@@ -1,6 +1,6 @@
-"""Runs: one model trained on one data set; and all runs of an experiment, with their report.
+"""Runs: one model trained on one data set.
 
-The folder of an experiment holds the report and, for each data set, `data/` (the stories, if they
+The folder of an experiment holds, for each data set, `data/` (the stories, if they
 are generated), `data.json` (their description) and one folder per run, MODEL. The folder of a run
 holds `config.json` (its resolved settings and the fingerprint of the stories) and what
 `clutrr_jax.training` writes. The same command resumes what was interrupted.
@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
-from functools import partial
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
@@ -27,30 +26,24 @@ from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
 from clutrr_jax.cli import FolderLocked, cache_folder, folder_lock
-from clutrr_jax.data.prepare import GENERATE, Prepared, data_sets, prepare_run
+from clutrr_jax.data.copies import count_copies
+from clutrr_jax.data.prepare import GENERATE, Prepare, Prepared, data_sets
 from clutrr_jax.data.vocabulary import VOCABULARY, write_vocabulary
-from clutrr_jax.devices import available_cores, device_name
+from clutrr_jax.devices import available_cores
 from clutrr_jax.evaluation.ground_truth import GroundTruth
+from clutrr_jax.evaluation.scores import score_baselines
 from clutrr_jax.experiment import (
     DATA,
     ERROR,
     JOB_ID,
     SUMMARY,
     Run,
-    WriteStories,
-    experiment_of,
-    runs,
-    select,
 )
 from clutrr_jax.models.check import check_model
-from clutrr_jax.report.outputs import Prepare
-from clutrr_jax.report.results import REPORT_FILES, describe
-from clutrr_jax.report.tables import SMOKE, accuracy_table, claims_text, data_notes, diverged
-from clutrr_jax.report.write import write_report
-from clutrr_jax.training import distributed, preemption
+from clutrr_jax.training import distributed
 from clutrr_jax.training.loop import run_model
 from generator.algebras import write_algebra
-from generator.errors import InputError, one_line, plain_text
+from generator.errors import InputError, one_line
 from generator.files import read_json, write_text
 
 LENGTHS = ("train.epochs", "train.steps", "train.patience")  # a training goes on if they grow
@@ -67,95 +60,14 @@ def configure_jax() -> None:
         jax.config.update("jax_num_cpu_devices", available_cores())
 
 
-def run_experiment(
-    config: ConfigDict,
-    workdir: Path,
-    prepare: Prepare | None = None,
-    start: tuple[Any, Any] | None = None,
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Trains and tests the unfinished runs of an experiment, and writes its report.
-
-    On several hosts every host calls this function. The first host writes the folder; the others
-    get a temporary folder for their data.
-
-    Args:
-      config: settings of the experiment.
-      workdir: its folder. It is created if necessary.
-      prepare: reads the data set of a run; by default from the path `config.data`, or generated.
-      start: parameters and buffers that the replicas start from, see `Trainer.init`.
-    Returns:
-      The results, see `clutrr_jax.report.results` (empty on other hosts than the first), and
-      {name of a failed run: reason}.
-    Raises:
-      InputError: a wrong setting, unreadable data, or a folder that holds something else.
-    """
-    all_runs = runs(config)
-    selected = select(config.only, all_runs)
-    preemption.install_handler()
-    _print(f"Running on {device_name()}.")
-    prepare = remembering_the_last(prepare or prepare_with(config))
-    if distributed.is_primary():
-        check_folder(workdir, config.name)
-    failed = run_all(selected, workdir, prepare, start)
-    if not distributed.is_primary():
-        return {}, failed
-    return write_report(config, all_runs, workdir, prepare), failed
-
-
-def print_report(results: dict[str, Any], workdir: Path) -> None:
-    """Prints the table of an experiment and where its report is."""
-    parts = [
-        plain_text(accuracy_table(results).texts()),
-        "±: one standard error over replicas; the report has 95 % intervals.",
-        SMOKE if results["scale"] == "smoke" else "",
-        *data_notes(results),
-        *diverged(results),
-        claims_text(results),
-        f"Report: {workdir / REPORT_FILES[3]}",
-    ]
-    print("\n" + "\n\n".join(filter(None, parts)))
-
-
-def remembering_the_last(prepare: Prepare) -> Prepare:
-    """Returns the function that does not read the last data set again, for the report."""
-    last: dict[Path, Prepared] = {}
-
-    def prepared(config: ConfigDict, folder: Path) -> Prepared:
-        if folder not in last:
-            last.clear()
-            last[folder] = prepare(config, folder)
-        return last[folder]
-
-    return prepared
-
-
-def prepare_with(config: ConfigDict) -> Prepare:
-    """Returns the function that reads or generates the data sets of an experiment."""
-    return partial(prepare_stories, experiment_of(config).write_stories)
-
-
-def prepare_stories(write_stories: WriteStories, config: ConfigDict, folder: Path) -> Prepared:
-    """Reads the data set of a run; generated stories are written into the folder first."""
-    if GENERATE in data_sets(config.data):
-        if not folder.exists():
-            _print(f"Generating stories in {folder}")
-        write_stories(config.generate.to_dict(), folder)
-    return prepare_run(config.data, folder)
-
-
 def run_all(
     selected: Sequence[Run],
     workdir: Path,
     prepare: Prepare,
     start: tuple[Any, Any] | None = None,
 ) -> dict[str, str]:
-    """Trains and tests the unfinished ones of some runs, one after the other.
-
-    If a run fails, the others go on; an error that concerns all of them is raised.
-
-    Returns:
-      {name of a failed run: reason}.
-    """
+    """Trains and tests the unfinished ones of some runs, one after the other. Returns {name of a
+    failed run: reason}: the others go on. An error that concerns all of them is raised."""
     failed: dict[str, str] = {}
 
     @contextmanager
@@ -168,7 +80,7 @@ def run_all(
             if len(concerned) == len(selected) or jax.process_count() > 1:
                 raise
             if isinstance(error, FolderLocked):
-                _print(f"Skipped: {error}")
+                say(f"Skipped: {error}")
                 return
             for run in concerned:
                 failed[run.name] = record_failure(workdir / run.name, error)
@@ -176,32 +88,37 @@ def run_all(
 
     for _, group in groupby(selected, key=lambda run: run.dataset):
         of_data_set = list(group)
-        unfinished = []
-        for run in of_data_set:
-            if not is_finished(run, workdir / run.name, start):
-                unfinished.append(run)
+        unfinished = [run for run in of_data_set if not is_finished(run, workdir / run.name, start)]
         if not unfinished:
             continue
         with failing(of_data_set):
             data, truth = _read(unfinished, workdir, prepare)
             for run in unfinished:
-                _print(f"\n{run.name}" if len(selected) > len(of_data_set) else "")
+                say(f"\n{run.name}" if len(selected) > len(of_data_set) else "")
                 with failing([run]):
                     _train_and_test(run, workdir / run.name, data, truth, start)
     return failed
 
 
-def is_finished(run: Run, folder: Path, start: tuple[Any, Any] | None) -> bool:
-    """Returns whether a run is finished and does not go on, and prints it. Collective.
+def describe(data: Prepared, truth: GroundTruth) -> dict[str, Any]:
+    """Returns the content of `data.json`: sizes, fingerprint, and scores of the baselines."""
+    return {
+        "name": data.name,
+        "train_rows": len(data.train),
+        "test_rows": len(data.test),
+        "fingerprint": data.fingerprint,
+        "copies": count_copies(data.train, data.test),
+        "tests": [row.to_json() for row in score_baselines(truth)],
+    }
 
-    Raises:
-      InputError: see `check_run_folder`.
-    """
+
+def is_finished(run: Run, folder: Path, start: tuple[Any, Any] | None) -> bool:
+    """Returns whether a run is finished and does not go on, and prints it. Collective."""
     goes_on = distributed.is_primary() and check_run_folder(folder, identity(run, start))
     summary = folder / SUMMARY
     found = distributed.any_host(distributed.is_primary() and summary.exists() and not goes_on)
     if found:
-        _print(f"{run.name}: trained before ({summary})")
+        say(f"{run.name}: trained before ({summary})")
     return found
 
 
@@ -231,7 +148,7 @@ def _read(unfinished: list[Run], workdir: Path, prepare: Prepare) -> tuple[Prepa
             check_stories(folder, data)
             description = describe(data, truth) | {"generate": generated(first.config)}
             write_text(folder / DATA, json.dumps(description, indent=1) + "\n")
-    _print(f"Read {len(data.train):,} train and {len(data.test):,} test stories.")
+    say(f"Read {len(data.train):,} train and {len(data.test):,} test stories.")
     distributed.barrier("data")
     for run in unfinished:
         distributed.assert_same(identity(run) | {"stories": data.stories})
@@ -243,7 +160,7 @@ def _train_and_test(
     run: Run, folder: Path, data: Prepared, truth: GroundTruth, start: tuple[Any, Any] | None
 ) -> None:
     if run.config[run.model].get("reasoner", "rules") != "rules" and not data.sizes.relation_words:
-        _print(
+        say(
             f"{run.model}: no English word for a relation in the train stories; to learn what "
             f"words mean, it needs the rules: --config.{run.model}.reasoner=rules"
         )
@@ -265,7 +182,7 @@ def _train_and_test(
     distributed.barrier(f"end of {run.name}")
 
 
-def _print(text: str) -> None:
+def say(text: str) -> None:
     """Prints on the first host only."""
     if text and distributed.is_primary():
         print(text, flush=True)
@@ -286,33 +203,12 @@ def identity(run: Run, start: tuple[Any, Any] | None = None) -> dict[str, Any]:
     return json.loads(json.dumps(flatten_dict(settings, sep=".")))  # lists instead of tuples
 
 
-def check_folder(workdir: Path, name: str) -> None:
-    """Raises InputError if the folder of an experiment holds another one, or other files."""
-    results = workdir / REPORT_FILES[0]
-    if (workdir / "config.json").exists():
-        raise InputError(
-            f"{workdir}: holds a run of an earlier version, or other files (config.json), expected "
-            "another folder"
-        )
-    if results.exists():
-        if (other := read_json(results).get("name")) != name:
-            raise InputError(f"{workdir}: holds the report of {other}, expected another folder")
-        return
-    is_ours = any(any(workdir.glob(depth + DATA)) for depth in ("", "*/", "*/*/"))
-    for file in () if is_ours else filter(Path.exists, (workdir / name for name in REPORT_FILES)):
-        raise InputError(f"{file}: not of an experiment, expected another --workdir")
-
-
 def check_run_folder(folder: Path, settings: dict[str, Any]) -> bool:
-    """Checks that a folder holds nothing, or the run with these settings or a shorter one.
+    """Checks that a folder holds nothing, or the run with these settings or a shorter one. Returns
+    whether it is a shorter one: this one goes on, even if it is finished.
 
     A run that ended before its first epoch, for example because of a wrong setting, leaves nothing
     to resume: its settings are replaced.
-
-    Returns:
-      Whether it holds a run with a shorter training: this one goes on, even if it is finished.
-    Raises:
-      InputError: the folder holds another run, or other files that the run would replace.
     """
     path = folder / "config.json"
     if not path.exists():
@@ -325,17 +221,14 @@ def check_run_folder(folder: Path, settings: dict[str, Any]) -> bool:
     if is_run and not has_begun(folder):
         return False
     was, now = _lengths(before), _lengths(settings)
-    for name in (before | settings).keys() - {"stories"}:
-        if name in LENGTHS:
-            fits = was.get(name, 0) <= now.get(name, math.inf)
-        else:
-            fits = before.get(name) == settings.get(name)
-        if not fits:
-            expected = "at least as long a training" if name in LENGTHS else "the same settings"
+    for name in before | settings:
+        old, new, is_length = before.get(name), settings.get(name), name in LENGTHS
+        fits = was.get(name, 0) <= now.get(name, math.inf) if is_length else old == new
+        if not fits and name != "stories":
+            expected = "at least as long a training" if is_length else "the same settings"
             raise InputError(
                 f"{path}: belongs to a run with another configuration: {name} was "
-                f'"{before.get(name)}", now "{settings.get(name)}"; expected {expected}, or '
-                "another folder"
+                f'"{old}", now "{new}"; expected {expected}, or another folder'
             )
     return was != now
 
@@ -369,18 +262,12 @@ def generated(config: ConfigDict) -> dict[str, Any] | None:
 
 
 def clear_old_stories(folder: Path, config: ConfigDict) -> None:
-    """Removes stories that were generated with other settings, if no run has begun on them.
-
-    Raises:
-      InputError: the folder `data` holds other files.
-    """
-    stories, description = folder / "data", folder / DATA
-    if generated(config) is None or not stories.exists():
-        return
-    if any(map(has_begun, folder.glob("*"))):
+    """Removes stories that were generated with other settings, if no run has begun on them."""
+    stories, description, settings = folder / "data", folder / DATA, generated(config)
+    if settings is None or not stories.exists() or any(map(has_begun, folder.glob("*"))):
         return
     if description.exists():
-        if read_json(description)["generate"] != generated(config):
+        if read_json(description)["generate"] != settings:
             shutil.rmtree(stories)
     elif not (stories / "config.json").exists():
         for file in sorted(stories.glob("*")):

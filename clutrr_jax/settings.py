@@ -151,11 +151,7 @@ def generate_settings(config: Config | None = None) -> dict[str, Any]:
 
 
 def model_names(models: str) -> list[str]:
-    """Splits comma-separated model names and removes duplicates.
-
-    Raises:
-      InputError: a name that is not in the registry.
-    """
+    """Splits comma-separated names of models in the registry, without duplicates."""
     names = list(dict.fromkeys(name.strip() for name in models.split(",")))
     for name in names:
         if name not in MODELS:
@@ -164,11 +160,7 @@ def model_names(models: str) -> list[str]:
 
 
 def change(config: ConfigDict, name: str, value: Any) -> None:
-    """Changes a setting, given by its dotted name. Text is converted to the type of the setting.
-
-    Raises:
-      InputError: no such setting, or a value of another type.
-    """
+    """Changes a setting, given by its dotted name. Text is converted to the type of the setting."""
     known = flatten_dict(config.to_dict(), sep=".")
     group_of = {each: each.rpartition(".")[0] for each in known}
     if name not in known:
@@ -194,12 +186,8 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def describe(config: ConfigDict, more: Settings) -> Iterator[str]:
-    """Lists the settings of a run, a line `--config.NAME=VALUE  MEANING (RANGE)` for each.
-
-    Args:
-      config: settings of an experiment, which trains the models `config.models`.
-      more: settings that only experiments with scales have.
-    """
+    """Lists the settings of an experiment and of its models, a line for each: `--config.NAME=VALUE
+    MEANING (RANGE)`. `more` are those that only experiments with scales have."""
     usual = asdict(TrainConfig.resolve(config.train))
     yield from _lines(RUN_SETTINGS | dict(more), config.to_dict())
     for model in model_names(config.models):

@@ -76,7 +76,9 @@ def get_config():
                     },
                 ),
             ),
-            models=tuple(name for name, spec in MODELS.items() if spec.kind == "tokens"),
+            models=tuple(
+                n for n, spec in MODELS.items() if spec.kind == "tokens" and not spec.encoder
+            ),
             # Without rmc, whose epochs take five minutes, and models over a frozen BERT.
             laptop=dict.fromkeys(LAPTOP_MODELS, 1),
             write_stories=write_stories,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 from generator.errors import CellError
@@ -27,6 +28,13 @@ def splits_in(text: str) -> set[str]:
 def split_of_folder(name: str) -> str:
     """Returns the split that the name of a folder is, in any case; empty if it is another name."""
     return next(iter(splits_in(name)), "") if _SPLIT.fullmatch(name.lower()) else ""
+
+
+def stated_splits(file: str, place: Path | None) -> tuple[set[str], str, bool]:
+    """Returns the splits in the name of a table, that of its folder, and whether the folder is a
+    part of the data set at `place`."""
+    folder = Path(file).parent
+    return splits_in(Path(file).name), split_of_folder(folder.name), place in folder.parents
 
 
 def split_of_row(

@@ -3,13 +3,14 @@
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+from ml_collections import ConfigDict
 
 from clutrr_jax.data.arrays import Sizes, StoryArrays, build_arrays
 from clutrr_jax.data.dataset import Dataset, load
@@ -62,6 +63,10 @@ class Prepared:
         # One may have more words, which are not in the stories.
         same = all(word == other for word, other in zip(words, own, strict=False))
         return same and (algebra_of(folder) or DEFAULT) == self.test.algebra
+
+
+# Reads the stories of a run, given its settings and the folder for generated stories.
+Prepare = Callable[[ConfigDict, Path], Prepared]
 
 
 def prepare(

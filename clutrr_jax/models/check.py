@@ -16,12 +16,8 @@ from generator.errors import InputError
 
 
 def check_model(name: str, config: Any, data: Prepared) -> None:
-    """Builds a model without its arrays.
-
-    Raises:
-      InputError: a setting of the model, a file that it needs, or the signature of an optional
-        method is wrong, or it cannot read the stories.
-    """
+    """Builds a model without its arrays. Raises InputError if one of its settings, a file that it
+    needs, or the signature of an optional method is wrong, or it cannot read the stories."""
     spec, sizes = MODELS[name], data.sizes
     for records in (data.train, data.test):
         check_input(name, spec.kind, records)
@@ -47,11 +43,7 @@ def check_input(name: str, kind: InputKind, records: Records) -> None:
 
 
 def check_methods(model: Any) -> None:
-    """Checks the signatures of the optional methods of a model.
-
-    Raises:
-      InputError: one takes other arguments.
-    """
+    """Raises InputError if an optional method of a model takes other arguments."""
     for name in ("loss", "attention", "read", "answer", "word_facts"):
         arguments = ("batch", "graph") if name == "answer" else ("batch",)
         if has_method(model, name):

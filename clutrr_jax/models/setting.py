@@ -85,13 +85,8 @@ def defaults(settings: Settings) -> dict[str, Any]:
 
 
 def check_values(settings: Settings, values: Mapping[str, Any], prefix: str = "") -> None:
-    """Raises InputError for the first value that is not in the range of its setting.
-
-    Args:
-      settings: what is accepted.
-      values: a value for each setting.
-      prefix: of the names in the message, such as `gat.`.
-    """
+    """Raises InputError for the first value that is not in the range of its setting. `prefix` is
+    that of the names in the message, such as `gat.`."""
     found = flatten_dict(values, sep=".")
     for name, setting in flatten_dict(settings, sep=".").items():
         setting.check(f"{prefix}{name}", found[name])

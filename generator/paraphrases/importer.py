@@ -199,9 +199,9 @@ def read_stories(paths: Sequence[Path]) -> dict[SplitKey, list[Story]]:
     return stories
 
 
-def import_bank(paths: Sequence[Path], name: str) -> tuple[Bank, dict[SplitKey, tuple[int, int]]]:
-    """Extracts a bank from released stories, and counts by data set and split the stories that
-    consist of recurring paraphrases, and all stories."""
+def import_bank(paths: Sequence[Path], name: str) -> tuple[Bank, dict[SplitKey, list[bool]]]:
+    """Extracts a bank from released stories. Also returns whether each story consists of recurring
+    paraphrases, by data set and split."""
     stories = read_stories(paths)
     complete, count = cut([story for part in stories.values() for story in part])
     if not count:
@@ -209,14 +209,12 @@ def import_bank(paths: Sequence[Path], name: str) -> tuple[Bank, dict[SplitKey, 
             f"{', '.join(map(str, paths))}: no paraphrase recurs with other names; "
             "more stories are needed"
         )
-    coverage = {}
     rest = iter(complete)
-    for key, part in stories.items():
-        coverage[key] = sum(next(rest) is not None for _ in part), len(part)
-    templates: defaultdict[ClauseKey, list[str]] = defaultdict(list)
+    covered = {key: [next(rest) is not None for _ in part] for key, part in stories.items()}
+    templates: defaultdict[ClauseKey, tuple[str, ...]] = defaultdict(tuple)
     for clause, text in sorted(count):
-        templates[clause].append(text)
-    return Bank(name, {clause: tuple(texts) for clause, texts in templates.items()}), coverage
+        templates[clause] += (text,)
+    return Bank(name, dict(templates)), covered
 
 
 def main(argv: list[str]) -> int:
@@ -226,16 +224,17 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="BANK.json",
                         help="file to write")  # fmt: skip
     arguments = parser.parse_args(argv)
-    bank, coverage = import_bank(arguments.files, arguments.out.stem)
+    bank, covered = import_bank(arguments.files, arguments.out.stem)
     save_bank(bank, arguments.out)
     print("stories that consist of recurring paraphrases")
-    for (name, split), (covered, total) in coverage.items():
-        percent = 100 * covered / total
-        print(f"  {Path(name).name} {split:5} {covered:7,} of {total:7,}  {percent:5.1f} %")
-    for split in sorted({split for _, split in coverage}, reverse=True):
-        counts = [count for (_, s), count in coverage.items() if s == split]
-        covered, total = (sum(column) for column in zip(*counts, strict=True))
-        print(f"  all {split}: {covered:,} of {total:,}, {100 * covered / total:.1f} %")
+    by_split: defaultdict[str, list[bool]] = defaultdict(list)
+    for (name, split), part in covered.items():
+        by_split[split] += part
+        percent = f"{100 * sum(part) / len(part):5.1f} %"
+        print(f"  {Path(name).name} {split:5} {sum(part):7,} of {len(part):7,}  {percent}")
+    for split, part in sorted(by_split.items(), reverse=True):
+        percent = f"{100 * sum(part) / len(part):.1f} %"
+        print(f"  all {split}: {sum(part):,} of {len(part):,}, {percent}")
     print(f"paraphrases, written to {arguments.out}")
     for length in range(1, MAX_PARAPHRASE_FACTS + 1):
         pools = [texts for key, texts in bank.templates.items() if len(key[1]) == length]

@@ -13,7 +13,7 @@ from generator.algebra import EXAMPLE, Algebra
 from generator.algebras import DEFAULT, algebra_with
 from generator.errors import CellError, InputError, at
 from generator.kinship import KINSHIP, UNKNOWN_GENDER
-from generator.splits import split_of_folder, split_of_row, splits_in
+from generator.splits import split_of_row, stated_splits
 from generator.tables.cells import (
     CELLS,
     MAX_PEOPLE,
@@ -23,7 +23,7 @@ from generator.tables.cells import (
     plain,
     with_brackets,
 )
-from generator.tables.dialects import dialect_of
+from generator.tables.dialects import Dialect, dialect_of
 
 NO_TARGET = -1
 
@@ -42,7 +42,7 @@ class Row(NamedTuple):
     clean_story: str  # "" if the file has no such column
     names: tuple[str, ...]
     genders: tuple[int, ...]  # property in the view of the algebra, or UNKNOWN_GENDER
-    edges: tuple[tuple[int, int], ...]
+    edges: tuple[Pair, ...]
     relations: tuple[int, ...]  # of the first edges; the others state none
     query: tuple[int, int]
     query_names: tuple[str, str]
@@ -62,17 +62,12 @@ def parse_rows(
     place: Path | None = None,
     in_memory: bool = False,
 ) -> Iterator[Row]:
-    """Parses the rows of one table.
+    """Parses the rows of one table, at least one.
 
-    Args:
-      file: its path, which may state the split (see `split_of_row`) and appears in messages.
-      table: its rows, at least one.
-      algebra: of the relations; by default that of the package which has the first one.
-      place: path of the data set, if it has several tables.
-      in_memory: whether the table is a split that a program has named, whatever its rows say.
+    The algebra is by default that of the package which has the first relation; `place` is the path
+    of a data set of several tables. The name of a split in memory counts whatever its rows say.
     """
-    stated, folder = splits_in(Path(file).name), Path(file).parent
-    in_folder = split_of_folder(folder.name), place in folder.parents
+    stated = stated_splits(file, place)
     columns: dict[str, str] = {}  # column of CLUTRR -> that of the table
     misspelled = False
     for index, row in enumerate(table, start=1):
@@ -84,18 +79,19 @@ def parse_rows(
             first, dialect = cells, dialect_of(file, map(str, cells))
             columns = {dialect.columns.get(column, column): column for column in cells}
             columns = {column: own for column, own in columns.items() if column in CELLS}
-        values = {column: plain(cells.get(own)) for column, own in columns.items()}
-        if in_memory and len(stated) == 1:
-            values.pop("task_split", None)
-        if dialect.cells:
-            values |= dialect.cells(cells, Path(file).name)
         try:
-            if cells.keys() != first.keys():
-                _check_same_columns(cells, first)
+            # A split that only later rows state would be lost.
+            for column in cells.keys() ^ first.keys() if cells.keys() != first.keys() else ():
+                if column in CELLS or column in dialect.columns:
+                    problem = "missing" if column in first else "not in row 1"
+                    raise CellError(column, f"{problem}, expected the same columns in every row")
+            values = _values(cells, columns, dialect, file)
+            if in_memory and len(stated[0]) == 1:
+                values.pop("task_split", None)
             found = {column: parse_cell(column, value) for column, value in values.items()
                      if not is_empty(column, value)}  # fmt: skip
             algebra = algebra or _algebra_of(found)
-            split = split_of_row(cells, found.get("task_split", ""), stated, *in_folder)
+            split = split_of_row(cells, found.get("task_split", ""), *stated)
             yield _row(index, found, split, algebra)
         except CellError as error:
             column, problem = error.args
@@ -106,12 +102,17 @@ def parse_rows(
         print(f'{file}: "{_MISSPELLED}" is read as "niece"', file=sys.stderr)
 
 
-def _check_same_columns(cells: Mapping[str, Any], first: Mapping[str, Any]) -> None:
-    """Raises CellError if a row lacks a column of the first one, or has another: a split that only
-    later rows state would be lost."""
-    for column in CELLS.keys() & (cells.keys() ^ first.keys()):
-        problem = "missing" if column in first else "not in row 1"
-        raise CellError(column, f"{problem}, expected the same columns in every row")
+def _values(
+    row: Mapping[str, Any], columns: Mapping[str, str], dialect: Dialect, file: str
+) -> dict[str, Any]:
+    """The cells of a row by column of CLUTRR."""
+    values = {column: plain(row.get(own)) for column, own in columns.items()}
+    if dialect.cells:
+        try:
+            values |= dialect.cells(row, Path(file).name)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise CellError(None, f"not a row of {dialect.name} ({error!r})") from None
+    return values
 
 
 def _algebra_of(cell: Mapping[str, Any]) -> Algebra:
@@ -128,6 +129,7 @@ def _row(index: int, cell: Mapping[str, Any], split: str, algebra: Algebra) -> R
         raise CellError("query", "empty, expected the two people of the question")
     names, genders = _people(cell)
     edges, relations = _facts(cell, names, algebra)
+    _check_pairs("story_edges" if "story_edges" in cell else "facts", edges, names)
     if not story.strip() and not edges:
         raise CellError("story" if "story" in cell else "facts", "empty, expected text or facts")
     for name in () if "query_edge" in cell else asked:
@@ -139,6 +141,8 @@ def _row(index: int, cell: Mapping[str, Any], split: str, algebra: Algebra) -> R
     if cell.get("k", k) != k:
         raise CellError("k", f"{cell['k']}, but task_name says {k}")
     target = _target(cell, algebra) if "target" in cell else NO_TARGET
+    stated = [(query[1], target)] if target != NO_TARGET else []
+    stated += [(y, relation) for (_, y), relation in zip(edges, relations, strict=False)]
     named = [_relation(cell.get(column, ""), algebra) for column in ("target", "target_text")]
     clause = cell.get("f_comb", "").replace(_MISSPELLED, "niece")
     return Row(
@@ -149,7 +153,7 @@ def _row(index: int, cell: Mapping[str, Any], split: str, algebra: Algebra) -> R
         story=with_brackets(story, names),
         clean_story=with_brackets(cell.get("clean_story", ""), names),
         names=names,
-        genders=genders or _derived_genders(algebra, len(names), edges, relations, query, target),
+        genders=genders or _genders(algebra, len(names), stated),
         edges=edges,
         relations=relations,
         query=query,
@@ -203,7 +207,6 @@ def _facts(
     relations = tuple([_known(word, algebra, "edge_types") for word in words])
     if len(relations) > len(edges):
         raise CellError("edge_types", f"{len(relations)} relations for {len(edges)} story_edges")
-    _check_pairs("story_edges", edges, names)
     if "facts" not in cell:
         return edges, relations
     for x, word, y in cell["facts"]:
@@ -216,7 +219,6 @@ def _facts(
         tuple([(names.index(x), names.index(y)) for x, _, y in cell["facts"]]),
         tuple([_known(word, algebra, "facts") for _, word, _ in cell["facts"]]),
     )
-    _check_pairs("facts", found[0], names)
     if edges and found != (edges, relations):
         raise CellError("facts", "other facts than story_edges and edge_types, expected the same")
     return found
@@ -254,22 +256,12 @@ def _other_order(x: str, word: str, y: str, algebra: Algebra) -> str:
     return ""
 
 
-def _derived_genders(
-    algebra: Algebra,
-    people: int,
-    edges: Sequence[tuple[int, int]],
-    relations: Sequence[int],
-    query: tuple[int, int],
-    target: int,
-) -> tuple[int, ...]:
-    """The gender of each person that a fact or the answer states."""
+def _genders(algebra: Algebra, people: int, stated: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    """The gender of each person that a relation states: pairs of a person and what they are."""
     genders = [UNKNOWN_GENDER] * people
-    if algebra.view is None:
-        return tuple(genders)
-    if target != NO_TARGET:
-        genders[query[1]] = algebra.view.property[target]
-    for (_, y), relation in zip(edges, relations, strict=False):
-        genders[y] = algebra.view.property[relation]
+    if algebra.view:
+        for person, relation in stated:
+            genders[person] = algebra.view.property[relation]
     return tuple(genders)
 
 

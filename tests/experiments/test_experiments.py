@@ -9,20 +9,14 @@ from pathlib import Path
 import pytest
 from ml_collections import ConfigDict
 
-from clutrr_jax.evaluation.published import Reference
 from clutrr_jax.experiment import (
-    MODEL,
     SCALES,
-    Average,
-    Experiment,
-    Training,
     runs,
     select,
 )
 from clutrr_jax.models import MODELS
 from clutrr_jax.report.results import with_series
 from clutrr_jax.run import identity
-from experiments.published.systematic import PEOPLE
 from generator.benchmark.release import CONFIGS as RELEASE
 from generator.config import Config, parse_tasks
 from generator.errors import InputError
@@ -90,7 +84,7 @@ def test_runs_fill_the_table(name: str, scale: str) -> None:
 
 def test_released_data_are_one_run_of_all_replicas(tmp_path: Path) -> None:
     paths = [tmp_path / "data_089907f8.zip", tmp_path / "data_db9b8f04"]
-    with pytest.raises(InputError, match=r"no data_089907f8\.zip in it"):
+    with pytest.raises(InputError, match=r"no released data_089907f8\.zip in it"):
         runs(with_scale("figure5", "laptop", data=str(paths[0])))
     for path in paths:
         path.touch()
@@ -161,7 +155,7 @@ def test_explicit_selection_replaces_that_of_the_scale() -> None:
         ("table2", {"scale": "huge"}, 'scale "huge": expected one of paper, laptop, smoke'),
         ("table2", {"models": "gta"}, 'no model "gta"'),
         ("table2", {"only": "nothing*"}, 'only "nothing*": no such run'),
-        ("table2", {"data": "nowhere"}, "nowhere: no data_7c5b0e70.zip in it"),
+        ("table2", {"data": "nowhere"}, "nowhere: no released data_7c5b0e70.zip in it"),
         ("figure5", {"train.replicas": -1}, "train.replicas -1: expected at least 1"),
         ("table4", {"generate.bank": "b.json"}, "or the language paraphrase instead of"),
     ],
@@ -171,30 +165,6 @@ def test_wrong_setting_is_an_error(name: str, changes: dict, expected: str) -> N
     config.update_from_flattened_dict(changes)
     with pytest.raises(InputError, match=re.escape(expected)):
         select(config.only, runs(config))
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        ({"laptop": {"gta": 1}}, "unknown model: gta"),
-        ({"trainings": [Training("a", {}, {("a", MODEL): ()})]}, "form of key"),
-        ({"trainings": [Training("a", {}, {("a", 2, "gat"): ()})]}, "form of key"),
-        ({"averages": {("mean", 2): Average((("a", 9),), {})}}, "averages: ('a', 9)"),
-        ({"published": {("b", 2, "gat"): None}}, "in published or averages: ('b', 2)"),
-        ({"references": [Reference("b", PEOPLE)]}, "panel in references: b"),
-        ({"trainings": [Training("a", {}, {("a", 2, MODEL): ("2.2",)})]}, "test in a: 2.2"),
-        ({"generate": {"test": "1.3"}}, "unknown test in a: 1.2"),
-        ({"trainings": [Training("a", {"generate.tset": "1.2"}, {})]}, "setting: generate.tset"),
-    ],
-)
-def test_experiment_that_names_something_unknown_is_an_error(change: dict, expected: str) -> None:
-    values = {
-        "column_names": ("panel", "k", "model"), "models": ("gat",), "laptop": {"gat": 1},
-        "trainings": [Training("a", {}, {("a", 2, MODEL): ("1.2",)})],
-    }  # fmt: skip
-    Experiment(**values)
-    with pytest.raises(InputError, match=re.escape(expected)):
-        Experiment(**(values | change))
 
 
 # Digests of the names, settings, released data and cells of all runs: folders can be resumed.

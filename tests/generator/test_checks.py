@@ -2,7 +2,7 @@
 
 import json
 import re
-import zipfile
+import shutil
 from pathlib import Path
 
 import pytest
@@ -34,22 +34,14 @@ def write(folder: Path, **tables: list[dict]) -> Path:
     return folder
 
 
-UNKNOWN = ["ood", "eval", "holdout", "held_out", "testHard", "tset", "evaluation"]
-
-
-@pytest.mark.parametrize("name", UNKNOWN)
+@pytest.mark.parametrize("name", ["ood", "testHard", "evaluation"])
 def test_a_table_without_a_split_beside_others_is_refused(name: str, tmp_path: Path) -> None:
     folder = write(tmp_path / "data", train=[BRACKETS], test=[BRACKETS], **{name: [BRACKETS]})
-    message = f"{name}.*: neither the name nor the column task_split .*; expected train, .* testing"
-    with pytest.raises(InputError, match=message):
-        load(folder)
-    with pytest.raises(InputError, match=f"^data set/{message}"):
-        load({"train": [BRACKETS], "test": [BRACKETS], name: [BRACKETS]})
-    with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
-        for file in folder.iterdir():
-            archive.write(file, f"data/{file.name}")
-    with pytest.raises(InputError, match=message):
-        load(tmp_path / "data.zip")
+    archive = shutil.make_archive(str(folder), "zip", folder)
+    message = f"{name}.*: neither the name nor the column task_split "
+    for data in (folder, archive, {"train": [BRACKETS], "test": [BRACKETS], name: [BRACKETS]}):
+        with pytest.raises(InputError, match=message):
+            load(data)
     assert len(load(write(tmp_path / "own", **{name: [BRACKETS]})).train) == 1
     write(tmp_path / "own", train=[BRACKETS], **{name: [BRACKETS | {"task_split": "test"}]})
     assert len(load(tmp_path / "own").test) == 1

@@ -11,7 +11,6 @@ from generator.__main__ import main
 from generator.algebra import Algebra, parse_algebra
 from generator.algebras import find_algebra
 from generator.config import Task
-from generator.errors import InputError
 from generator.files import table_rows
 from generator.kinship import KINSHIP
 from generator.networks import Networks, Sampler, cyclic, max_elements
@@ -291,23 +290,6 @@ def test_pairs_that_cannot_grow_are_drawn_again() -> None:
     networks, labels = graphs(algebra, "1.3")
     assert set(map(tuple, networks.relations.tolist())) == {(0, 0, 1), (1, 0, 0), (1, 1, 1)}
     assert set(labels.tolist()) == {1}
-
-
-def test_too_many_sets_are_one_line() -> None:
-    """Of 64 relations with random heads, for two paths but not for one."""
-    rng, names = np.random.default_rng(0), [f"r{i}" for i in range(64)]
-    heads = [[rng.permutation(64)[:20] for _ in names] for _ in names]
-    table = {
-        a: {b: [names[h] for h in heads[min(i, j)][max(i, j)]] for j, b in enumerate(names)}
-        for i, a in enumerate(names)
-    }
-    algebra = parse_algebra(
-        {"name": "w", "relations": names, "inverse": {n: n for n in names}, "composition": table},
-        "w",
-    )
-    assert not len(Sampler(algebra, [Task(1, 4)]).labels(1))
-    with pytest.raises(InputError, match="sets of heads have too many intersections"):
-        Sampler(algebra, [Task(1, 5)])
 
 
 def test_labels_are_those_that_can_be_reached() -> None:

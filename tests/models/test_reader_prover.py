@@ -58,8 +58,7 @@ def gold(model: reader_prover.ReaderProver, batch: TokenBatch) -> jax.Array:
     return reader_prover.stated_graph(batch, model.reader.relations)
 
 
-@pytest.mark.parametrize("share_genders", [True, False])
-def test_stories_of_other_relations_are_refused(share_genders: bool) -> None:
+def test_stories_of_other_relations_are_refused() -> None:
     """Before the training: the reader knows words for kinship only."""
     row = {
         "story": "[a] is inside [b]. [b] is apart from [c].",
@@ -69,7 +68,6 @@ def test_stories_of_other_relations_are_refused(share_genders: bool) -> None:
     }
     data = prepare(load({"train": [row] * 4, "test": [row]}))
     config = default_settings("tests", "reader_prover")
-    config.reader_prover.prover.share_genders = share_genders
     with pytest.raises(InputError, match=r"^reader_prover: reads words for relations of kinship"):
         check_model("reader_prover", config, data)
 
@@ -223,7 +221,7 @@ def test_possessives_and_of_show_the_holder(small) -> None:
         assert graph[1, 0, RELATIONS.index("daughter")] < 0.1
 
 
-@pytest.mark.parametrize("relation", ["daughter", "uncle", "husband"])
+@pytest.mark.parametrize("relation", ["uncle", "husband"])
 def test_the_fact_of_a_word_is_that_of_the_graph(small, relation) -> None:
     """[A] uncle [B], where the name after a word is its bearer and only the relation word states a
     fact, with logit 0.7: B is an uncle of A, and A is as probably a nephew as a niece of B."""
@@ -251,7 +249,7 @@ def test_each_word_states_at_most_one_fact(small) -> None:
     words = jax.random.normal(jax.random.key(0), (1, 5, 16 + 8))
     names = jax.random.normal(jax.random.key(1), (1, 4, 16))
     is_person = jax.nn.one_hot(jnp.array([[0, 1, 0, 2]]), 3)
-    pairs = np.asarray(model.reader._pairs(batch, words, names, is_person))[0]
+    pairs = np.asarray(_pairs(model.reader, batch, words, names, is_person))[0]
     np.testing.assert_allclose(pairs.sum(axis=(1, 2)), 1, rtol=1e-5)
     assert not pairs[:, range(3), range(3)].any() and (pairs >= 0).all()
 
