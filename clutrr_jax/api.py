@@ -28,10 +28,11 @@ from clutrr_jax.language_models.submissions import (
 )
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import as_settings
-from clutrr_jax.report import scoring
+from clutrr_jax.report.accuracy import accuracy_table
 from clutrr_jax.report.evaluation import Evaluation
-from clutrr_jax.report.tables import accuracy_table
-from clutrr_jax.run import configure_jax, has_begun, run_experiment
+from clutrr_jax.report.evaluation import evaluate as score_submissions
+from clutrr_jax.run import configure_jax, has_begun
+from clutrr_jax.runs import run_experiment
 from clutrr_jax.settings import TRAIN, TrainConfig, change, default_settings, model_names
 from clutrr_jax.streams import Stream, numpy_rng
 from clutrr_jax.trained_model import Answer, Model, load_model
@@ -334,4 +335,4 @@ def evaluate(
         if not all(isinstance(file, str | Path) for file in files):
             raise InputError("predictions: no files, expected names for them, as in {name: list}")
         submissions = read_submissions(files, test)
-    return Evaluation(scoring.evaluate(dataset, submissions))
+    return score_submissions(dataset, submissions)

@@ -8,8 +8,9 @@ from typing import Any
 from absl import logging
 from ml_collections import ConfigDict
 
+from clutrr_jax.report.accuracy import accuracy_table
 from clutrr_jax.report.results import REPORT_FILES
-from clutrr_jax.report.tables import SMOKE, accuracy_table, claims_text, data_notes, diverged
+from clutrr_jax.report.tables import SMOKE, claims_text, data_notes, diverged
 from clutrr_jax.settings import change
 from clutrr_jax.training import distributed
 from generator.errors import InputError, plain_text, terminal, utf8

@@ -8,7 +8,6 @@ of its own with a data set from its own seed, as in the papers.
 """
 
 import fnmatch
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -298,15 +297,11 @@ def _trainings_with_data(data: str, experiment: Experiment) -> list[tuple[Traini
 
 def _released(folder: Path, training: Training) -> str:
     """The path of the released data set of a training."""
-    if not training.release:
-        raise InputError(
-            f'data "{folder}": no released data for {training.name}; leave --config.data empty to '
-            "generate stories"
-        )
     for path in (folder / f"{training.release}.zip", folder / training.release):
-        if os.path.exists(path):
+        if training.release and path.exists():
             return str(path)
+    missing = f"{training.release}.zip" if training.release else f"data for {training.name}"
     raise InputError(
-        f"{folder}: no {training.release}.zip in it, expected the folder of the released data "
-        "sets (for one data set, leave out --config)"
+        f"{folder}: no released {missing} in it, expected the folder of the released data sets; "
+        "without --config.data stories are generated"
     )

@@ -53,7 +53,8 @@ from clutrr_jax.command_line import change_settings, print_results, run_command_
 from clutrr_jax.counts import write_counts
 from clutrr_jax.experiment import SCALE, models_of
 from clutrr_jax.models import MODELS
-from clutrr_jax.run import configure_jax, run_experiment
+from clutrr_jax.run import configure_jax
+from clutrr_jax.runs import run_experiment
 from clutrr_jax.settings import default_settings, describe
 from clutrr_jax.slurm import launcher
 from clutrr_jax.training import distributed

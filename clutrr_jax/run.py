@@ -1,6 +1,6 @@
-"""Runs: one model trained on one data set; and all runs of an experiment, with their report.
+"""Runs: one model trained on one data set.
 
-The folder of an experiment holds the report and, for each data set, `data/` (the stories, if they
+The folder of an experiment holds, for each data set, `data/` (the stories, if they
 are generated), `data.json` (their description) and one folder per run, MODEL. The folder of a run
 holds `config.json` (its resolved settings and the fingerprint of the stories) and what
 `clutrr_jax.training` writes. The same command resumes what was interrupted.
@@ -26,25 +26,21 @@ from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
 from clutrr_jax.cli import FolderLocked, cache_folder, folder_lock
-from clutrr_jax.data.prepare import GENERATE, Prepared, data_sets, prepare_run
+from clutrr_jax.data.copies import count_copies
+from clutrr_jax.data.prepare import GENERATE, Prepare, Prepared, data_sets
 from clutrr_jax.data.vocabulary import VOCABULARY, write_vocabulary
-from clutrr_jax.devices import available_cores, device_name
+from clutrr_jax.devices import available_cores
 from clutrr_jax.evaluation.ground_truth import GroundTruth
+from clutrr_jax.evaluation.scores import score_baselines
 from clutrr_jax.experiment import (
     DATA,
     ERROR,
     JOB_ID,
     SUMMARY,
     Run,
-    experiment_of,
-    runs,
-    select,
 )
 from clutrr_jax.models.check import check_model
-from clutrr_jax.report.outputs import Prepare
-from clutrr_jax.report.results import REPORT_FILES, describe
-from clutrr_jax.report.write import write_report
-from clutrr_jax.training import distributed, preemption
+from clutrr_jax.training import distributed
 from clutrr_jax.training.loop import run_model
 from generator.errors import InputError, one_line
 from generator.files import read_json, write_text
@@ -62,59 +58,6 @@ def configure_jax() -> None:
     with suppress(RuntimeError):  # JAX has started
         # One CPU device per core: replicas are distributed over devices.
         jax.config.update("jax_num_cpu_devices", available_cores())
-
-
-def run_experiment(
-    config: ConfigDict,
-    workdir: Path,
-    prepare: Prepare | None = None,
-    start: tuple[Any, Any] | None = None,
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Trains and tests the unfinished runs of an experiment, and writes its report.
-
-    On several hosts every host calls this function. The first host writes the folder; the others
-    get a temporary folder for their data.
-
-    Args:
-      config: settings of the experiment.
-      workdir: its folder. It is created if necessary.
-      prepare: reads the data set of a run; by default from the path `config.data`, or generated.
-      start: parameters and buffers that the replicas start from, see `Trainer.init`.
-    Returns:
-      The results, see `clutrr_jax.report.results` (empty on other hosts than the first), and
-      {name of a failed run: reason}.
-    Raises:
-      InputError: a wrong setting, unreadable data, or a folder that holds something else.
-    """
-    all_runs = runs(config)
-    selected = select(config.only, all_runs)
-    preemption.install_handler()
-    _print(f"Running on {device_name()}.")
-    prepare = prepare or prepare_with(config)
-    if distributed.is_primary():
-        check_folder(workdir, config.name)
-    failed = run_all(selected, workdir, prepare, start)
-    if not distributed.is_primary():
-        return {}, failed
-    return write_report(config, all_runs, workdir, prepare), failed
-
-
-def prepare_with(config: ConfigDict) -> Prepare:
-    """Returns the function that reads or generates the data sets of an experiment. It keeps the
-    last one, for the report."""
-    last: dict[Path, Prepared] = {}
-
-    def prepare(config_of_run: ConfigDict, folder: Path) -> Prepared:
-        if folder not in last:
-            last.clear()
-            if GENERATE in data_sets(config_of_run.data):
-                if not folder.exists():
-                    _print(f"Generating stories in {folder}")
-                experiment_of(config).write_stories(config_of_run.generate.to_dict(), folder)
-            last[folder] = prepare_run(config_of_run.data, folder)
-        return last[folder]
-
-    return prepare
 
 
 def run_all(
@@ -137,7 +80,7 @@ def run_all(
             if len(concerned) == len(selected) or jax.process_count() > 1:
                 raise
             if isinstance(error, FolderLocked):
-                _print(f"Skipped: {error}")
+                say(f"Skipped: {error}")
                 return
             for run in concerned:
                 failed[run.name] = record_failure(workdir / run.name, error)
@@ -151,10 +94,22 @@ def run_all(
         with failing(of_data_set):
             data, truth = _read(unfinished, workdir, prepare)
             for run in unfinished:
-                _print(f"\n{run.name}" if len(selected) > len(of_data_set) else "")
+                say(f"\n{run.name}" if len(selected) > len(of_data_set) else "")
                 with failing([run]):
                     _train_and_test(run, workdir / run.name, data, truth, start)
     return failed
+
+
+def describe(data: Prepared, truth: GroundTruth) -> dict[str, Any]:
+    """Returns the content of `data.json`: sizes, fingerprint, and scores of the baselines."""
+    return {
+        "name": data.name,
+        "train_rows": len(data.train),
+        "test_rows": len(data.test),
+        "fingerprint": data.fingerprint,
+        "copies": count_copies(data.train, data.test),
+        "tests": [row.to_json() for row in score_baselines(truth)],
+    }
 
 
 def is_finished(run: Run, folder: Path, start: tuple[Any, Any] | None) -> bool:
@@ -163,7 +118,7 @@ def is_finished(run: Run, folder: Path, start: tuple[Any, Any] | None) -> bool:
     summary = folder / SUMMARY
     found = distributed.any_host(distributed.is_primary() and summary.exists() and not goes_on)
     if found:
-        _print(f"{run.name}: trained before ({summary})")
+        say(f"{run.name}: trained before ({summary})")
     return found
 
 
@@ -193,7 +148,7 @@ def _read(unfinished: list[Run], workdir: Path, prepare: Prepare) -> tuple[Prepa
             check_stories(folder, data)
             description = describe(data, truth) | {"generate": generated(first.config)}
             write_text(folder / DATA, json.dumps(description, indent=1) + "\n")
-    _print(f"Read {len(data.train):,} train and {len(data.test):,} test stories.")
+    say(f"Read {len(data.train):,} train and {len(data.test):,} test stories.")
     distributed.barrier("data")
     for run in unfinished:
         distributed.assert_same(identity(run) | {"stories": data.stories})
@@ -205,7 +160,7 @@ def _train_and_test(
     run: Run, folder: Path, data: Prepared, truth: GroundTruth, start: tuple[Any, Any] | None
 ) -> None:
     if run.config[run.model].get("reasoner", "rules") != "rules" and not data.sizes.relation_words:
-        _print(
+        say(
             f"{run.model}: no English word for a relation in the train stories; to learn what "
             f"words mean, it needs the rules: --config.{run.model}.reasoner=rules"
         )
@@ -227,7 +182,7 @@ def _train_and_test(
     distributed.barrier(f"end of {run.name}")
 
 
-def _print(text: str) -> None:
+def say(text: str) -> None:
     """Prints on the first host only."""
     if text and distributed.is_primary():
         print(text, flush=True)
@@ -246,18 +201,6 @@ def identity(run: Run, start: tuple[Any, Any] | None = None) -> dict[str, Any]:
         leaves = map(np.asarray, jax.tree.leaves(start))
         settings["start"] = sha256(b"".join(leaf.tobytes() for leaf in leaves)).hexdigest()[:16]
     return json.loads(json.dumps(flatten_dict(settings, sep=".")))  # lists instead of tuples
-
-
-def check_folder(workdir: Path, name: str) -> None:
-    """Raises InputError if the folder of an experiment holds another one, or other files."""
-    results = workdir / REPORT_FILES[0]
-    if results.exists():
-        if (other := read_json(results).get("name")) != name:
-            raise InputError(f"{workdir}: holds the report of {other}, expected another folder")
-        return
-    is_ours = any(any(workdir.glob(depth + DATA)) for depth in ("", "*/", "*/*/"))
-    for file in () if is_ours else filter(Path.exists, (workdir / name for name in REPORT_FILES)):
-        raise InputError(f"{file}: not of an experiment, expected another --workdir")
 
 
 def check_run_folder(folder: Path, settings: dict[str, Any]) -> bool:

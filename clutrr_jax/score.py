@@ -29,7 +29,7 @@ from clutrr_jax.cli import CommandParser, run
 from clutrr_jax.data.dataset import load
 from clutrr_jax.language_models.answers import RULES
 from clutrr_jax.language_models.submissions import read_submissions, split_name
-from clutrr_jax.report.scoring import ANSWERS, evaluate, text, write
+from clutrr_jax.report.evaluation import ANSWERS, evaluate, write
 from generator.errors import InputError
 
 __doc__ = __doc__.replace("{rules}", RULES)
@@ -53,10 +53,10 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.score") -> None
         raise InputError(f"--out {options.out}: the folder of the data, expected another one")
     data = load(options.data)
     submissions = read_submissions(options.predictions, data.records("test"))
-    results = evaluate(data, submissions)
-    print(text(results))
+    found = evaluate(data, submissions)
+    print(found)
     if options.out:
-        write(results, submissions, data.records("test"), options.out)
+        write(found, submissions, data.records("test"), options.out)
 
 
 if __name__ == "__main__":

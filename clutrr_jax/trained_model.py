@@ -29,8 +29,7 @@ from clutrr_jax.models import MODELS, has_method
 from clutrr_jax.models.check import check_input
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.models.prover import gendered
-from clutrr_jax.report import scoring
-from clutrr_jax.report.evaluation import Evaluation
+from clutrr_jax.report.evaluation import Evaluation, evaluate
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.inference import Predictor, predict_all
 from clutrr_jax.training.replicas import Replicas
@@ -203,7 +202,7 @@ class Model:
         dataset, every = Dataset(name, None, test), np.arange(len(test))
         given = MODELS[self.name].given(self.settings, started=self._started)
         submission = Submission(self.name, self.predict(test), every, given=given)
-        return Evaluation(scoring.evaluate(dataset, [submission]))
+        return evaluate(dataset, [submission])
 
     def read(self, records: Records) -> StoryArrays:
         """Stories as the model reads them."""

@@ -10,15 +10,15 @@ from clutrr_jax.counts import counts_table
 from clutrr_jax.data.batching import GRAPHS
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.models import MODELS
-from clutrr_jax.report.markdown import markdown_table
-from clutrr_jax.report.results import BESIDE
-from clutrr_jax.report.tables import (
+from clutrr_jax.report.accuracy import (
     accuracy_table,
     format_fraction,
     published_by_key,
     rows_by_key,
     with_most_stories,
 )
+from clutrr_jax.report.markdown import markdown_table
+from clutrr_jax.report.results import BESIDE
 from experiments.claims import CAUTIONS, REASONS
 from experiments.published.differences import OF_MODEL
 from generator.errors import plain_text

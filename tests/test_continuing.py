@@ -10,7 +10,8 @@ import pytest
 import clutrr_jax
 from clutrr_jax.data.prepare import prepare_run
 from clutrr_jax.experiment import runs
-from clutrr_jax.run import check_run_folder, identity, run_experiment
+from clutrr_jax.run import check_run_folder, identity
+from clutrr_jax.runs import run_experiment
 from clutrr_jax.settings import default_settings
 from generator.relations.algebra import Algebra, parse_algebra
 

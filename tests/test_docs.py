@@ -6,56 +6,64 @@ docs/robustness.md, docs/studies.md, docs/workshop.md, docs/performance.md and d
 measurements.
 """
 
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import positional_ids
+from generator.errors import run_command
 from generator.relations.kinship import RELATIONS
+from tests.command_line import launch
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", *(f"docs/{name}.md" for name in (
     "algebras", "distributed", "experiments", "generator", "models", "outputs", "own_model",
 ))]  # fmt: skip
-BLOCK = re.compile(r"(<!-- not run: .+ -->\n)?^```\n(.*?)^```", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"(<!-- not run: .+ -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PROGRAMS = ("python ", "srun ", "lm_eval ", "inspect ")  # the others install something
 
 
 def commands(page: str) -> list[tuple[list[str], bool]]:
     """The commands in the code blocks of a page, and whether they run."""
     found = []
-    for comment, block in BLOCK.findall((ROOT / page).read_text()):
-        for line in block.replace("\\\n", "").splitlines():
+    for comment, language, block in BLOCK.findall((ROOT / page).read_text()):
+        for line in "" if language else block.replace("\\\n", "").splitlines():
             if line.startswith(PROGRAMS):
                 found.append((shlex.split(line, comments=True), not comment))
     return found
 
 
-def small(words: list[str], data: Path) -> list[str]:
-    """A command that does the same as `words`, with less data and for one epoch."""
-    words = [re.sub(r"DATA$|\bdata_089907f8\.zip", str(data), word) for word in words]
-    words = [word for word in words if not word.endswith("=RELEASES")]  # grids generate stories
-    if "launch.py" not in words:
-        generates = words[:3] == GENERATOR and "audit" not in words
-        return [*words, *(["--train-rows=20", "--test-rows=4"] if generates else [])]
-    script = words.index("launch.py")
-    # Grids have tests of their own; here they only write their report.
+def main_of(name: str) -> Callable[[list[str]], int | None]:
+    """The function behind `python -m NAME`."""
+    is_package = find_spec(name).submodule_search_locations
+    return import_module(f"{name}.__main__" if is_package else name).main
+
+
+def run(words: list[str], data: Path) -> int:
+    """Runs a command in this process, on less data and for one epoch. Returns its exit code."""
+    _, program, *arguments = [re.sub(r"DATA$|\bdata_\w+\.zip", str(data), word) for word in words]
+    if program == "-m":
+        name, *arguments = arguments
+        generates = name == "generator" and {"audit", "stats"}.isdisjoint(arguments)
+        arguments += ["--train-rows=20", "--test-rows=4"] if generates else []
+        return run_command(main_of(name), arguments)
+    # Grids have tests of their own; here they only write their report, on generated stories.
+    arguments = [word for word in arguments if not word.endswith("=RELEASES")]
     few = ["--config.scale=smoke", "--config.only=none"]
-    if re.search("single|my_experiment", words[script + 1]):
+    if re.search("single|my_experiment", arguments[0]):
         few = ["--config.train.epochs=1", "--config.train.replicas=2"]
-        if not any(word.startswith(f"--config.data={data}") for word in words):
+        if not any(word.startswith("--config.data=") for word in arguments):
             few += ["--config.generate.train_rows=20", "--config.generate.test_rows=4"]
-    return [*words[:script], str(ROOT / "launch.py"), *words[script + 1 :], *few]
-
-
-GENERATOR = ["python", "-m", "generator"]
+    done = launch(*arguments, *few, config=None)
+    print(done.out, done.err)
+    return done.code
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -66,18 +74,12 @@ def test_blocks_that_do_not_run_say_why(page: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_commands_run(page: str, small_folder, tmp_path) -> None:
+def test_commands_run(page: str, registry, small_folder, tmp_path, monkeypatch) -> None:
     shutil.copytree(ROOT / "experiments", tmp_path / "experiments")
     write_files(tmp_path, small_folder)
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    monkeypatch.chdir(tmp_path)
     for words, runs in commands(page):
-        if runs:
-            command = small(words, small_folder)
-            done = subprocess.run(
-                command, cwd=tmp_path, env=environment, capture_output=True, text=True
-            )
-            assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}\n{done.stderr}"
+        assert not runs or run(words, small_folder) == 0, shlex.join(words)
 
 
 def write_files(folder: Path, data: Path) -> None:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tomllib
 import venv
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from packaging.requirements import Requirement
 import clutrr_jax
 from clutrr_jax.__main__ import COMMANDS, USAGE, main
 from generator.errors import run_command
-from tests.test_docs import write_files
+from tests.test_docs import main_of
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -48,16 +47,6 @@ def test_no_module_hides_a_public_name() -> None:
     assert not modules & set(clutrr_jax.__all__)
 
 
-@pytest.mark.parametrize("name", list(COMMANDS))
-def test_every_command_has_help(name: str, capsys) -> None:
-    assert callable(import_module(COMMANDS[name][0]).main)
-    try:
-        assert run_command(main, [name, "--help"]) == 0
-    except SystemExit as end:  # of argparse
-        assert end.code == 0
-    assert len(capsys.readouterr().out) > 200 and f"  {name}" in USAGE
-
-
 @pytest.mark.parametrize(
     ("command", "needed"),
     [
@@ -82,14 +71,14 @@ def test_every_command_has_help(name: str, capsys) -> None:
         (["benchmarks", "lstm"], "--data"),
     ],
 )
-def test_usage_is_the_command_that_was_typed(command: list[str], needed: str) -> None:
+def test_usage_is_the_command_that_was_typed(
+    command: list[str], needed: str, monkeypatch, capsys
+) -> None:
     """Its name and each of its arguments once, and no second usage in the description."""
-    done = subprocess.run(
-        [sys.executable, "-m", *command, "--help"], cwd=ROOT, capture_output=True, text=True,
-        env=os.environ | {"COLUMNS": "100"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    usage, description = done.stdout.split("\n\n")[:2]
+    monkeypatch.setenv("COLUMNS", "100")
+    with pytest.raises(SystemExit, match="0"):
+        run_command(main_of(command[0]), [*command[1:], "--help"])
+    usage, description = capsys.readouterr().out.split("\n\n")[:2]
     usage = " ".join(usage.split())
     typed = " ".join(["python -m", *command]).partition(" --")[0]
     assert usage.startswith(f"usage: {typed} [-h]") and needed in usage
@@ -102,6 +91,7 @@ def test_an_unknown_command_is_one_line(capsys) -> None:
     assert run_command(main, ["fit"]) == 2
     assert capsys.readouterr().err.startswith('error: no command "fit", expected one of train, pre')
     assert run_command(main, []) == 0 and capsys.readouterr().out == f"{USAGE}\n"
+    assert all(f"  {name}" in USAGE for name in COMMANDS)
 
 
 def test_the_packages_name_no_file_that_is_not_installed() -> None:
@@ -138,23 +128,16 @@ def test_a_wheel_works_in_an_empty_folder(tmp_path, small_folder) -> None:
             (Path(site) / path.name).symlink_to(path)
     empty = tmp_path / "empty"
     empty.mkdir()
-    write_files(empty, small_folder)  # my_experiment.py, which registers a model
-    short = ["--config.train.epochs=1", "--config.train.replicas=1", "--config.models=bag_of_facts"]
-    asked = ["--query=Ann,Cy", "--facts=[('Ann','son','Bob'),('Bob','sister','Cy')]"]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     for command in (
         ["train", "--workdir=run", "--config.models=gat", f"--config.data={small_folder}",
          "--config.train.epochs=1", "--config.train.replicas=1"],
         ["predict", "run/gat", "--data", str(small_folder), "--out", "p.csv"],
-        ["train", "--config=my_experiment.py", "--workdir=mine", f"--config.data={small_folder}",
-         *short],
-        ["predict", "mine", "--model-file=my_experiment.py", *asked],
         ["score", "--data", str(small_folder), "--predictions", "p.csv"],
         ["export", "--data", str(small_folder), "--format=jsonl", "--style=zero-shot", "--out=e"],
         ["report", "run"],
         ["generate", "--out", "data", "--train=1.2", "--test=1.3", "--train-rows=5",
          "--test-rows=5"],
-        ["audit", "data"],
     ):  # fmt: skip
         done = subprocess.run(
             [python, "-m", "clutrr_jax", *command],

@@ -3,7 +3,6 @@
 import json
 import re
 import types
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,12 +11,9 @@ import numpy as np
 import pytest
 from ml_collections import ConfigDict
 
-import clutrr_jax.language_models
-from clutrr_jax import score
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import Records
 from clutrr_jax.evaluation.predictions import Predictions, export_predictions
-from clutrr_jax.language_models import __main__ as language_models
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import as_settings
 from clutrr_jax.settings import TRAIN
@@ -35,7 +31,7 @@ from generator.relations.kinship import (
 )
 from tests.language_models.logs import inspect_log, write_inspect, write_lm_eval
 from tests.models import test_models as laws
-from tests.test_docs import commands
+from tests.test_docs import commands, run
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -127,17 +123,13 @@ def test_commands_for_language_models(small_folder, tmp_path, monkeypatch, capsy
     """Commands of this project run in their order, on logs with the right answers. Those of the
     harnesses run in tests/language_models/test_harnesses.py."""
     monkeypatch.chdir(tmp_path)
-    ran = []
-    for (program, *arguments), _ in commands("docs/language_models.md"):
-        if program != "python":
-            continue
-        module = import_module(arguments[1])
-        if module is score:
+    own = [words for words, _ in commands("docs/language_models.md") if words[0] == "python"]
+    names = ["clutrr_jax.language_models"] * 3 + ["clutrr_jax.score"]
+    assert [words[2] for words in own] == names
+    for words in own:
+        if words[2] == names[-1]:
             write_answers(tmp_path, load(small_folder).test)
-        main = language_models.main if module is clutrr_jax.language_models else module.main
-        main([str(small_folder) if word == "DATA" else word for word in arguments[2:]])
-        ran.append(module)
-    assert ran == [clutrr_jax.language_models] * 3 + [score]
+        assert run(words, small_folder) == 0
     lines = capsys.readouterr().out.splitlines()
     for name in ("answers", "ORGANIZATION__MODEL", "lab/model", "gat"):
         found = [line.split() for line in lines if f" {name} (1 replica)" in line]

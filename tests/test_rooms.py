@@ -1,6 +1,7 @@
 """Imports run one way: a module imports from its own room, and from rooms below."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,8 +34,8 @@ clutrr_jax.evaluation
 clutrr_jax.experiment
 clutrr_jax.language_models
 clutrr_jax.training
-clutrr_jax.report
-clutrr_jax.run clutrr_jax.score clutrr_jax.trained_model
+clutrr_jax.run clutrr_jax.report
+clutrr_jax.runs clutrr_jax.score clutrr_jax.trained_model
 clutrr_jax.command_line clutrr_jax.counts clutrr_jax.slurm
 clutrr_jax.user_files
 clutrr_jax.predict clutrr_jax.launch
@@ -73,3 +74,35 @@ def test_imports_run_downwards() -> None:
         for module in imports(path):
             there = room(module)
             assert there in (None, here) or FLOOR[there] < FLOOR[here], f"{file} imports {module}"
+
+
+def test_the_picture_of_the_rooms_is_that_of_the_imports() -> None:
+    """An arrow of docs/contributing.md leads from a room to one that it imports. Those that follow
+    from others are left out."""
+    text = (ROOT / "docs" / "contributing.md").read_text()
+    picture = re.search(r"```mermaid\n(.*?)```", text, re.DOTALL)[1]
+    names = re.findall(r"^ +(\w+)\[\"<b>([\w./]+)</b>", picture, re.MULTILINE)
+    modules = {path.replace("/", ".").removesuffix(".py"): node for node, path in names}
+
+    def node(module: str) -> str | None:
+        parts = module.split(".")
+        found = (".".join(parts[:n]) for n in (2, 1))
+        return next((modules[name] for name in found if name in modules), None)
+
+    imported: dict[str, set[str]] = {name: set() for name in modules.values()}
+    for package in ("generator", "clutrr_jax", "experiments"):
+        for path in (ROOT / package).rglob("*.py"):
+            here = node(".".join(path.relative_to(ROOT).with_suffix("").parts))
+            if here and path.name != "__init__.py":
+                imported[here] |= {there for m in imports(path) if (there := node(m))} - {here}
+
+    def below(room: str) -> set[str]:
+        return imported[room].union(*map(below, imported[room]))
+
+    expected = {
+        (above, room)
+        for above, rooms in imported.items()
+        for room in rooms
+        if not any(room in below(other) for other in rooms)
+    }
+    assert set(re.findall(r"(\w+) --> (\w+)", picture)) == expected

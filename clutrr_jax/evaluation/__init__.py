@@ -1,7 +1,8 @@
 """Evaluation of predictions.
 
 predictions    predictions of all replicas, and their files
-metrics        accuracy per test set with count, interval and ceiling
+metrics        registry of metrics, and their intervals
+scores         the table of scores: a row for each series and test, and its summary over runs
 significance   exact paired tests and Holm's correction
 claims         verdicts on claims about accuracies, from their intervals
 baselines      given rules, induced rules, majority label

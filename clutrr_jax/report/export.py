@@ -9,17 +9,17 @@ from typing import Any
 from clutrr_jax.evaluation.metrics import METRICS
 from clutrr_jax.evaluation.scores import Score
 from clutrr_jax.experiment import SINGLE
-from clutrr_jax.report.paired import PAIRED_LEGEND
-from clutrr_jax.report.tables import (
+from clutrr_jax.report.accuracy import (
     Results,
     Row,
     accuracy_table,
     format_fraction,
     further_metrics,
-    title,
     with_interval,
     with_most_stories,
 )
+from clutrr_jax.report.paired import PAIRED_LEGEND
+from clutrr_jax.report.tables import title
 
 _, *FURTHER = METRICS
 # Columns of `csv_rows`.

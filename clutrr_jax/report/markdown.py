@@ -2,20 +2,17 @@
 
 import re
 
+from clutrr_jax.report.accuracy import Results, accuracy_table, further_metrics, with_interval
 from clutrr_jax.report.tables import (
     EXTRACTION_LEGEND,
-    Results,
-    accuracy_table,
     claims_text,
     extraction_table,
-    further_metrics,
     legend,
     settings_table,
     sources,
     summary,
     title,
     training_table,
-    with_interval,
 )
 
 # Characters that Markdown of GitHub may read as markup; a "_" within a word and a "*" at the end of

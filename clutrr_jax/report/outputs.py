@@ -1,14 +1,13 @@
 """Outputs of the runs on one data set, for the page."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from ml_collections import ConfigDict
 
-from clutrr_jax.data.prepare import Prepared
+from clutrr_jax.data.prepare import Prepare, Prepared
 from clutrr_jax.evaluation.attention import Attention, read_attention
 from clutrr_jax.evaluation.extraction import Extraction, read_extracted
 from clutrr_jax.evaluation.ground_truth import GroundTruth
@@ -20,9 +19,6 @@ from generator.files import json_lines, read_json
 
 MAX_POINTS = 100  # of a training curve on the page
 NOT_ASKED = -2  # prediction of an added model that has none for a story
-
-# Reads or writes the stories of a run, given its settings and the folder for generated stories.
-Prepare = Callable[[ConfigDict, Path], Prepared]
 
 
 class Outputs(NamedTuple):

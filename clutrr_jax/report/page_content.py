@@ -15,6 +15,13 @@ from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.data.vocabulary import sentences
 from clutrr_jax.evaluation.predictions import UNMAPPED
 from clutrr_jax.experiment import noise_name, run_name
+from clutrr_jax.report.accuracy import (
+    MARK,
+    accuracy_table,
+    further_metrics,
+    label_tests,
+    with_interval,
+)
 from clutrr_jax.report.export import latex_paired, latex_table
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs, label_proof, word_facts
 from clutrr_jax.report.markdown import markdown_table
@@ -23,17 +30,12 @@ from clutrr_jax.report.paired import PAIRED_LEGEND, paired_table
 from clutrr_jax.report.results import BESIDE
 from clutrr_jax.report.tables import (
     EXTRACTION_LEGEND,
-    MARK,
-    accuracy_table,
     extraction_table,
-    further_metrics,
-    label_tests,
     legend,
     settings_table,
     sources,
     summary,
     title,
-    with_interval,
 )
 from generator.files import csv_text
 from generator.relations.algebra import Algebra

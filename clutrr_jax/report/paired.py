@@ -9,7 +9,7 @@ import numpy as np
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.evaluation.significance import holm, paired_p
 from clutrr_jax.language_models.submissions import Submission
-from clutrr_jax.report.tables import format_fraction, format_p, label_tests
+from clutrr_jax.report.accuracy import format_fraction, format_p, label_tests
 
 PAIRED_LEGEND = (
     "Accuracy of a model minus that of another one on the same test stories; in parentheses the "

@@ -10,16 +10,16 @@ from matplotlib import rc_context
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 from matplotlib.text import Text
 
-from clutrr_jax.report.results import BESIDE
-from clutrr_jax.report.tables import (
+from clutrr_jax.report.accuracy import (
     Results,
     Row,
     is_grid,
     published_by_key,
     rows_by_key,
-    title,
     with_most_stories,
 )
+from clutrr_jax.report.results import BESIDE
+from clutrr_jax.report.tables import title
 
 # The palette of Okabe and Ito, which is safe for color-blind readers.
 COLORS = (

@@ -22,10 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from clutrr_jax.data.copies import count_copies
-from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.evaluation.baselines import BASELINES
-from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import METRICS
 from clutrr_jax.evaluation.published import Accuracy, published_interval
 from clutrr_jax.evaluation.scores import (
@@ -34,7 +31,6 @@ from clutrr_jax.evaluation.scores import (
     Series,
     measure,
     read_scores,
-    score_baselines,
     series_of,
 )
 from clutrr_jax.experiment import (
@@ -65,18 +61,6 @@ MEASURED = tuple(field.name for field in fields(Measured))
 BESIDE = ("ensemble", "strict")  # kinds of series that stand in tables only
 
 Scored = tuple[Training, Sequence[Score]]  # the rows of a run, or of a data set
-
-
-def describe(data: Prepared, truth: GroundTruth) -> dict[str, Any]:
-    """Returns the content of `data.json`: sizes, fingerprint, and scores of the baselines."""
-    return {
-        "name": data.name,
-        "train_rows": len(data.train),
-        "test_rows": len(data.test),
-        "fingerprint": data.fingerprint,
-        "copies": count_copies(data.train, data.test),
-        "tests": [row.to_json() for row in score_baselines(truth)],
-    }
 
 
 class Finished:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from clutrr_jax.data.prepare import Prepare
 from clutrr_jax.evaluation.extraction import precision_recall
 from clutrr_jax.evaluation.wordings import by_wording
 from clutrr_jax.experiment import Run, run_name
@@ -14,7 +15,7 @@ from clutrr_jax.language_models.submissions import Submission, read_submissions,
 from clutrr_jax.report.export import csv_rows, latex_paired, latex_tables
 from clutrr_jax.report.headline import headline
 from clutrr_jax.report.markdown import results_markdown
-from clutrr_jax.report.outputs import Prepare, Shown, added_outputs, shown_sets
+from clutrr_jax.report.outputs import Shown, added_outputs, shown_sets
 from clutrr_jax.report.page import render
 from clutrr_jax.report.page_content import content
 from clutrr_jax.report.paired import paired_table, pairs

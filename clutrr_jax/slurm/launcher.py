@@ -27,14 +27,8 @@ from clutrr_jax import experiment
 from clutrr_jax.experiment import ERROR, JOB_ID, SUMMARY
 from clutrr_jax.report.results import failure
 from clutrr_jax.report.write import write_report
-from clutrr_jax.run import (
-    check_folder,
-    check_run_folder,
-    identity,
-    prepare_with,
-    record_failure,
-    run_all,
-)
+from clutrr_jax.run import check_run_folder, identity, record_failure, run_all
+from clutrr_jax.runs import check_folder, prepare_with
 from clutrr_jax.slurm.job import Job
 from clutrr_jax.training import preemption
 from generator.errors import InputError

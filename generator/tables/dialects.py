@@ -1,6 +1,6 @@
 """Dialects of tables: which columns they have, and which columns of CLUTRR have the same content.
 
-For another dialect, add it to DIALECTS; its rows are then read everywhere.
+For another dialect, add it to DIALECTS before the last one; its rows are then read everywhere.
 """
 
 import re
@@ -15,12 +15,11 @@ class Dialect(NamedTuple):
 
     Attributes:
       name: of the dialect.
-      marks: a table with one of these columns is of this dialect.
+      marks: the first dialect of which a table has one of these columns is that of the table.
       needs: the columns that a table must have, each with those that may stand for it.
-      columns: its columns with other names than those of CLUTRR -> the columns of CLUTRR (CELLS in
-        `generator.tables.cells`), whose content they have.
-      cells: returns more cells of CLUTRR, from a row and the name of its file; for what needs more
-        than another name.
+      columns: its column -> column of CLUTRR (keys of CELLS in `generator.tables.cells`) with the
+        same content; columns of the same name need not be listed.
+      cells: returns more cells of CLUTRR from a row and the name of its file, as text or lists.
     """
 
     name: str

@@ -23,7 +23,7 @@ from generator.tables.cells import (
     plain,
     with_brackets,
 )
-from generator.tables.dialects import dialect_of
+from generator.tables.dialects import Dialect, dialect_of
 
 NO_TARGET = -1
 
@@ -79,16 +79,15 @@ def parse_rows(
             first, dialect = cells, dialect_of(file, map(str, cells))
             columns = {dialect.columns.get(column, column): column for column in cells}
             columns = {column: own for column, own in columns.items() if column in CELLS}
-        values = {column: plain(cells.get(own)) for column, own in columns.items()}
-        if in_memory and len(stated[0]) == 1:
-            values.pop("task_split", None)
-        if dialect.cells:
-            values |= dialect.cells(cells, Path(file).name)
         try:
             # A split that only later rows state would be lost.
-            for column in CELLS.keys() & (cells.keys() ^ first.keys()):
-                problem = "missing" if column in first else "not in row 1"
-                raise CellError(column, f"{problem}, expected the same columns in every row")
+            for column in cells.keys() ^ first.keys() if cells.keys() != first.keys() else ():
+                if column in CELLS or column in dialect.columns:
+                    problem = "missing" if column in first else "not in row 1"
+                    raise CellError(column, f"{problem}, expected the same columns in every row")
+            values = _values(cells, columns, dialect, file)
+            if in_memory and len(stated[0]) == 1:
+                values.pop("task_split", None)
             found = {column: parse_cell(column, value) for column, value in values.items()
                      if not is_empty(column, value)}  # fmt: skip
             algebra = algebra or _algebra_of(found)
@@ -101,6 +100,19 @@ def parse_rows(
         misspelled |= any(_MISSPELLED in str(word) for word in words)
     if misspelled:
         print(f'{file}: "{_MISSPELLED}" is read as "niece"', file=sys.stderr)
+
+
+def _values(
+    row: Mapping[str, Any], columns: Mapping[str, str], dialect: Dialect, file: str
+) -> dict[str, Any]:
+    """The cells of a row by column of CLUTRR."""
+    values = {column: plain(row.get(own)) for column, own in columns.items()}
+    if dialect.cells:
+        try:
+            values |= dialect.cells(row, Path(file).name)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise CellError(None, f"not a row of {dialect.name} ({error!r})") from None
+    return values
 
 
 def _algebra_of(cell: Mapping[str, Any]) -> Algebra:

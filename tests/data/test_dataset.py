@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from clutrr_jax.api import generate
 from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.records import Records
 from generator.benchmark.release import card
@@ -128,6 +129,12 @@ def test_mappings_and_rows_in_memory_equal_the_files(small_folder: Path) -> None
     assert same(load({"test": train + test}), load({"test_set": iter(train + test)}))
     numbered = [row | {"target": np.int32(RELATION_ID[row["target"]])} for row in test]
     assert same(load({"test": numbered}), Dataset("", None, expected.test))
+
+
+def test_stories_generated_in_memory_equal_the_files(tmp_path: Path) -> None:
+    tasks = {"train": "1.2,5.3", "test": "1.10,1.2", "train_rows": 9, "test_rows": 4, "dev_rows": 2}
+    write_dataset(Config.from_json(tasks | {"seed": 5}), tmp_path)
+    assert same(generate(**tasks, seed=5), load(tmp_path))
 
 
 def test_data_frames_equal_the_files(small_folder: Path, tmp_path: Path) -> None:

@@ -13,10 +13,9 @@ from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import tasks
 from clutrr_jax.experiment import runs
 from clutrr_jax.models import MODELS
+from clutrr_jax.report.accuracy import accuracy_table
 from clutrr_jax.report.results import Finished, collect
-from clutrr_jax.report.tables import accuracy_table
 from experiments import diagnosis
-from generator.errors import InputError
 from generator.paraphrases.load import load_bank
 from generator.relations.kinship import RELATIONS
 from generator.stories.config import Config
@@ -146,10 +145,3 @@ def test_table_holds_the_accuracy_of_every_cell(experiment, tmp_path: Path) -> N
     assert lines["seen clauses, new words", "mac (1 replica)"][2:] == [""] * 7
     assert "" not in lines["new clauses, new words", "reader_prover: stated facts (1 replica)"][1:]
     assert lines["new clauses, seen words", "stories"] == ["", *[str(ROWS)] * 8]
-
-
-def test_dev_stories_would_be_tests(experiment, tmp_path) -> None:
-    settings = experiment[1][0].config.generate.to_dict() | {"dev_rows": 4}
-    with pytest.raises(InputError, match="dev_rows: expected 0, because the tests have"):
-        diagnosis.write_stories(settings, tmp_path)
-    assert not list(tmp_path.iterdir())

@@ -84,7 +84,7 @@ def test_runs_fill_the_table(name: str, scale: str) -> None:
 
 def test_released_data_are_one_run_of_all_replicas(tmp_path: Path) -> None:
     paths = [tmp_path / "data_089907f8.zip", tmp_path / "data_db9b8f04"]
-    with pytest.raises(InputError, match=r"no data_089907f8\.zip in it"):
+    with pytest.raises(InputError, match=r"no released data_089907f8\.zip in it"):
         runs(with_scale("figure5", "laptop", data=str(paths[0])))
     for path in paths:
         path.touch()
@@ -155,7 +155,7 @@ def test_explicit_selection_replaces_that_of_the_scale() -> None:
         ("table2", {"scale": "huge"}, 'scale "huge": expected one of paper, laptop, smoke'),
         ("table2", {"models": "gta"}, 'no model "gta"'),
         ("table2", {"only": "nothing*"}, 'only "nothing*": no such run'),
-        ("table2", {"data": "nowhere"}, "nowhere: no data_7c5b0e70.zip in it"),
+        ("table2", {"data": "nowhere"}, "nowhere: no released data_7c5b0e70.zip in it"),
         ("figure5", {"train.replicas": -1}, "train.replicas -1: expected at least 1"),
         ("table4", {"generate.bank": "b.json"}, "or the language paraphrase instead of"),
     ],

@@ -219,7 +219,7 @@ def test_records_are_short_and_readable(tmp_path) -> None:
         (["demo", "figure5"], "figure5: expected --data=DIR"),
         (["demo", "star", "--confg.seed=1"], '"--confg.seed=1": expected --config.NAME'),
         (["demo", "star", "--config.only=rcc8/*"], 'only "rcc8/*": no such run'),
-        (["demo", "figure5", "--data=none"], "none: no data_089907f8.zip in it"),
+        (["demo", "figure5", "--data=none"], "none: no released data_089907f8.zip in it"),
         (["demo", "star", "--config.gat.bogus=1"], 'no setting "config.gat.bogus"'),
     ],
 )

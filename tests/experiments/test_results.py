@@ -14,8 +14,8 @@ from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.evaluation.metrics import interval
 from clutrr_jax.evaluation.scores import Score, Series, measure
 from clutrr_jax.experiment import MODEL, Experiment, Training, runs
+from clutrr_jax.report.accuracy import accuracy_table, difference
 from clutrr_jax.report.results import Finished, averages, cell_row, collect, compared, table
-from clutrr_jax.report.tables import accuracy_table, difference
 from clutrr_jax.report.write import write_report
 from experiments.figure5 import RELEASES
 from experiments.published.clutrr import NOISE

@@ -100,7 +100,7 @@ def make(name: str, data: Prepared) -> Small:
 def test_padding_never_changes_a_logit(name: str, data) -> None:
     model = make(name, data)
     padded = model(model.batch(extra=2))
-    np.testing.assert_allclose(model(model.batch()), padded, rtol=1e-6, atol=2e-6)
+    np.testing.assert_allclose(model(model.batch()), padded, rtol=2e-6, atol=2e-6)
     assert np.ptp(padded, axis=0).max() > 1e-3
 
 

@@ -21,9 +21,8 @@ from clutrr_jax.evaluation.ground_truth import FOLLOWS, WRONG, GroundTruth
 from clutrr_jax.evaluation.predictions import Predictions, write_predictions
 from clutrr_jax.evaluation.scores import score_run, series_of
 from clutrr_jax.experiment import DATA, runs
-from clutrr_jax.report.results import describe
 from clutrr_jax.report.write import write_report
-from clutrr_jax.run import identity
+from clutrr_jax.run import describe, identity
 from clutrr_jax.settings import default_settings
 from generator.files import write_text
 from tests.evaluation.test_extraction import perfect

@@ -18,7 +18,7 @@ from clutrr_jax.report.export import (
 )
 from clutrr_jax.report.paired import paired_table
 from clutrr_jax.report.results import REPORT_FILES
-from clutrr_jax.run import check_folder
+from clutrr_jax.runs import check_folder
 from generator.errors import InputError
 from tests.report.rows import score_of
 from tests.report.test_tables import results, row  # noqa: F401

@@ -13,8 +13,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
+from clutrr_jax.report.accuracy import format_fraction
 from clutrr_jax.report.page import render
-from clutrr_jax.report.tables import format_fraction
 from tests.report.conftest import EVIL, MODELS, check_self_contained, find, select, table
 from tests.report.rows import paper
 

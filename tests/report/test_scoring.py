@@ -34,10 +34,9 @@ from clutrr_jax.language_models.submissions import (
     read_submissions,
     score_submission,
 )
-from clutrr_jax.report import scoring
+from clutrr_jax.report.accuracy import format_fraction
+from clutrr_jax.report.evaluation import evaluate, write
 from clutrr_jax.report.paired import compare, comparison
-from clutrr_jax.report.scoring import evaluate, tables
-from clutrr_jax.report.tables import format_fraction
 from clutrr_jax.score import main
 from generator.errors import InputError
 from generator.relations.kinship import RELATIONS
@@ -237,7 +236,7 @@ def test_unmapped_predictions_are_counted_and_wrong(data, ids, tmp_path) -> None
         30,
         31,
     ]
-    found = evaluate(data, submissions)
+    found = evaluate(data, submissions).results
     points = [row for row in found["rows"] if row["model"] == "lm"]
     assert {p["task"] for p in points} == {"1.2", "1.3", "1.5", "2.4"}
     assert sum(p["unmapped"] for p in points) == 3
@@ -269,7 +268,7 @@ def test_free_text_has_a_second_accuracy_without_what_sentences_state(
     assert printed == (tmp_path / "out" / "scores.txt").read_text()
     assert re.search(r"\nclean +lm \(strict\) +\.60", printed)
     assert "lm (strict): without the 16 of 80 answers whose relation is read from sent" in printed
-    found = evaluate(data, to_submissions("lm", texts, data.test))
+    found = evaluate(data, to_submissions("lm", texts, data.test)).results
     rows = [row for row in results["rows"] if row["model"] == "lm (strict)"]
     rows_in_memory = json.loads(json.dumps(found["rows"]))
     assert [row for row in rows_in_memory if row["model"] == "lm (strict)"] == rows
@@ -346,7 +345,7 @@ def test_intervals_and_ceilings_of_the_table(with_ambiguous_stories) -> None:
     one = submission("one", target, [*range(15), *range(22, 30)])
     right = [[*range(n), *range(20, 20 + m)] for n, m in ((12, 5), (14, 6), (16, 7))]
     three = submission("three", target, *right)
-    lines = tables(evaluate(with_ambiguous_stories, [one, three]))[0]
+    lines = evaluate(with_ambiguous_stories, [one, three]).tables()[0]
     assert lines[:7] == [
         ["model", "given", "k=2", "k=3"],
         ["one (1 replica)", "", ".75", ".80"],
@@ -372,7 +371,7 @@ def test_paired_tests_with_holms_correction(data) -> None:
     every = set(range(len(target)))
     a = submission("a", target, sorted(every - {int(place["2.4"][-1])}))
     b = submission("b", target, sorted(every - set(wrong_b.tolist())))
-    results = evaluate(data, [a, b])
+    results = evaluate(data, [a, b]).results
     (pair,) = results["compared"]
     assert [point["p"] for point in pair["tasks"]] == [2 / 32, 2 / 64, 2 / 256, 1]
     assert [point["p_holm"] for point in pair["tasks"]] == [4 / 32, 6 / 64, 8 / 256, 1]
@@ -448,7 +447,7 @@ def test_answers_of_probabilities_are_written(data, tmp_path) -> None:
     path = tmp_path / "p.npz"
     write_predictions(path, some_probabilities(data.test), data.test)
     submissions = read_submissions([path], data.test)
-    scoring.write(evaluate(data, submissions), submissions, data.test, tmp_path / "out")
+    write(evaluate(data, submissions), submissions, data.test, tmp_path / "out")
     lines = list(csv.DictReader((tmp_path / "out" / "answers.csv").open()))
     assert len(lines) == 2 * len(data.test) and {line["replica"] for line in lines} == {"0", "1"}
     assert all(line["text"] == line["relation"] for line in lines)
@@ -501,7 +500,7 @@ def test_predictions_of_a_run_say_what_the_model_is_given(data, tmp_path) -> Non
     found = read_submissions([tmp_path / file for file in files], data.test)
     shared = "predicates and genders"
     assert [s.given for s in found] == [shared, f"{shared}, words for relations, rules", ""]
-    lines = {line[1]: line[2] for line in tables(evaluate(data, found))[0]}
+    lines = {line[1]: line[2] for line in evaluate(data, found).tables()[0]}
     assert lines["prover (1 replica)"] == shared and lines["given rules"] == "rules"
 
 
@@ -558,8 +557,8 @@ def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:
         ("a.jsonl", lambda lines: ['{"id": "1.2/1", "prediction": 4}'], '"prediction" is missing'),
         ("a.jsonl", lambda lines: [lines[0].replace("{", '{"replica": -1, ')], "replica '-1'"),
         ("a.jsonl", lambda lines: [*lines, lines[0].replace("{", '{"replica": 1, ')], "replica 1"),
-        ("a.csv", lambda lines: ["id,answer"], 'expected one column "prediction"'),
-        ("a.csv", lambda lines: ["id,prediction"], "no predictions"),
+        ("a.csv", lambda lines: ["id,answer", "1,aunt"], 'expected one column "prediction"'),
+        ("a.csv", lambda lines: ["id,prediction"], "no rows"),
         ("a.csv", lambda lines: ["id,prediction", "1.2/1"], "row 1: 1 cells, expected 2"),
         ("a.csv", lambda lines: ["id,prediction", '"1.2/1'], "not a CSV row"),
         ("a.csv", lambda lines: ["id,prediction", "9.9/1,aunt"], "row 1: no test story '9.9/1'"),

@@ -16,8 +16,8 @@ from clutrr_jax.language_models.submissions import (
     Submission,
     read_submissions,
 )
+from clutrr_jax.report.evaluation import evaluate
 from clutrr_jax.report.paired import compare
-from clutrr_jax.report.scoring import evaluate, tables, text
 from clutrr_jax.score import main
 from generator.relations.kinship import RELATIONS
 from tests.data.test_records import records_of
@@ -58,7 +58,8 @@ def test_a_part_is_scored_on_its_stories(data, write) -> None:
     of_a = [*place["1.2"][:4], *place["1.3"][5:15]]
     of_b = [*place["1.2"][2:8], *place["2.4"]]
     files = [write("a", of_a, wrong=of_a[:3], replicas=2), write("b", of_b[::-1], wrong=of_b[-1:])]
-    results = evaluate(data, read_submissions(files, data.test))
+    evaluation = evaluate(data, read_submissions(files, data.test))
+    results = evaluation.results
     assert accuracies(results, "a") == {"1.2": (0.25, 4), "1.3": (1, 10)}
     assert accuracies(results, "b") == {"1.2": (1, 6), "2.4": (0.95, 20)}
     union = data.test.select(np.array(sorted({*of_a, *of_b})))
@@ -68,9 +69,9 @@ def test_a_part_is_scored_on_its_stories(data, write) -> None:
         assert accuracies(results, row.series.name)[row.task] == (one.accuracy, one.count)
     data = results["data"][0]
     assert (data["test_rows"], data["scored_rows"]) == (80, 38)
-    printed = text(results)
+    printed = repr(evaluation)
     assert printed.count("38 of 80 test stories have a prediction (a 14, b 26); the baselines") == 1
-    rows = [[cell.strip() for cell in line] for line in tables(results)[0]]
+    rows = [[cell.strip() for cell in line] for line in evaluation.tables()[0]]
     assert [row for row in rows if row[1] == "stories"] == [
         ["clean", "stories", "", "4", "10", ""],
         ["clean", "stories", "", "6", "", ""],
@@ -85,10 +86,11 @@ def test_the_ceiling_is_that_of_the_stories_of_a_part() -> None:
     data = Dataset("by hand", None, test)
     both = [Submission(name, predictions(test, stories), np.array(stories))
             for name, stories in (("hard", [0, 1]), ("mixed", [0, 3, 4, 9]))]  # fmt: skip
-    results = evaluate(data, both)
+    evaluation = evaluate(data, both)
+    results = evaluation.results
     ceilings = {row["model"]: row["ceiling"] for row in results["rows"]}
     assert ceilings == {"hard": 0.5, "mixed": 0.75, "given rules": 0.7, "majority label": 0.7}
-    lines = {line[0].strip(): line[-1] for line in tables(results)[0]}
+    lines = {line[0].strip(): line[-1] for line in evaluation.tables()[0]}
     assert lines["ceiling"] == ".70" and lines["stories"] == "5"
 
 
@@ -155,12 +157,10 @@ def test_missing_is_wrong_and_no_line_is_not_asked(data, tmp_path) -> None:
     lines.append(json.dumps({"id": ids[10], "prediction": RELATIONS[data.test.target[10]]}))
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     (tmp_path / "b.csv").write_text(f"id,prediction\n{ids[0]},\n{ids[1]},\n")
-    results = evaluate(
-        data, read_submissions([tmp_path / "a.jsonl", tmp_path / "b.csv"], data.test)
-    )
+    found = evaluate(data, read_submissions([tmp_path / "a.jsonl", tmp_path / "b.csv"], data.test))
     for name, stories, unmapped in (("a", 5, 4), ("b", 2, 2)):
-        rows = [row for row in results["rows"] if row["name"] == name and row["count"]]
+        rows = [row for row in found.results["rows"] if row["name"] == name and row["count"]]
         assert sum(row["count"] for row in rows) == stories
         assert sum(row["unmapped"] for row in rows) == unmapped
-    rows = [row for row in results["rows"] if row["model"] == "a" and row["count"]]
+    rows = [row for row in found.results["rows"] if row["model"] == "a" and row["count"]]
     assert sum(row["accuracy"] * row["count"] for row in rows) == 1

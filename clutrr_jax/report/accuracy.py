@@ -1,0 +1,257 @@
+"""The table of accuracies, or of another metric, as typed lines."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import getdoc
+from typing import Any, NamedTuple
+
+from clutrr_jax.evaluation.metrics import METRICS
+from clutrr_jax.experiment import NO_K
+from clutrr_jax.report.results import BESIDE
+
+MARK = "*"  # marks a difference whose two intervals do not overlap
+Results = Mapping[str, Any]  # see `clutrr_jax.report.results`
+Row = Mapping[str, Any]
+
+
+def format_fraction(value: float, sign: str = "") -> str:
+    """Formats an accuracy as in the papers, .87 or 1.00; with sign "+", a difference, +.07.
+
+    Values that round to zero have no minus sign.
+    """
+    return f"{value:{sign}z.2f}".replace("0.", ".", 1)
+
+
+def format_p(value: float) -> str:
+    """Formats a p-value, .031 or <.001."""
+    return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+
+
+def label_tests(tests: Sequence[str]) -> list[str]:
+    """Returns labels of tests T.K: k=K, or T.K if they differ in T as well."""
+    if len({test.partition(".")[0] for test in tests}) > 1:
+        return list(tests)
+    lengths = [test.partition(".")[2] for test in tests]
+    return [NO_K if k == "0" else f"k={k}" for k in lengths]
+
+
+def count_replicas(count: int) -> str:
+    """Returns "1 replica", "2 replicas", ..."""
+    return f"{count} replica{'s' if count > 1 else ''}"
+
+
+def rows_by_key(results: Results, metric: str = "accuracy") -> dict[tuple[Any, Any, Any], Row]:
+    """Returns the measured rows by (panel, x, series), also those of cells without a measurement.
+
+    Args:
+      metric: whose values stand in the columns of the accuracy.
+    """
+    rows = [row for row in results["rows"] if row["kind"] != "published"]
+    return _by_key(results, [row if metric == "accuracy" else _of_metric(row, metric)
+                             for row in rows])  # fmt: skip
+
+
+def published_by_key(results: Results) -> dict[tuple[Any, Any, Any], Row]:
+    """Returns the rows of published accuracies by (panel, x, series)."""
+    return _by_key(results, [row for row in results["rows"] if row["kind"] == "published"])
+
+
+def _by_key(results: Results, rows: Sequence[Row]) -> dict[tuple[Any, Any, Any], Row]:
+    return {tuple(row[name] for name in results["columns"]): row for row in rows}  # type: ignore[misc]
+
+
+def _of_metric(row: Row, metric: str) -> Row:
+    values = row["metrics"].get(metric)
+    if values is None:
+        return {**row, "accuracy": None, "low": None}
+    names = ("accuracy", "accuracy_last", "stderr", "stderr_last", "low", "high", "accuracies")
+    kept = ("mean", "mean", "stderr", "stderr", "low", "high", "replicas")
+    return {**row, **{name: values[key] for name, key in zip(names, kept, strict=True)}}
+
+
+def is_grid(results: Results) -> bool:
+    """Returns whether published accuracies stand next to the measured ones of the same cells."""
+    return not rows_by_key(results).keys().isdisjoint(published_by_key(results))
+
+
+def difference(row: Row, published: Row | None) -> tuple[float, bool] | None:
+    """Measured minus published accuracy, and whether their intervals do not overlap; None if one of
+    them is missing."""
+    if not published or row.get("accuracy") is None:
+        return None
+    disjoint = row["low"] is not None and (
+        row["low"] > published["high"] or row["high"] < published["low"]
+    )
+    return row["accuracy"] - published["accuracy"], disjoint
+
+
+def with_stderr(row: Row, epoch: str = "") -> str:
+    """Returns an accuracy and its standard error over replicas, .87 ±.02; "" if not measured.
+
+    Args:
+      row: a row of the results.
+      epoch: "_last" for the last epoch.
+    """
+    if row.get("accuracy") is None:
+        return ""
+    stderr = row[f"stderr{epoch}"]
+    error = "" if stderr is None else f" ±{format_fraction(stderr)}"
+    return format_fraction(row[f"accuracy{epoch}"]) + error
+
+
+def with_interval(row: Row) -> str:
+    """Returns an accuracy and its 95 % interval, .87 (.80-.92); "" if not measured."""
+    if row.get("low") is None:  # not measured, or an average
+        return with_stderr(row)
+    return f"{format_fraction(row['accuracy'])} ({_interval(row)})"
+
+
+def _interval(row: Row) -> str:
+    return f"{format_fraction(row['low'])}-{format_fraction(row['high'])}"
+
+
+class Line(NamedTuple):
+    """A line of a table of accuracies."""
+
+    words: tuple[str, ...]  # panel, if there are several, series and given; or panel and x
+    cells: Sequence[str]
+    kind: str = ""  # of the series, or "ceiling" or "stories"; empty in a grid
+    is_part: bool = False  # whether it says more about the line above
+
+
+class Table(NamedTuple):
+    """A table of accuracies."""
+
+    words: tuple[str, ...]  # names of the first columns
+    columns: Sequence[str]
+    lines: Sequence[Line]
+
+    def texts(self) -> list[list[str]]:
+        """Returns the rows as text cells, header first; a line that is a part is indented."""
+        rows = [[*self.words, *self.columns]]
+        for line in self.lines:
+            *before, name, given = line.words
+            rows.append([*before, "  " * line.is_part + name, given, *line.cells])
+        return rows
+
+
+def accuracy_table(
+    results: Results,
+    intervals: bool = False,
+    cell: Callable[[Row], str] = with_stderr,
+    metric: str = "accuracy",
+) -> Table:
+    """The accuracies, or another metric.
+
+    With published accuracies of the same cells: one row per panel and x, and three columns per
+    series (measured, published, difference). Without: one row per panel and series, and one column
+    per x.
+
+    Args:
+      results: see `clutrr_jax.report.results`.
+      intervals: whether to add lines of 95 % intervals and of the number of answers that were not
+        mapped.
+      cell: text of a row of the results.
+      metric: one of `clutrr_jax.evaluation.metrics.METRICS`; published values are accuracies.
+    """
+    rows = rows_by_key(results, metric)
+    published = published_by_key(results) if metric == "accuracy" else {}
+    if not is_grid(results):
+        return _figure(results, rows, published, intervals, cell)
+    series = list(dict.fromkeys(key[2] for key in rows))
+    lines = []
+    for panel, x in dict.fromkeys(key[:2] for key in rows):
+        of_series, cells = [rows.get((panel, x, name), {}) for name in series], []
+        for name, row in zip(series, of_series, strict=True):
+            paper = published.get((panel, x, name))
+            cells += [cell(row), with_stderr(paper or {}), _difference(row, paper)]
+        cells += _ceiling_and_stories(with_most_stories(of_series))
+        lines.append(Line((str(panel), str(x)), cells))
+    columns = [column for name in series for column in (name, "paper", "difference")]
+    return Table(tuple(results["columns"][:2]), [*columns, "ceiling", "stories"], lines)
+
+
+def _figure(
+    results: Results,
+    rows: Mapping[tuple[Any, Any, Any], Row],
+    published: Mapping[tuple[Any, Any, Any], Row],
+    intervals: bool,
+    cell: Callable[[Row], str],
+) -> Table:
+    panel_name, x_name, series_name = results["columns"]
+    panels, xs, series = (list(dict.fromkeys(key[part] for key in rows)) for part in range(3))
+    if not any(isinstance(x, str) for x in xs):
+        xs.sort()
+    lines: list[Line] = []
+    for panel in panels:
+        largest = [with_most_stories([rows.get((panel, x, n), {}) for n in series]) for x in xs]
+        papers = {key[2]: row for key, row in published.items() if key[0] == panel}
+        for name in (*series, ""):  # "": published rows of models that are no series
+            of_series = [rows.get((panel, x, name), {}) for x in xs]
+            if any(of_series):
+                about = next(filter(None, of_series))
+                own = _series(name, about["kind"], of_series, intervals, cell)
+                parts = [*own, *_stories(of_series, largest)]
+                lines += [Line((str(panel), label, "" if i else about["given"]), texts,
+                               about["kind"], i > 0)
+                          for i, (label, *texts) in enumerate(parts)]  # fmt: skip
+            for label, paper in papers.items():
+                if name == (paper["of"] if paper["of"] in series else ""):
+                    texts = [with_stderr(published.get((panel, x, label), {})) for x in xs]
+                    lines.append(Line((str(panel), label, paper["given"]), texts, "published"))
+        tests = zip(*map(_ceiling_and_stories, largest), strict=True)
+        lines += [Line((str(panel), label, ""), texts, label)
+                  for label, texts in zip(("ceiling", "stories"), tests, strict=True)]  # fmt: skip
+    first = int(len(panels) == 1)
+    return Table(
+        (panel_name, series_name, "given")[first:],
+        [x if x == NO_K else f"{x_name}={x}" for x in xs],
+        [line._replace(words=line.words[first:]) for line in lines],
+    )
+
+
+def _series(
+    name: str, kind: str, rows: Sequence[Row], intervals: bool, cell: Callable[[Row], str]
+) -> Iterator[list[str]]:
+    """The lines of one series: its accuracies and, where they say more, the last epoch, or the
+    intervals and the number of answers that were not mapped."""
+    measured = [row for row in rows if row.get("accuracy") is not None]
+    replicas = {row["replicas"] for row in measured}
+    named = kind in ("baseline", *BESIDE) or len(replicas) != 1
+    yield [name if named else f"{name} ({count_replicas(*replicas)})", *map(cell, rows)]
+    last = [with_stderr(row, "_last") for row in rows]
+    if last != [with_stderr(row) for row in rows]:
+        yield ["last epoch", *last]
+    if intervals and kind != "baseline":
+        yield ["95 % interval", *(_interval(r) if r in measured else "" for r in rows)]
+        yield ["not mapped", *(str(row["unmapped"]) if row in measured else "" for row in rows)]
+
+
+def _stories(rows: Sequence[Row], largest: Sequence[Row]) -> Iterator[list[str]]:
+    """The line with the number of stories of a series that has a part of them."""
+    counts = [row.get("count") for row in rows]
+    if any(n and n < most["count"] for n, most in zip(counts, largest, strict=True)):
+        yield ["stories", *("" if n is None else str(n) for n in counts)]
+
+
+def _difference(row: Row, published: Row | None) -> str:
+    found = difference(row, published)
+    return format_fraction(found[0], "+") + MARK * found[1] if found else ""
+
+
+def with_most_stories(rows: Sequence[Row]) -> Row:
+    """The first row with the most stories, whose ceiling is that of the test; {} if there is none.
+
+    A series may have a part of the stories of a test.
+    """
+    return max((row for row in rows if row.get("count")), key=lambda row: row["count"], default={})
+
+
+def _ceiling_and_stories(row: Row) -> tuple[str, str]:
+    """Ceiling and number of stories of a test."""
+    return (format_fraction(row["ceiling"]), str(row["count"])) if row else ("", "")
+
+
+def further_metrics(results: Results) -> dict[str, str]:
+    """Returns the metrics besides the accuracy that a series has, with their meaning."""
+    measured = {name for row in results["rows"] for name in row["metrics"]}
+    return {name: getdoc(metric) or "" for name, metric in METRICS.items() if name in measured}
