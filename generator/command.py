@@ -9,7 +9,7 @@ from typing import Any
 
 from generator.benchmark.release import VERSIONS, write_benchmark
 from generator.errors import InputError, Parser, check_range
-from generator.networks.sampler import command as networks_command
+from generator.networks import command as networks_command
 from generator.relations.algebras import NAMES
 from generator.stories.config import Config
 from generator.stories.noise import NOISE_TYPES
