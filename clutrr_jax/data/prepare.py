@@ -74,16 +74,10 @@ def prepare(
     more: Sequence[str | Path] = (),
     vocabulary: Vocabulary | None = None,
 ) -> Prepared:
-    """Prepares a data set that has a train and a test split.
+    """Prepares a data set with train and test stories, or the one at a path.
 
-    Args:
-      source: the data set, or its path.
-      more: data sets whose train rows are added, except those with a story that is there already
-        or in the tests.
-      vocabulary: of a model that is trained further, instead of that of the train rows.
-    Raises:
-      InputError: a data set cannot be read, has no train rows or adds none, or the first has no
-        test rows.
+    The train stories of the data sets in `more` are added, except those that are there already or
+    in the tests. `vocabulary` is that of a model that is trained further.
     """
     data = source if isinstance(source, Dataset) else load(source)
     test, parts = data.records("test"), [data.records("train")]
@@ -145,12 +139,8 @@ def data_sets(data: str) -> list[str]:
 def prepare_run(data: str, folder: Path) -> Prepared:
     """Prepares the data set of a run.
 
-    Args:
-      data: path of a data set; "" for generated stories. Several joined by commas: the train rows
-        of all and the test rows of the first, where GENERATE stands for generated stories.
-      folder: the folder with the generated stories.
-    Raises:
-      InputError: see `prepare`.
+    `data` is "" for the generated stories in the folder, or data sets joined by commas: the train
+    rows of all and the test rows of the first, where GENERATE stands for the generated stories.
     """
     parts = data_sets(data)
     path, *more = [folder if part == GENERATE else Path(part) for part in parts]

@@ -174,10 +174,8 @@ def build_records(rows: Sequence[Row]) -> Records:
 
 
 def columns(records: Records) -> dict[str, list[str]]:
-    """Returns the cells of S stories by published column, [S] each; inverse of `build_records`.
-
-    Columns of what is not known for any story are left out.
-    """
+    """Returns the cells of S stories by published column, [S] each, without columns of what is not
+    known for any story; inverse of `build_records`."""
     people, facts = records.node_start.tolist(), records.edge_start.tolist()
     pairs = np.stack([records.senders, records.receivers], axis=1).tolist()
     rows = []

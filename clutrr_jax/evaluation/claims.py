@@ -26,12 +26,7 @@ Z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))  # half-width of an interval, in
 
 
 class Evidence(NamedTuple):
-    """Evidence for and against a claim.
-
-    Attributes:
-      p_for: p-value of the hypothesis that the claim is false.
-      p_against: p-value of the hypothesis that it is true.
-    """
+    """Evidence on a claim: p-values of the hypotheses that it is false, and that it is true."""
 
     p_for: float
     p_against: float
@@ -97,10 +92,9 @@ def mean_estimate(estimates: Iterable[Estimate]) -> Estimate:
 def at_least(count: int, parts: Iterable[Evidence]) -> Evidence:
     """Evidence that at least `count` of several claims are true.
 
-    The p-values are those of Benjamini and Heller (2008) for partial conjunctions; the claims need
-    not be independent. If fewer than `count` of M claims are true, then of M - count + 1 false ones
-    at least one is among the `count` smallest p-values. Bonferroni's correction is for these. The
-    opposite claim is that at least M - count + 1 of the claims are false.
+    The p-values are those of Benjamini and Heller (2008) for partial conjunctions of M claims that
+    may depend on each other: of M - count + 1 false ones at least one is among the `count` smallest
+    p-values, with Bonferroni's correction. The opposite: at least M - count + 1 claims are false.
     """
     p_for, p_against = (sorted(p) for p in zip(*parts, strict=True))
     opposite = len(p_for) - count + 1

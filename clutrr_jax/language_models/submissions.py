@@ -175,8 +175,9 @@ def joined(name: str, source: str, answers: Iterable[Answer], test: Records) -> 
             raise InputError(
                 f"{answer.place}: no test story {answer.id[:60]!r}, expected ids such as {ids[0]!r}"
             )
-        # pandas writes 0 as 0.0 if a cell of the column is missing.
-        replica = re.sub(r"(?<=\d)\.0+$", "", answer.replica.strip(), flags=re.ASCII)
+        replica = answer.replica.strip()
+        if "." in replica:  # pandas writes 0 as 0.0 if a cell of the column is missing
+            replica = re.sub(r"(?<=\d)\.0+$", "", replica, flags=re.ASCII)
         story = story_of[answer.id]
         if not (replica.isascii() and replica.isdigit() and len(replica) < 10):
             raise InputError(f"{answer.place}: replica {replica[:60]!r}, expected an integer >= 0")
@@ -185,7 +186,7 @@ def joined(name: str, source: str, answers: Iterable[Answer], test: Records) -> 
                 f"{answer.place}: second prediction for {answer.id!r}, expected one for each "
                 "replica"
             )
-        if not _same_story(answer, test, story):
+        if answer.target and not _same_story(answer, test, story):
             raise InputError(
                 f"{answer.place}: story {answer.id!r} has another text or label, expected "
                 "predictions for this data, and a prompt that asks about this story last"
@@ -208,15 +209,16 @@ def joined(name: str, source: str, answers: Iterable[Answer], test: Records) -> 
     # Numbers that are names of relations state one.
     if given and all(_is_number(text) and test.algebra.find(text) is None for text in given):
         raise InputError(f"{source}: all are numbers as text, expected names of relations or text")
-    relation, strict, free = np.empty((3, len(replicas), len(stories)), int)
-    for r, i in np.ndindex(relation.shape):
-        text = texts[r][i]
-        relation[r, i] = strict[r, i] = relation_id(text, test, stories[i])
-        free[r, i] = relation[r, i] != UNMAPPED and test.algebra.find(text) is None
-        if free[r, i]:
-            strict[r, i] = relation_id(text, test, stories[i], strict=True)
+    relation = np.array([
+        [relation_id(text, test, story) for story, text in zip(stories, one, strict=True)]
+        for one in texts
+    ])  # fmt: skip
+    free, strict = False, relation.copy()
+    for r, i in np.argwhere(relation != UNMAPPED).tolist():
+        if test.algebra.find(texts[r][i]) is None:
+            free, strict[r, i] = True, relation_id(texts[r][i], test, stories[i], strict=True)
     predictions = Predictions(relation, relation, np.ones(relation.shape))
-    of_text = strict if free.any() else None
+    of_text = strict if free else None
     return Submission(name, predictions, np.array(stories), replicas, texts, strict=of_text)
 
 
@@ -245,7 +247,7 @@ def _same_story(answer: Answer, test: Records, story: int) -> bool:
     without a label.
     """
     label = test.relation_name(test.target[story])
-    if answer.prompt and answer.target:
+    if answer.prompt:
         _, asked, after = answer.prompt.rpartition(question(test, story))
         return bool(asked) and "Story: " not in after and answer.target == label
     return answer.target not in test.algebra.index or answer.target == label

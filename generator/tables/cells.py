@@ -20,7 +20,7 @@ MAX_PEOPLE, MAX_EDGES, MAX_STORY, MAX_K = 150, 1000, 1 << 15, 999
 # A person in a list that ends with a comma. A name with a comma is in quotes.
 _PERSON = re.compile(r"""((?:\s*(["'])(?:(?!\2).)+,(?:(?!\2).)+\2\s*:)?[^,]*),""")
 # As a number, 1.10 is 1.1.
-_TASK = re.compile(r"(?:task_|(?!\d+\.1$))(\d{1,3})\.(?!0+$)(\d{1,3})")
+_TASK = re.compile(r"^(?:task_|(?!\d+\.1$))(\d{1,3})\.(?!0+$)(\d{1,3})$")
 _QUOTED_OR_BRACKET = re.compile(r"""'([^']*)'|"([^"]*)"|[()]""")
 
 _BRACKETS = str.maketrans("()", "[]")
@@ -94,11 +94,9 @@ def _as_json(part: re.Match[str]) -> str:
 
 
 def words(value: Any) -> tuple[str, ...]:
-    """`['son', 'aunt']`."""
-    found = tuple([_word(part) for part in listed(value)])
-    if not found:
-        raise ValueError
-    return found
+    """`['son', 'aunt']`, at least one."""
+    first, *others = map(_word, listed(value))
+    return first, *others
 
 
 def names(value: Any) -> tuple[str, ...]:
@@ -145,10 +143,8 @@ def pairs(value: Any) -> tuple[Pair, ...]:
 
 def task(value: Any) -> Pair:
     """`task_1.3`: T and K."""
-    match = _TASK.fullmatch(text(value).strip())
-    if not match:
-        raise ValueError
-    return int(match[1]), int(match[2])
+    ((t, k),) = _TASK.findall(text(value).strip())
+    return int(t), int(k)
 
 
 def length(value: Any) -> int:

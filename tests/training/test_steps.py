@@ -38,7 +38,9 @@ def step(trainer: Trainer, state: TrainState, rows: list) -> tuple[TrainState, t
     def of_device(rows):
         return train_step(trainer.setup, trainer.stories, KEY, state, (rows, jnp.int32(0)))
 
-    return jax.tree.map(lambda x: x[0], jax.vmap(of_device, axis_name="data")(jnp.array(rows)))
+    return jax.tree.map(
+        lambda x: x[0], jax.jit(jax.vmap(of_device, axis_name="data"))(jnp.array(rows))
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,7 +56,7 @@ def test_a_step_descends_the_gradient_of_the_mean_loss(rows: list, trainer) -> N
         logits, target = model(batch)[:2], trainer.stories.target[jnp.array([3, 70])]
         return -jnp.take_along_axis(jax.nn.log_softmax(logits), target[:, None], 1).mean()
 
-    loss, gradient = jax.value_and_grad(mean_loss)(state.params)
+    loss, gradient = jax.jit(jax.value_and_grad(mean_loss))(state.params)
     new, (total, count) = step(trainer, state, rows)
     assert int(count) == 2
     np.testing.assert_allclose(total, 2 * loss, rtol=1e-5)
