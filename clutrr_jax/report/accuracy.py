@@ -251,8 +251,8 @@ def _ceiling_and_stories(row: Row) -> tuple[str, str]:
 
 
 def further_metrics(results: Results) -> dict[str, str]:
-    """Returns the metrics besides the accuracy that a series has, and what they mean: the first line
-    of their docstrings."""
+    """Returns the metrics besides the accuracy that a series has, and what they mean: the first
+    line of their docstrings."""
     measured = {name for row in results["rows"] for name in row["metrics"]}
     return {name: (getdoc(metric) or "").partition("\n")[0]
             for name, metric in METRICS.items() if name in measured}  # fmt: skip
