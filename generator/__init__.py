@@ -4,14 +4,14 @@ Each module imports only from those above it. Input that cannot be used (a file,
 argument) raises `errors.InputError`, whose message is one line.
 
 errors         errors that the user can fix, and how commands report them
-files, cells   reads and writes files; rows of text; aligned tables
+files          JSON, atomic writing, arrays of a run
 algebra        relations, inverses and composition tables as data
 kinship        the relations of families and their composition rules
 algebras/      RCC-8, Allen's intervals, and those of users
 names          names of people
 deduction      relations that stated facts imply by rules
 path_consistency  relations that stated facts leave possible
-columns, rows  one row of a data set: columns as text, and their checks
+tables/        tables of stories: readers, dialects, cells, rows
 data_sets      all rows of a data set from any files
 config         settings of a generated data set
 stories/       random stories: facts, then sentences
