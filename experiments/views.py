@@ -71,7 +71,8 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
     below.
 
     Models that read facts come first, and the best ones at the largest k. In a table of one panel,
-    baselines and the number of stories are last, and in every table ceilings, if one is below 1.
+    baselines, if `models` is empty, and the number of stories are last; and in every table
+    ceilings, if one is below 1.
 
     Args:
       parts: with the same tests.
@@ -87,7 +88,7 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
         below = _published_rows(parts[0], shown, xs)
         for _, cells in sorted(measured):
             lines += [[shown, *cells], *below.pop((cells[0], cells[2]), [])]
-        for series, given in BASELINES.items() if len(panels) == 1 else ():
+        for series, given in BASELINES.items() if len(panels) == 1 and not models else ():
             for cells in _selected(parts[:1], shown, partial(_is_named, series)):
                 lines.append([*cells[:2], "", given, "", "", *cells[2:], ""])
         tests = _tests(parts, shown)

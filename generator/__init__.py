@@ -4,9 +4,9 @@ Each module imports only from those above it. Input that cannot be used (a file,
 argument) raises `errors.InputError`, whose message is one line.
 
 errors         errors that the user can fix, and how commands report them
-files          reads and writes files
+files          JSON, atomic writing, arrays of a run
 relations/     relation algebras as data, and what follows from facts
-tables/        files and rows: readers, dialects, cells and columns
+tables/        tables of stories: readers, dialects, cells, rows
 data_sets, splits  all rows of a data set from any files
 checks, implied, audit  checks of any data set
 stories/       random stories: settings, facts, then sentences

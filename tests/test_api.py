@@ -19,6 +19,7 @@ import clutrr_jax
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import positional_ids, story_ids
 from clutrr_jax.data.vocabulary import build_vocabulary
+from clutrr_jax.evaluation.metrics import METRICS
 from clutrr_jax.evaluation.predictions import Predictions
 from clutrr_jax.language_models.export import export
 from clutrr_jax.report import __main__ as report
@@ -185,7 +186,7 @@ def test_missing_answers_in_memory_count_as_wrong(dataset) -> None:
 
 def test_the_table_as_a_data_frame(trained) -> None:
     frame = trained.accuracy.to_pandas()
-    assert list(frame.columns) == [*COLUMNS, "macro accuracy"]
+    assert list(frame.columns) == [*COLUMNS, *list(METRICS)[1:]]
     assert len(frame) == len(trained.accuracy)
     (row,) = frame[(frame.model == "edge_rnn") & (frame.task == "1.3")].to_dict("records")
     assert row == next(r for r in trained.accuracy if (r["model"], r["k"]) == ("edge_rnn", 3))

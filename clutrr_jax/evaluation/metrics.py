@@ -1,6 +1,6 @@
 """Metrics: values of predictions per story, and their means with 95 % confidence intervals.
 
-A new metric is a function and its entry in METRICS; every table of a report then has it.
+A new metric is a function and its entry in METRICS; results, CSV and further tables then have it.
 """
 
 import math
@@ -16,7 +16,8 @@ CONFIDENCE = 0.95
 # A metric of the predictions of R replicas on the S stories of a test, given their labels [S]:
 # values [R, S], whose mean over the stories is the metric of a replica, and whose variance over
 # them is S times its sampling variance. The values of a metric that is no mean over stories are the
-# metric plus the influence of each story. None if the predictions do not have what it needs.
+# metric plus the influence of each story. None if the predictions do not have what it needs:
+# `Predictions.probabilities` are None for baselines, answers as text and the last epoch.
 Metric = Callable[[Predictions, np.ndarray], np.ndarray | None]
 
 

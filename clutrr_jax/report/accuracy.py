@@ -40,14 +40,12 @@ def count_replicas(count: int) -> str:
 
 
 def rows_by_key(results: Results, metric: str = "accuracy") -> dict[tuple[Any, Any, Any], Row]:
-    """Returns the measured rows by (panel, x, series), also those of cells without a measurement.
-
-    Args:
-      metric: whose values stand in the columns of the accuracy.
-    """
+    """Returns the rows by (panel, x, series), also those of cells that are not measured; of another
+    metric those that have it, with its values in the columns of the accuracy and no ceiling."""
     rows = [row for row in results["rows"] if row["kind"] != "published"]
-    return _by_key(results, [row if metric == "accuracy" else _of_metric(row, metric)
-                             for row in rows])  # fmt: skip
+    if metric != "accuracy":
+        rows = [_of_metric(row, metric) for row in rows if metric in row["metrics"]]
+    return _by_key(results, rows)
 
 
 def published_by_key(results: Results) -> dict[tuple[Any, Any, Any], Row]:
@@ -60,12 +58,10 @@ def _by_key(results: Results, rows: Sequence[Row]) -> dict[tuple[Any, Any, Any],
 
 
 def _of_metric(row: Row, metric: str) -> Row:
-    values = row["metrics"].get(metric)
-    if values is None:
-        return {**row, "accuracy": None, "low": None}
+    values = row["metrics"][metric]
     names = ("accuracy", "accuracy_last", "stderr", "stderr_last", "low", "high", "accuracies")
     kept = ("mean", "mean", "stderr", "stderr", "low", "high", "replicas")
-    return {**row, **{name: values[key] for name, key in zip(names, kept, strict=True)}}
+    return {**row, "ceiling": None} | {n: values[k] for n, k in zip(names, kept, strict=True)}
 
 
 def is_grid(results: Results) -> bool:
@@ -200,7 +196,8 @@ def _figure(
                     lines.append(Line((str(panel), label, paper["given"]), texts, "published"))
         tests = zip(*map(_ceiling_and_stories, largest), strict=True)
         lines += [Line((str(panel), label, ""), texts, label)
-                  for label, texts in zip(("ceiling", "stories"), tests, strict=True)]  # fmt: skip
+                  for label, texts in zip(("ceiling", "stories"), tests, strict=True)
+                  if any(texts)]  # fmt: skip
     first = int(len(panels) == 1)
     return Table(
         (panel_name, series_name, "given")[first:],
@@ -248,10 +245,14 @@ def with_most_stories(rows: Sequence[Row]) -> Row:
 
 def _ceiling_and_stories(row: Row) -> tuple[str, str]:
     """Ceiling and number of stories of a test."""
-    return (format_fraction(row["ceiling"]), str(row["count"])) if row else ("", "")
+    if not row:
+        return "", ""
+    return "" if row["ceiling"] is None else format_fraction(row["ceiling"]), str(row["count"])
 
 
 def further_metrics(results: Results) -> dict[str, str]:
-    """Returns the metrics besides the accuracy that a series has, with their meaning."""
+    """Returns the metrics besides the accuracy that a series has, and what they mean: the first
+    line of their docstrings."""
     measured = {name for row in results["rows"] for name in row["metrics"]}
-    return {name: getdoc(metric) or "" for name, metric in METRICS.items() if name in measured}
+    return {name: (getdoc(metric) or "").partition("\n")[0]
+            for name, metric in METRICS.items() if name in measured}  # fmt: skip

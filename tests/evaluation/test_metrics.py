@@ -123,15 +123,19 @@ def test_macro_accuracy_by_hand() -> None:
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_metric_does_not_depend_on_the_order_of_stories(metric: str, small) -> None:
     """And values of replicas are those of each alone."""
-    found, target = some_predictions(small.test, 3), small.test.target
-    order = np.random.default_rng(1).permutation(len(target))
-    values = METRICS[metric](found, target)
-    np.testing.assert_allclose(
-        METRICS[metric](found.select(order), target[order]), values[:, order]
+    rng, target = np.random.default_rng(1), small.test.target
+    values = rng.dirichlet(np.ones(NUM_RELATIONS), (3, len(target))).astype(np.float32)
+    best = values.argmax(axis=-1)
+    found, order = (
+        Predictions(best, best, values.max(axis=-1), values),
+        rng.permutation(len(target)),
     )
+    of_all = METRICS[metric](found, target)
+    moved = METRICS[metric](found.select(order), target[order])
+    np.testing.assert_allclose(moved, of_all[:, order], rtol=1e-6)
     for replica in range(3):
-        alone = Predictions(*(array[replica:][:1] for array in found[:3]))
-        np.testing.assert_allclose(METRICS[metric](alone, target)[0], values[replica])
+        alone = Predictions(*(array[[replica]] for array in found))
+        np.testing.assert_allclose(METRICS[metric](alone, target)[0], of_all[replica], rtol=1e-6)
 
 
 @pytest.mark.parametrize("right", [(0.4, 0.6, 0.8, 0.9), (0.9, 0.8, 0.6, 0.4), (0.97,) * 4])

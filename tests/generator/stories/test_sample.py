@@ -78,22 +78,21 @@ def test_noise_is_walks_from_the_path_to_new_people(noise, lengths):
     """A detour joins two people who follow each other; the last person has no irrelevant fact."""
     config, task = Config(**lengths), Task(noise, 4)
     path, *walks = first(config, task).nodes
-    walk_of = {of.setting: walk for of, walk in zip(task.type.walks, walks, strict=True)}
-    for setting, walk in walk_of.items():
+    found = [(of.setting, walk) for of, walk in zip(task.type.walks, walks, strict=True)]
+    for setting, walk in found:
         assert walk.shape == (BLOCK, getattr(config, setting) + 1)
-    new = np.concatenate(
-        [walk[:, NEW_PEOPLE[setting]] for setting, walk in walk_of.items()], axis=1
-    )
+    new = np.concatenate([walk[:, NEW_PEOPLE[setting]] for setting, walk in found], axis=1)
     assert new.shape[1] == config.max_people(task) - task.k - 1
     assert (new >= 0).all() and (np.diff(np.sort(new, axis=1), axis=1) > 0).all()
     assert (new[:, :, None] != path[:, None, :]).all()
-    if "supporting_length" in walk_of:
-        pairs = np.stack([path[:, :-1], path[:, 1:]], axis=2)
-        ends = walk_of["supporting_length"][:, None, [0, -1]]
-        assert (pairs == ends).all(axis=2).any(axis=1).all()
-    if "irrelevant_length" in walk_of:
-        start = walk_of["irrelevant_length"][:, :1]
-        assert (path[:, :-1] == start).any(axis=1).all() and set(start.flat) == set(range(task.k))
+    for setting, walk in found:
+        if setting == "supporting_length":
+            pairs = np.stack([path[:, :-1], path[:, 1:]], axis=2)
+            assert (pairs == walk[:, None, [0, -1]]).all(axis=2).any(axis=1).all()
+        if setting == "irrelevant_length":
+            start = walk[:, :1]
+            assert (path[:, :-1] == start).any(axis=1).all()
+            assert set(start.flat) == set(range(task.k))
 
 
 def test_targets_are_uniform_over_18_relations():

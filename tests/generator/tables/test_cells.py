@@ -40,6 +40,7 @@ def objects(*parts: Any) -> np.ndarray:
         ("names", " Ann ,Bob", ("Ann", "Bob")),
         ("query", "('Smith (Jr), Ann', 'Bob')", ("Smith (Jr), Ann", "Bob")),
         ("facts", "[('Ann', 'son', 'Bob')]", (("Ann", "son", "Bob"),)),
+        ("facts", '[["O\'Neil", "son", "Jos\\u00e9"]]', (("O'Neil", "son", "José"),)),
         ("facts", [("C:\\temp", "son", "Bob")], (("C:\\temp", "son", "Bob"),)),
         ("genders", "Ann: Female,'Cy, Jr.':unknown", (("Ann", "Cy, Jr."), (1, UNKNOWN_GENDER))),
         ("story", np.array("a story"), "a story"),

@@ -99,15 +99,6 @@ def test_parsing_inverts_formatting(story) -> None:
     assert row == story[0]
 
 
-def test_cells_of_other_origin() -> None:
-    """Numeric targets (Hugging Face), double quotes, missing relations, missing columns."""
-    change = {"target": "3", "edge_types": '["son"]', "story_edges": "[(0,1),( 1 , 2)]"}
-    (row,) = parse(change)
-    assert row.target == 3 and row.relations == (RELATION_ID["son"],)
-    assert row.edges == ((0, 1), (1, 2)) and row.clause == "son"
-    assert row.id == row.clean_story == ""
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -58,24 +58,6 @@ def test_facts_and_query_have_several_forms(facts, query) -> None:
     assert first({**GRAPH, "facts": facts, "query": query}) == first(GRAPH)
 
 
-def test_names_with_quotes_and_accents() -> None:
-    row = {
-        "facts": '[["O\'Neil", "son", "Jos\\u00e9"]]',
-        "query": "José,O'Neil",
-        "target": "father",
-    }
-    assert first(row).facts == (("O'Neil", "son", "José"),)
-
-
-@pytest.mark.parametrize("names", [["Zoë", "O'Neil"], ["Zoë", 'Al "B" O\'Neil'], ["Ann", "Bob"]])
-def test_lists_of_names_may_be_json_with_escapes(names: list[str]) -> None:
-    x, y = names
-    text = json.dumps(names)
-    story = first({"story": f"{x} and her son {y}.", "query": text, "names": text, "target": "son"})
-    assert story.people == story.query == (x, y) and story.text == f"[{x}] and her son [{y}]."
-    assert first({"facts": json.dumps([[x, "son", y]]), "query": text}).query == (x, y)
-
-
 @pytest.mark.parametrize("missing", [None, float("nan"), "", " "])
 def test_rows_of_one_table_may_state_their_people_and_facts_in_different_columns(missing) -> None:
     parts = {"story": "", "facts": FACTS}, {"story": STORY, "facts": missing}
