@@ -354,6 +354,8 @@ def load_model(folder: str | Path) -> Model:
     Raises:
       InputError: the folder holds no finished run or several, or one of its files is damaged.
     """
+    if not isinstance(folder, str | Path):
+        raise InputError(f"folder: {type(folder).__name__}, expected text or a pathlib.Path")
     experiment = Path(folder)
     folder, *others = run_folders(experiment)
     if others:
