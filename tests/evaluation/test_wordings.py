@@ -17,7 +17,7 @@ from clutrr_jax.evaluation.wordings import (
     by_wording,
     sentence_wordings,
 )
-from generator.kinship import NUM_RELATIONS
+from generator.relations.kinship import NUM_RELATIONS
 from tests.data.test_records import records_of
 from tests.evaluation.test_extraction import perfect
 
