@@ -1,4 +1,4 @@
-"""Hooks that are called after each epoch: metrics, progress, TensorBoard, checkpoints and preemption.
+"""Hooks that run after each epoch: metrics, progress, TensorBoard, checkpoints and preemption.
 
 Each is called with an `EpochEnd`.
 """
