@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import partial
 from itertools import product
 
-from generator.config import LANGUAGES, Config, parse_tasks
 from generator.errors import Parser
 from generator.paraphrases.load import load_bank
 from generator.stories.blocks import BLOCK, block
+from generator.stories.config import LANGUAGES, Config, parse_tasks
 from generator.stories.hold_out import split_bank
 from generator.write import FORMATS, Piece, Renderer
 

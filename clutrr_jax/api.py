@@ -36,9 +36,9 @@ from clutrr_jax.runs import run_experiment
 from clutrr_jax.settings import TRAIN, TrainConfig, change, default_settings, model_names
 from clutrr_jax.streams import Stream, numpy_rng
 from clutrr_jax.trained_model import Answer, Model, load_model
-from generator.config import Config
 from generator.errors import InputError, check_range, one_line, one_of
-from generator.kinship import RELATIONS
+from generator.relations.kinship import RELATIONS
+from generator.stories.config import Config
 from generator.tables.cells import is_frame
 from generator.write import generate_rows
 

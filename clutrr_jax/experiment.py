@@ -29,8 +29,8 @@ from clutrr_jax.settings import (
     generate_settings,
     model_names,
 )
-from generator.config import Config
 from generator.errors import InputError
+from generator.stories.config import Config
 from generator.stories.noise import NOISE_TYPES
 from generator.write import write_dataset
 

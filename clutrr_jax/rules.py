@@ -11,10 +11,10 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.predict import add_run
 from clutrr_jax.trained_model import load_model, run_folders
 from clutrr_jax.user_files import register_models
-from generator.algebra import Algebra
-from generator.algebras import DEFAULT, algebra_of
 from generator.errors import InputError, Parser
 from generator.files import read_json
+from generator.relations.algebra import Algebra
+from generator.relations.algebras import DEFAULT, algebra_of
 
 THRESHOLD = 0.5  # a rule with a higher probability, averaged over replicas, counts as learned
 

@@ -42,9 +42,9 @@ from clutrr_jax.experiment import (
 from clutrr_jax.models.check import check_model
 from clutrr_jax.training import distributed
 from clutrr_jax.training.loop import run_model
-from generator.algebras import write_algebra
 from generator.errors import InputError, one_line
 from generator.files import read_json, write_text
+from generator.relations.algebras import write_algebra
 
 LENGTHS = ("train.epochs", "train.steps", "train.patience")  # a training goes on if they grow
 MARKS = {".lock", ERROR, JOB_ID}  # files in the folder of a run that has not started

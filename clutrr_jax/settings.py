@@ -11,8 +11,8 @@ from ml_collections import ConfigDict, config_dict
 
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.setting import Setting, Settings, defaults
-from generator.config import Config
 from generator.errors import InputError
+from generator.stories.config import Config
 
 _LARGEST = 2_000_000_000  # seed of the first replica, or patience: they are int32
 # Entities of the people (Sinha et al. 2019, appendix 1.5). fixed: each story keeps the entities

@@ -33,11 +33,11 @@ from clutrr_jax.report.evaluation import Evaluation, evaluate
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.inference import Predictor, predict_all
 from clutrr_jax.training.replicas import Replicas
-from generator.algebra import Algebra
-from generator.algebras import DEFAULT, algebra_of
-from generator.deduction import Fact, rule_heads
 from generator.errors import InputError
 from generator.files import atomic_write, read_json
+from generator.relations.algebra import Algebra
+from generator.relations.algebras import DEFAULT, algebra_of
+from generator.relations.deduction import Fact, rule_heads
 from generator.tables.cells import is_frame, plain
 
 SHOWN = 5  # relations of a printed answer
@@ -350,6 +350,8 @@ def load_model(folder: str | Path) -> Model:
     Raises:
       InputError: the folder holds no finished run or several, or one of its files is damaged.
     """
+    if not isinstance(folder, str | Path):
+        raise InputError(f"folder: {type(folder).__name__}, expected text or a pathlib.Path")
     experiment = Path(folder)
     folder, *others = run_folders(experiment)
     if others:

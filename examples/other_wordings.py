@@ -14,9 +14,9 @@ import argparse
 from itertools import product
 from pathlib import Path
 
-from generator.kinship import GENDER_OF, GENDERS, MALE, RELATIONS, inverse_relation
 from generator.paraphrases.frames import PRONOUNS
 from generator.paraphrases.load import save_bank
+from generator.relations.kinship import GENDER_OF, GENDERS, MALE, RELATIONS, inverse_relation
 from generator.stories.text import Bank, ClauseKey
 
 INFORMAL = {

@@ -32,7 +32,7 @@ from typing import Any
 from clutrr_jax.experiment import MODEL, Experiment, Training, experiment_config
 from clutrr_jax.models import MODELS
 from generator.benchmark.seen_and_new import KINDS, write_diagnosis
-from generator.config import Config
+from generator.stories.config import Config
 
 TRAIN, TESTS = (2, 3), range(2, 11)
 LAPTOP_MODELS = (

@@ -19,8 +19,8 @@ from clutrr_jax.experiment import Experiment, Training, experiment_config
 from experiments import claims
 from experiments.figure5 import RELEASES, training
 from experiments.published.clutrr import MODELS_2019
-from generator.config import Config
 from generator.paraphrases.load import load_bank, save_bank
+from generator.stories.config import Config
 from generator.stories.hold_out import split_bank
 from generator.write import write_dataset
 

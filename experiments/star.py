@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from clutrr_jax.experiment import MODEL, Experiment, Training, experiment_config
-from generator.networks_command import parser, write_networks
+from generator.networks.command import parser, write_networks
 
 FEW = ("edge_transformer", "ctp_attentive", "nbfnet", "rgcn", "ncrl", "gat")  # one replica each
 TESTS = {1: range(2, 11), 2: (2, 4), 4: (2, 4), 8: (2, 4)}  # paths b -> lengths k

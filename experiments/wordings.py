@@ -18,8 +18,8 @@ from typing import Any
 from clutrr_jax.experiment import MODEL, Experiment, Training, experiment_config
 from examples.other_wordings import BANKS, templates
 from experiments.figure5 import TESTS
-from generator.config import Config
 from generator.paraphrases.load import save_bank
+from generator.stories.config import Config
 from generator.stories.text import Bank
 from generator.write import write_dataset
 

@@ -5,23 +5,16 @@ argument) raises `errors.InputError`, whose message is one line.
 
 errors         errors that the user can fix, and how commands report them
 files          JSON, atomic writing, arrays of a run
-algebra        relations, inverses and composition tables as data
-kinship        the relations of families and their composition rules
-algebras/      RCC-8, Allen's intervals, and those of users
-names          names of people
-deduction      relations that stated facts imply by rules
-path_consistency  relations that stated facts leave possible
+relations/     relation algebras as data, and what follows from facts
 tables/        tables of stories: readers, dialects, cells, rows
-data_sets      all rows of a data set from any files
-config         settings of a generated data set
-stories/       random stories: facts, then sentences
+data_sets, splits  all rows of a data set from any files
+checks, implied, audit  checks of any data set
+stories/       random stories: settings, facts, then sentences
 paraphrases/   sentences for facts: embedded, imported or plain
-networks       random graphs of facts of any algebra
 write          files of a generated data set
-audit, network_audit  checks of any data set
+networks/      random graphs of facts of any algebra
 workshop/      the benchmark of 2018
 benchmark/     fixed releases; diagnostic data sets
-networks_command  `python -m generator --algebra NAME`
 command        `python -m generator`
 """
 

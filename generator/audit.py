@@ -30,7 +30,7 @@ from generator.checks import content, has_gender_of_target
 from generator.data_sets import Table, data_sets
 from generator.errors import Parser, plain_text
 from generator.implied import implied, otherwise
-from generator.kinship import (
+from generator.relations.kinship import (
     GENDER_NAMES,
     GENDER_OF,
     KINSHIP,

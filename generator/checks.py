@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from generator.errors import InputError, at
 from generator.implied import implied, otherwise
-from generator.kinship import GENDER_OF, KINSHIP, UNKNOWN_GENDER
+from generator.relations.kinship import GENDER_OF, KINSHIP, UNKNOWN_GENDER
 from generator.splits import COLUMN, NAMES
 from generator.tables.rows import NO_TARGET, Row
 

@@ -7,11 +7,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from generator import networks_command
-from generator.algebras import NAMES
 from generator.benchmark.release import VERSIONS, write_benchmark
-from generator.config import Config
 from generator.errors import InputError, Parser, check_range
+from generator.networks import command as networks_command
+from generator.relations.algebras import NAMES
+from generator.stories.config import Config
 from generator.stories.noise import NOISE_TYPES
 from generator.write import FORMATS, write_dataset
 

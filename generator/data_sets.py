@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from generator.algebras import algebra_of
 from generator.checks import check_splits
+from generator.relations.algebras import algebra_of
 from generator.splits import split_of_folder
 from generator.tables.readers import Rows, sources
 from generator.tables.rows import Row, parse_rows

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from generator.deduction import derivable
-from generator.kinship import (
+from generator.relations.deduction import derivable
+from generator.relations.kinship import (
     KINSHIP,
     PREDICATE_ALGEBRA,
     PREDICATE_OF,
     RELATION_OF,
     UNKNOWN_GENDER,
 )
-from generator.path_consistency import possible_relations
+from generator.relations.path_consistency import possible_relations
 from generator.tables.rows import Row
 
 

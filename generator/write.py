@@ -19,13 +19,13 @@ from unicodedata import normalize
 from tqdm import tqdm
 
 from generator import VERSION
-from generator.config import Config
 from generator.errors import InputError
 from generator.files import atomic_write, reading, write_text
-from generator.kinship import RELATIONS
 from generator.paraphrases.load import load_bank
+from generator.relations.kinship import RELATIONS
 from generator.stories.blocks import check
 from generator.stories.clause_sets import allowed_clauses, is_listable
+from generator.stories.config import Config
 from generator.stories.hold_out import SplitBank, split_bank
 from generator.stories.render import Piece, Renderer, pieces
 from generator.stories.text import Bank, clause_name

@@ -20,7 +20,7 @@ from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.vocabulary import build_vocabulary
 from clutrr_jax.evaluation.frozen_states import with_states
 from clutrr_jax.models import MODELS
-from generator.config import Config
+from generator.stories.config import Config
 from generator.write import write_dataset
 from tests.tiny_bert import write_bert
 

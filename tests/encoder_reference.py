@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from clutrr_jax.data.dataset import load
-from generator.config import Config
+from generator.stories.config import Config
 from generator.write import write_dataset
 from tests.tiny_bert import DEBERTA, ROBERTA, write_encoder
 

@@ -26,7 +26,7 @@ from clutrr_jax.report import __main__ as report
 from clutrr_jax.report.evaluation import COLUMNS
 from clutrr_jax.runs import run_experiment
 from clutrr_jax.settings import TRAIN, default_settings
-from generator.kinship import RELATIONS
+from generator.relations.kinship import RELATIONS
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -407,3 +407,15 @@ def test_modules_without_jax_do_not_import_it() -> None:
         "sys.exit('jax' in sys.modules or 'train' not in dir(clutrr_jax))"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.parametrize("relation", [-2, 22])
+def test_predictions_with_ids_of_no_relation_are_refused(relation: int, dataset) -> None:
+    ids = np.full((1, len(dataset.test)), relation)
+    with pytest.raises(clutrr_jax.InputError, match="expected relation ids from 0 to 21"):
+        clutrr_jax.evaluate({"m": Predictions(ids, ids, np.ones(ids.shape))}, dataset)
+
+
+def test_a_model_is_loaded_from_a_path() -> None:
+    with pytest.raises(clutrr_jax.InputError, match="folder: NoneType, expected text"):
+        clutrr_jax.load_model(None)

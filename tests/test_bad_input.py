@@ -16,11 +16,11 @@ from clutrr_jax.data.dataset import load
 from clutrr_jax.data.prepare import prepare
 from clutrr_jax.language_models.submissions import read_submissions
 from clutrr_jax.run import check_run_folder
-from generator.config import Config
 from generator.errors import InputError
 from generator.files import atomic_write
 from generator.paraphrases.importer import cut, read_stories
 from generator.paraphrases.load import read_bank
+from generator.stories.config import Config
 from generator.write import write_dataset
 from tests.fuzz import checked, error_of
 from tests.generator.tables.test_columns import ROW, table

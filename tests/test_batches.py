@@ -6,7 +6,7 @@ import pytest
 import clutrr_jax
 from clutrr_jax import api
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, words_of
-from generator.kinship import RELATIONS
+from generator.relations.kinship import RELATIONS
 
 
 @pytest.fixture(scope="module")

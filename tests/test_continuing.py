@@ -13,7 +13,7 @@ from clutrr_jax.experiment import runs
 from clutrr_jax.run import check_run_folder, identity
 from clutrr_jax.runs import run_experiment
 from clutrr_jax.settings import default_settings
-from generator.algebra import Algebra, parse_algebra
+from generator.relations.algebra import Algebra, parse_algebra
 
 MODEL = "edge_rnn"
 

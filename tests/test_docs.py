@@ -19,7 +19,7 @@ import pytest
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import positional_ids
 from generator.errors import run_command
-from generator.kinship import RELATIONS
+from generator.relations.kinship import RELATIONS
 from tests.command_line import launch
 
 ROOT = Path(__file__).parent.parent

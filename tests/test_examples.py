@@ -10,8 +10,8 @@ from nbclient import NotebookClient
 
 import clutrr_jax
 from examples import other_wordings, train_gat
-from generator.config import Config
 from generator.paraphrases.load import parse_clause, read_bank
+from generator.stories.config import Config
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))

@@ -27,14 +27,14 @@ from clutrr_jax.models.pretrained.folder import read_config
 from clutrr_jax.models.pretrained.load import load_encoder
 from clutrr_jax.models.pretrained.tokenizer import load_tokenizer
 from generator.audit import Seen, audit
-from generator.config import Config
 from generator.data_sets import data_sets
 from generator.errors import InputError
 from generator.files import read_json
-from generator.kinship import NUM_RELATIONS
 from generator.paraphrases.importer import cut, read_stories
 from generator.paraphrases.load import read_bank
 from generator.paraphrases.templates import synthetic_templates
+from generator.relations.kinship import NUM_RELATIONS
+from generator.stories.config import Config
 from generator.stories.hold_out import split_bank
 from generator.stories.text import clause_name
 from generator.tables.rows import parse_rows

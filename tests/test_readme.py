@@ -21,7 +21,14 @@ from clutrr_jax.slurm import launcher
 from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
 from experiments.figure5 import get_config
-from generator.kinship import INVERSE, PREDICATE_OF, PREDICATES, RELATION_ID, RELATIONS, RULES
+from generator.relations.kinship import (
+    INVERSE,
+    PREDICATE_OF,
+    PREDICATES,
+    RELATION_ID,
+    RELATIONS,
+    RULES,
+)
 from tests.language_models.logs import inspect_log, write_inspect, write_lm_eval
 from tests.models import test_models as laws
 from tests.test_docs import commands, run

@@ -9,26 +9,21 @@ ROOT = Path(__file__).parent.parent
 # From the ground up. Rooms of one line do not import each other.
 ROOMS = """
 generator.errors
-generator.algebra generator.names
-generator.kinship
+generator.relations.algebra
+generator.relations.kinship generator.relations.deduction generator.relations.path_consistency
 generator.splits
-generator.files generator.deduction generator.path_consistency
+generator.files
 generator.tables.cells
 generator.tables.readers
-generator.algebras
+generator.relations
 generator.tables
 generator.implied
 generator.checks
 generator.data_sets
-generator.stories.family
-generator.stories.closure
-generator.stories.clause
-generator.stories.noise
-generator.config
-generator.stories generator.networks
+generator.stories
 generator.paraphrases
 generator.write generator.audit
-generator.workshop generator.benchmark generator.networks_command
+generator.workshop generator.benchmark generator.networks
 generator.command
 generator.__main__
 clutrr_jax.streams clutrr_jax.cli clutrr_jax.devices

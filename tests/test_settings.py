@@ -13,7 +13,7 @@ from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import Setting, as_settings
 from clutrr_jax.settings import TRAIN_SETTINGS, TrainConfig, change, default_settings, describe
 from generator.errors import InputError
-from generator.kinship import KINSHIP
+from generator.relations.kinship import KINSHIP
 
 SIZES = Sizes(20, 40, KINSHIP, states=8)
 

@@ -10,8 +10,8 @@ import numpy as np
 
 import clutrr_jax
 from clutrr_jax.streams import Stream, jax_key, numpy_rng
-from generator.config import SPLITS, Config, Task
 from generator.stories.blocks import _rng
+from generator.stories.config import SPLITS, Config, Task
 
 SEEDS = (0, 1, 2**31 - 1)
 INDICES = ((), (0,), (1,), (100,), (0, 0), (0, 1), (1, 0))

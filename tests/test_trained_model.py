@@ -21,7 +21,7 @@ from clutrr_jax.rules import main as rules
 from clutrr_jax.score import main as score
 from clutrr_jax.trained_model import Answer
 from generator.errors import InputError, run_command
-from generator.kinship import GENDER_OF, RELATIONS
+from generator.relations.kinship import GENDER_OF, RELATIONS
 
 FACTS = [("Ann", "son", "Bob"), ("Bob", "sister", "Cy")]
 NAMES = ["gat", "prover", "word_sum"]

@@ -15,7 +15,7 @@ from clutrr_jax.data.vocabulary import (
     encode,
     story_random,
 )
-from generator.algebra import Algebra
+from generator.relations.algebra import Algebra
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from typing import Any
 from clutrr_jax.data.copies import count_copies, report_copies, shared_note
 from clutrr_jax.data.records import Records, build_records, columns
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
-from generator.algebra import Algebra
-from generator.algebras import algebra_of, find_algebra, write_algebra
 from generator.checks import check_queries, check_splits, report_reading
 from generator.errors import InputError
 from generator.files import atomic_write, reading
+from generator.relations.algebra import Algebra
+from generator.relations.algebras import algebra_of, find_algebra, write_algebra
 from generator.tables.cells import is_frame
 from generator.tables.readers import Rows, memory_rows, sources, tables_in
 from generator.tables.rows import NO_TARGET, Row, parse_rows

@@ -23,9 +23,9 @@ from clutrr_jax.data.vocabulary import (
     read_vocabulary,
     special_tokens,
 )
-from generator.algebra import Algebra
-from generator.algebras import DEFAULT, algebra_of
 from generator.errors import InputError
+from generator.relations.algebra import Algebra
+from generator.relations.algebras import DEFAULT, algebra_of
 
 GENERATE = "generate"  # stands for generated stories among the data sets of the setting `data`
 TRAIN_SEED, TEST_SEED = 0, 1  # of the entities of the stories

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from generator.algebra import Algebra
 from generator.checks import content
 from generator.errors import InputError
+from generator.relations.algebra import Algebra
 from generator.tables.columns import format_facts
 from generator.tables.rows import Row
 

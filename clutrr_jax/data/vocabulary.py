@@ -17,7 +17,7 @@ from clutrr_jax.data.records import Records
 from clutrr_jax.streams import Stream, content_random
 from generator.errors import InputError
 from generator.files import read_json, write_text
-from generator.kinship import GENDER_OF, MALE, PREDICATE_ID, PREDICATE_OF, RELATIONS
+from generator.relations.kinship import GENDER_OF, MALE, PREDICATE_ID, PREDICATE_OF, RELATIONS
 
 PAD, UNKNOWN, FIRST_ENTITY = 0, 1, 2
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from clutrr_jax.data.records import Records, by_people, tasks
 from clutrr_jax.evaluation.predictions import Predictions
-from generator.algebra import Algebra
-from generator.deduction import closure
-from generator.path_consistency import possible_relations
+from generator.relations.algebra import Algebra
+from generator.relations.deduction import closure
+from generator.relations.path_consistency import possible_relations
 
 # What each of them is given, as in `clutrr_jax.models.Spec.given`.
 BASELINES = {"given rules": "rules", "induced rules": "nothing", "majority label": "nothing"}

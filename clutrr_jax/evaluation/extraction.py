@@ -31,7 +31,7 @@ from clutrr_jax.evaluation.predict import per_story
 from clutrr_jax.models import has_method
 from clutrr_jax.models.prover import gendered
 from generator.files import read_arrays
-from generator.kinship import RELATION_OF, RELATIONS
+from generator.relations.kinship import RELATION_OF, RELATIONS
 from generator.stories.text import NAME
 
 FILE = "extracted.npz"

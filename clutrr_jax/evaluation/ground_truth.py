@@ -17,7 +17,7 @@ from clutrr_jax.evaluation.baselines import (
     stated_predicates,
 )
 from clutrr_jax.evaluation.predictions import Predictions
-from generator.deduction import closure
+from generator.relations.deduction import closure
 
 # Verdicts on a fact: it is stated; it is not, but follows from the stated facts by the 16 rules and
 # inverses; neither. Some pairs cannot be judged: a person with themselves, the query pair, and

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 
 from clutrr_jax.data.records import Records
-from generator.algebra import Algebra
-from generator.deduction import Fact, Proof, RuleHeads, Step, prove, rule_heads
+from generator.relations.algebra import Algebra
+from generator.relations.deduction import Fact, Proof, RuleHeads, Step, prove, rule_heads
 
 
 @cache

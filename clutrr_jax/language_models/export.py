@@ -15,7 +15,7 @@ from clutrr_jax.data.records import Records, story_ids, tasks
 from clutrr_jax.language_models.prompts import examples, prompts
 from generator.errors import InputError, check_range
 from generator.files import write_text
-from generator.kinship import KINSHIP
+from generator.relations.kinship import KINSHIP
 
 HARNESSES = Path(__file__).parent / "harnesses"
 READERS = ("answers.py", "marked_text.py", "statements.py")

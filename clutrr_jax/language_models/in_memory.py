@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from clutrr_jax.data.records import Records, story_ids
-from clutrr_jax.evaluation.predictions import Predictions
+from clutrr_jax.evaluation.predictions import UNMAPPED, Predictions
 from clutrr_jax.language_models.harness_logs import Answer
 from clutrr_jax.language_models.submissions import Submission, joined, read_file, stories_by_id
 from generator.errors import InputError
@@ -44,6 +44,8 @@ def to_submissions(name: str, values: Any, test: Records) -> list[Submission]:
         relation = np.atleast_2d(given).astype(int)
         values, known = Predictions(relation, relation, np.ones(relation.shape)), True
     if known:
+        if not ((values.relation >= UNMAPPED) & (values.relation < test.unstated)).all():
+            raise InputError(f"{source}: expected relation ids from 0 to {test.unstated - 1}")
         return [Submission(name, values, np.arange(len(test)))]
     answers = (
         Answer(source, ids[story], _text(f"{source}, story {story}", item, test), str(replica))

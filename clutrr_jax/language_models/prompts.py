@@ -6,9 +6,9 @@ from typing import Any
 from clutrr_jax.data.records import Records, Story, columns, story_ids
 from clutrr_jax.evaluation.proofs import in_sentences, prove_label
 from clutrr_jax.streams import Stream, numpy_rng
-from generator.deduction import Fact, Step
 from generator.errors import InputError
-from generator.kinship import RELATIONS
+from generator.relations.deduction import Fact, Step
+from generator.relations.kinship import RELATIONS
 from generator.stories.text import NAME
 
 CHOICES = sorted(RELATIONS)

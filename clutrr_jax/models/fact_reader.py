@@ -17,7 +17,7 @@ from clutrr_jax.models.lstm import BiLSTM
 from clutrr_jax.models.reader import is_any_of
 from clutrr_jax.models.setting import Setting
 from generator.errors import InputError
-from generator.kinship import (
+from generator.relations.kinship import (
     GENDER_OF,
     INVERSE,
     KINSHIP,

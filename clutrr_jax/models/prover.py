@@ -17,8 +17,8 @@ from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.data.batching import targets
 from clutrr_jax.models.common import pair_index, query_positions
 from clutrr_jax.models.setting import Setting
-from generator.algebra import Algebra, View
 from generator.errors import InputError
+from generator.relations.algebra import Algebra, View
 
 SETTINGS = {
     "rounds": Setting(

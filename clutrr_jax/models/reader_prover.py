@@ -16,7 +16,7 @@ from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.models import fact_reader, prover
 from clutrr_jax.models.pretrained import load
 from clutrr_jax.models.setting import Setting
-from generator.kinship import IS_RULE
+from generator.relations.kinship import IS_RULE
 
 # Extracted facts are uncertain, so the predictions are less certain too: a higher floor. A larger
 # scale compensates for the learning rate, which is lower than that of a prover alone.

@@ -11,7 +11,7 @@ from clutrr_jax.data.records import Records
 from clutrr_jax.evaluation.extraction import THRESHOLD, Extraction
 from clutrr_jax.evaluation.ground_truth import RIGHT
 from clutrr_jax.evaluation.proofs import facts_of, prove_extracted, prove_label
-from generator.deduction import Fact, Proof, Step, rule_heads
+from generator.relations.deduction import Fact, Proof, Step, rule_heads
 
 SHOWN = 0.1  # smallest probability of a fact that a word states on the page
 # Kinds of facts on the page: the verdicts of `clutrr_jax.evaluation.ground_truth`, in their order,

@@ -37,8 +37,8 @@ from clutrr_jax.report.tables import (
     summary,
     title,
 )
-from generator.algebra import Algebra
 from generator.files import csv_text
+from generator.relations.algebra import Algebra
 
 MAX_STORIES = 1000  # of each test on the page
 

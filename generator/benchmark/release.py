@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from generator.benchmark.seen_and_new import write_diagnosis
-from generator.config import Config, Task
 from generator.errors import InputError
 from generator.files import csv_text, write_text
+from generator.stories.config import Config, Task
 from generator.tables.readers import table_rows
 from generator.write import dataset_files, write_dataset
 

@@ -9,9 +9,9 @@ train stories are new.
 from dataclasses import replace
 from pathlib import Path
 
-from generator.config import Config, Task
 from generator.errors import InputError
 from generator.paraphrases.load import load_bank
+from generator.stories.config import Config, Task
 from generator.stories.hold_out import split_bank
 from generator.stories.render import Renderer, pieces
 from generator.write import write_dataset, write_files

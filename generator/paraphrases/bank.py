@@ -13,7 +13,6 @@ from functools import cache
 from itertools import accumulate, cycle, pairwise, product
 from random import Random
 
-from generator.kinship import GENDERS, INVERSE, PREDICATE_ID, RELATION_OF, RELATIONS, path_heads
 from generator.paraphrases.frames import (
     AGES,
     POSSESSIVE,
@@ -27,6 +26,14 @@ from generator.paraphrases.frames import (
     Slot,
     frames,
     words,
+)
+from generator.relations.kinship import (
+    GENDERS,
+    INVERSE,
+    PREDICATE_ID,
+    RELATION_OF,
+    RELATIONS,
+    path_heads,
 )
 from generator.stories.text import Bank
 

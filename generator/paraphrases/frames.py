@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from generator.kinship import PREDICATE_ID
+from generator.relations.kinship import PREDICATE_ID
 
 _DATA = Path(__file__).parent / "data"
 # The people of a frame in the order of the chain.

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from generator.data_sets import data_sets
 from generator.errors import InputError, Parser, at
-from generator.kinship import GENDER_OF
 from generator.paraphrases.load import save_bank
+from generator.relations.kinship import GENDER_OF
 from generator.stories.text import MAX_PARAPHRASE_FACTS, NAME, Bank, ClauseKey
 from generator.tables.rows import Row
 

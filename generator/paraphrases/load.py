@@ -4,11 +4,11 @@ import json
 import re
 from pathlib import Path
 
-from generator.config import Config
 from generator.errors import InputError
 from generator.files import check_shape, read_json, write_text
-from generator.kinship import GENDERS, RELATION_ID
 from generator.paraphrases.templates import plain_templates, synthetic_templates
+from generator.relations.kinship import GENDERS, RELATION_ID
+from generator.stories.config import Config
 from generator.stories.text import Bank, clause_name
 
 

@@ -7,7 +7,13 @@ is a woman" states a niece) and puts two facts into one sentence.
 
 import string
 
-from generator.kinship import GENDER_OF, GENDERS, NUM_RELATIONS, RELATIONS, inverse_relation
+from generator.relations.kinship import (
+    GENDER_OF,
+    GENDERS,
+    NUM_RELATIONS,
+    RELATIONS,
+    inverse_relation,
+)
 from generator.stories.text import ClauseKey
 
 # $relation is the relation of {1} to {0}. With an article: $a_relation, $a_next of {2} to {1},

@@ -15,12 +15,12 @@ from functools import partial
 
 import numpy as np
 
-from generator.config import SPLITS, Config, Task
 from generator.errors import InputError
-from generator.kinship import NUM_PREDICATES, NUM_RELATIONS, RELATION_OF
+from generator.relations.kinship import NUM_PREDICATES, NUM_RELATIONS, RELATION_OF
 from generator.stories.clause import clause_code
 from generator.stories.clause_sets import allowed_clauses, is_listable
 from generator.stories.closure import KinshipGraph, kinship_graph
+from generator.stories.config import SPLITS, Config, Task
 from generator.stories.sample import Stories, candidates
 
 BLOCK = 1024

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from generator.kinship import NUM_RELATIONS
+from generator.relations.kinship import NUM_RELATIONS
 from generator.stories.closure import KinshipGraph
 
 _ATTEMPTS = 8  # samples of a step before a story is discarded

@@ -4,11 +4,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from generator.config import Config
-from generator.deduction import derivable
-from generator.kinship import PREDICATE_ALGEBRA, RELATION_OF
+from generator.relations.deduction import derivable
+from generator.relations.kinship import PREDICATE_ALGEBRA, RELATION_OF
 from generator.stories.clause import held_out
 from generator.stories.closure import KinshipGraph, kinship_graph, ranges
+from generator.stories.config import Config
 from generator.stories.family import FamilyShape
 
 _MAX_COST = 4e5  # of an enumeration; keeps it within seconds

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from generator.kinship import COMPOSE, NUM_PREDICATES, PREDICATE_ID
+from generator.relations.kinship import COMPOSE, NUM_PREDICATES, PREDICATE_ID
 from generator.stories.family import Families, FamilyShape, sample_families
 
 _ONLY_IN_PROOFS = (("child", "inv-grand"), ("child", "inv-un"))

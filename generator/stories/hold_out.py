@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from generator.config import SPLITS, Config
+from generator.stories.config import SPLITS, Config
 from generator.stories.text import PERSON, SENTENCE, Bank, ClauseKey, clause_name
 
 

@@ -10,11 +10,11 @@ from uuid import UUID
 
 import numpy as np
 
-from generator.config import Config, Task
 from generator.files import csv_text
-from generator.names import names_of
 from generator.stories.blocks import BLOCK, block
+from generator.stories.config import Config, Task
 from generator.stories.hold_out import SplitBank
+from generator.stories.names import names_of
 from generator.stories.text import texts
 from generator.tables.columns import COLUMNS, format_row, story_row
 from generator.tables.rows import Row

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from generator.config import Config, Task
-from generator.deduction import derivable
-from generator.kinship import GENDER_OF, PREDICATE_ALGEBRA, PREDICATE_OF, RELATION_OF
-from generator.names import NAMES_PER_GENDER
+from generator.relations.deduction import derivable
+from generator.relations.kinship import GENDER_OF, PREDICATE_ALGEBRA, PREDICATE_OF, RELATION_OF
 from generator.stories.clause import Chains, chain, held_out
 from generator.stories.closure import KinshipGraph
+from generator.stories.config import Config, Task
+from generator.stories.names import NAMES_PER_GENDER
 from generator.stories.noise import NoiseSampler
 
 

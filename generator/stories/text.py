@@ -8,9 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from generator.config import Config
 from generator.errors import InputError
-from generator.kinship import (
+from generator.relations.kinship import (
     GENDERS,
     NUM_PREDICATES,
     NUM_RELATIONS,
@@ -19,6 +18,7 @@ from generator.kinship import (
     RELATION_OF,
     RELATIONS,
 )
+from generator.stories.config import Config
 from generator.stories.sample import Stories
 
 MAX_PARAPHRASE_FACTS = 3

@@ -12,7 +12,7 @@ from typing import Any
 from unicodedata import normalize
 
 from generator.errors import CellError
-from generator.kinship import GENDER_NAMES
+from generator.relations.kinship import GENDER_NAMES
 
 # Limits of one story: the generator has 150 names per gender, and writes far fewer facts.
 MAX_PEOPLE, MAX_EDGES, MAX_STORY, MAX_K = 150, 1000, 1 << 15, 999

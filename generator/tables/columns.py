@@ -6,7 +6,7 @@ The columns are those of the data sets that Sinha et al. (2019) released.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from generator.kinship import GENDER_NAMES, KINSHIP, RELATIONS
+from generator.relations.kinship import GENDER_NAMES, KINSHIP, RELATIONS
 from generator.tables.rows import Row
 
 COLUMNS = (

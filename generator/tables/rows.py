@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from generator.algebra import EXAMPLE, Algebra
-from generator.algebras import DEFAULT, algebra_with
 from generator.errors import CellError, InputError, at
-from generator.kinship import KINSHIP, UNKNOWN_GENDER
+from generator.relations.algebra import EXAMPLE, Algebra
+from generator.relations.algebras import DEFAULT, algebra_with
+from generator.relations.kinship import KINSHIP, UNKNOWN_GENDER
 from generator.splits import split_of_row, stated_splits
 from generator.tables.cells import (
     CELLS,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from generator.errors import InputError
-from generator.kinship import INVERSE, NUM_PREDICATES, PREDICATE_ID
+from generator.relations.kinship import INVERSE, NUM_PREDICATES, PREDICATE_ID
 from generator.workshop.rules import is_unambiguous
 
 MAX_PEOPLE = 1000  # per family; larger ones have no further paths of a listable length

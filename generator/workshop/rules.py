@@ -8,7 +8,7 @@ partners. Their conclusions follow from the stated facts, whatever the rest of t
 from functools import cache
 from typing import NamedTuple
 
-from generator.kinship import PREDICATE_ID, RELATION_ID, RULES, path_heads
+from generator.relations.kinship import PREDICATE_ID, RELATION_ID, RULES, path_heads
 
 # The set R of section 2, without daughter-in-law.
 RELATIONS_2018 = tuple(

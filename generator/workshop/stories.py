@@ -5,7 +5,7 @@ from uuid import UUID
 
 import numpy as np
 
-from generator.kinship import NUM_RELATIONS, RELATION_OF, RELATIONS
+from generator.relations.kinship import NUM_RELATIONS, RELATION_OF, RELATIONS
 from generator.tables.columns import format_row, story_row
 from generator.workshop.paths import Family, Paths
 from generator.workshop.rules import RELATIONS_2018, prove

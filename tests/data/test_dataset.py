@@ -22,9 +22,9 @@ from clutrr_jax.api import generate
 from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.records import Records
 from generator.benchmark.release import card
-from generator.config import Config, parse_tasks
 from generator.errors import InputError
-from generator.kinship import RELATION_ID
+from generator.relations.kinship import RELATION_ID
+from generator.stories.config import Config, parse_tasks
 from generator.write import write_dataset
 from tests import fuzz
 from tests.command_line import harnesses

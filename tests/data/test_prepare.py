@@ -8,8 +8,8 @@ import pytest
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.prepare import prepare, prepare_run
-from generator.config import Config, parse_tasks
 from generator.errors import InputError
+from generator.stories.config import Config, parse_tasks
 from generator.write import write_dataset
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import Records, build_records, by_people, concatenate
 from generator.errors import InputError
-from generator.kinship import NUM_RELATIONS, RELATION_ID
+from generator.relations.kinship import NUM_RELATIONS, RELATION_ID
 from generator.tables.rows import parse_rows
 from tests.generator.tables.test_columns import ROW
 

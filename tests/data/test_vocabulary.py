@@ -3,7 +3,7 @@
 import pytest
 
 from clutrr_jax.data.vocabulary import RELATION_WORDS, sentences, special_tokens, words_of
-from generator.kinship import GENDER_OF, PREDICATE_ID, PREDICATE_OF, RELATIONS
+from generator.relations.kinship import GENDER_OF, PREDICATE_ID, PREDICATE_OF, RELATIONS
 
 MALE, FEMALE, EITHER = -1, 1, 0
 

@@ -26,8 +26,8 @@ from clutrr_jax.evaluation.ground_truth import FOLLOWS, RIGHT, UNJUDGED, WRONG, 
 from clutrr_jax.evaluation.proofs import prove_extracted, prove_label
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.prover import gendered
-from generator.deduction import Fact, rule_heads
-from generator.kinship import (
+from generator.relations.deduction import Fact, rule_heads
+from generator.relations.kinship import (
     COMPOSE,
     GENDER_OF,
     INVERSE,

@@ -11,7 +11,7 @@ from clutrr_jax.evaluation.metrics import METRICS, interval, macro_accuracy
 from clutrr_jax.evaluation.predictions import Predictions, export_predictions
 from clutrr_jax.evaluation.scores import Series, measure, score, score_baselines
 from clutrr_jax.language_models.submissions import read_submissions
-from generator.kinship import NUM_RELATIONS
+from generator.relations.kinship import NUM_RELATIONS
 from tests.data.test_records import records_of
 
 

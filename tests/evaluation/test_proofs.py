@@ -6,8 +6,8 @@ import pytest
 from clutrr_jax.data.records import concatenate
 from clutrr_jax.evaluation.proofs import facts_of, prove_extracted, prove_label
 from clutrr_jax.language_models.prompts import sentences
-from generator.deduction import Fact, rule_heads
-from generator.kinship import (
+from generator.relations.deduction import Fact, rule_heads
+from generator.relations.kinship import (
     KINSHIP,
     NUM_RELATIONS,
     PREDICATE_OF,

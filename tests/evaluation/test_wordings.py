@@ -18,7 +18,7 @@ from clutrr_jax.evaluation.extraction import (
     sentence_wordings,
 )
 from clutrr_jax.evaluation.ground_truth import WRONG
-from generator.kinship import NUM_RELATIONS
+from generator.relations.kinship import NUM_RELATIONS
 from tests.data.test_records import records_of
 from tests.evaluation.test_extraction import perfect
 

@@ -16,9 +16,9 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.report.accuracy import accuracy_table
 from clutrr_jax.report.results import Finished, collect
 from experiments import diagnosis
-from generator.config import Config
-from generator.kinship import RELATIONS
 from generator.paraphrases.load import load_bank
+from generator.relations.kinship import RELATIONS
+from generator.stories.config import Config
 from generator.stories.hold_out import split_bank
 from generator.stories.text import Bank
 from tests.experiments.finished import finish

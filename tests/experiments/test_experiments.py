@@ -18,9 +18,9 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.report.results import with_series
 from clutrr_jax.run import identity
 from generator.benchmark.release import CONFIGS as RELEASE
-from generator.config import Config, parse_tasks
 from generator.errors import InputError
 from generator.paraphrases.bank import bank
+from generator.stories.config import Config, parse_tasks
 from tests.command_line import ROOT, launch
 
 FILES = [path.stem for path in sorted((ROOT / "experiments").glob("*.py"))]

@@ -20,7 +20,7 @@ from clutrr_jax.report.write import write_report
 from experiments.figure5 import RELEASES
 from experiments.published.clutrr import NOISE
 from experiments.published.systematic import CTP, GRAPH_ROWS, PEOPLE, TEXT_ROWS
-from generator.config import Config
+from generator.stories.config import Config
 from generator.write import write_dataset
 from tests.command_line import Done, error_of, launch
 from tests.experiments.finished import finish

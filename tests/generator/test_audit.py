@@ -7,9 +7,9 @@ import pytest
 
 from generator.__main__ import main
 from generator.audit import Seen, audit
-from generator.config import Config, parse_tasks
 from generator.data_sets import data_sets
-from generator.kinship import GENDER_OF, PREDICATE_OF, RELATION_ID, RELATION_OF, RELATIONS
+from generator.relations.kinship import GENDER_OF, PREDICATE_OF, RELATION_ID, RELATION_OF, RELATIONS
+from generator.stories.config import Config, parse_tasks
 from generator.write import write_dataset
 from tests.generator.test_write import read
 

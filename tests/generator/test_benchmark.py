@@ -10,8 +10,8 @@ import pytest
 from generator.__main__ import main
 from generator.benchmark import release
 from generator.benchmark.release import CONFIGS, checksum, published_checksums, write_benchmark
-from generator.config import Config, parse_tasks
 from generator.errors import InputError
+from generator.stories.config import Config, parse_tasks
 from generator.write import FORMATS, dataset_files, write_dataset
 from tests.generator.test_write import read
 

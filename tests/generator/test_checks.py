@@ -11,7 +11,7 @@ from clutrr_jax import load
 from generator.__main__ import main
 from generator.checks import content
 from generator.errors import InputError
-from generator.kinship import RELATION_ID, RELATIONS
+from generator.relations.kinship import RELATION_ID, RELATIONS
 
 FACTS = [("Ann", "son", "Bob"), ("Bob", "sister", "Cy")]
 ROW = {"facts": FACTS, "query": ("Ann", "Cy"), "target": "daughter"}

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from generator.__main__ import main
-from generator.algebra import Algebra, parse_algebra
-from generator.algebras import find_algebra
-from generator.config import Task
-from generator.files import table_rows
-from generator.kinship import KINSHIP
-from generator.networks import Networks, Sampler, cyclic, max_elements
-from generator.path_consistency import possible_relations
+from generator.networks.sampler import Networks, Sampler, cyclic, max_elements
+from generator.relations.algebra import Algebra, parse_algebra
+from generator.relations.algebras import find_algebra
+from generator.relations.kinship import KINSHIP
+from generator.relations.path_consistency import possible_relations
+from generator.stories.config import Task
+from generator.tables.readers import table_rows
 from generator.tables.rows import Row, parse_rows
-from tests.generator.test_algebras import intervals, regions
+from tests.generator.relations.test_algebras import intervals, regions
 
 # Steps around a circle of four places; nothing follows from two steps by 1 or by 3.
 CIRCLE = {
@@ -179,7 +179,7 @@ def test_distractors_are_dead_ends(name: str, cell: str) -> None:
 
 
 def rows_of(path: Path, algebra: Algebra | None = None) -> list[Row]:
-    return list(parse_rows(str(path), table_rows(path), (), algebra))
+    return list(parse_rows(str(path), table_rows(path), algebra))
 
 
 def generate(out: Path, *options: str, algebra: str = "rcc8") -> dict[str, bytes]:

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.kinship import (
+from generator.paraphrases.bank import PER_CLAUSE, ClauseWriter, PlacedFrame, bank, is_plausible
+from generator.paraphrases.frames import AGES, Frame, Name, Noun, Slot, frames, parse, words
+from generator.relations.kinship import (
     FEMALE,
     GENDER_OF,
     INVERSE,
@@ -23,8 +25,6 @@ from generator.kinship import (
     RULES,
     path_heads,
 )
-from generator.paraphrases.bank import PER_CLAUSE, ClauseWriter, PlacedFrame, bank, is_plausible
-from generator.paraphrases.frames import AGES, Frame, Name, Noun, Slot, frames, parse, words
 
 EVERYDAY = {"mom": "mother", "dad": "father", "grandma": "grandmother", "grandpa": "grandfather"}
 TEMPLATES = [(key, text) for key, texts in bank().templates.items() for text in texts]

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generator.__main__ import main
-from generator.kinship import GENDER_OF, GENDERS, RELATION_ID, RELATIONS
 from generator.paraphrases.importer import Story, candidate_pieces, cut, import_bank
 from generator.paraphrases.load import read_bank
+from generator.relations.kinship import GENDER_OF, GENDERS, RELATION_ID, RELATIONS
 from tests.generator.tables.test_columns import table
 
 SON, SISTER, WIFE = (RELATION_ID[r] for r in ("son", "sister", "wife"))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from generator.errors import InputError
-from generator.kinship import PREDICATE_OF, PREDICATES, RELATION_ID, RELATIONS, path_heads
+from generator.relations.kinship import PREDICATE_OF, PREDICATES, RELATION_ID, RELATIONS, path_heads
 from generator.tables.columns import COLUMNS
 from generator.workshop import data_set, paths, rules, text
 from generator.workshop import stories as stories_2018

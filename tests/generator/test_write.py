@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from generator.__main__ import main
-from generator.config import Config, parse_tasks
 from generator.errors import InputError
-from generator.kinship import GENDER_OF, GENDERS, RELATION_ID, RELATIONS
 from generator.paraphrases.load import load_bank
+from generator.relations.kinship import GENDER_OF, GENDERS, RELATION_ID, RELATIONS
 from generator.stories import render
+from generator.stories.config import Config, parse_tasks
 from generator.stories.text import clause_name
 from generator.tables.columns import COLUMNS
 from generator.write import FORMATS, write_dataset

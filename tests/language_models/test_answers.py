@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clutrr_jax.language_models.answers import to_relation
-from generator.kinship import NUM_RELATIONS, RELATIONS
+from generator.relations.kinship import NUM_RELATIONS, RELATIONS
 
 HERE = Path(__file__).parent
 PROOF = (

@@ -12,7 +12,7 @@ from clutrr_jax.data.records import story_ids
 from clutrr_jax.evaluation.predictions import export_predictions
 from clutrr_jax.score import main
 from generator.errors import InputError
-from generator.kinship import RELATIONS
+from generator.relations.kinship import RELATIONS
 from tests.evaluation.test_metrics import some_predictions
 
 # Text -> the relation that is read.

@@ -22,7 +22,7 @@ from clutrr_jax.language_models.export import DEFAULT_TOKENS, export
 from clutrr_jax.language_models.submissions import UNMAPPED, read_submissions
 from clutrr_jax.score import main
 from generator.errors import InputError
-from generator.kinship import NUM_RELATIONS, RELATION_ID, RELATIONS
+from generator.relations.kinship import NUM_RELATIONS, RELATION_ID, RELATIONS
 from tests.command_line import harnesses
 from tests.language_models.logs import (
     inspect_log,

@@ -8,7 +8,7 @@ from clutrr_jax.data.dataset import load
 from clutrr_jax.language_models.prompts import prompts, question
 from clutrr_jax.language_models.submissions import read_submissions
 from generator.errors import InputError
-from generator.kinship import RELATIONS
+from generator.relations.kinship import RELATIONS
 from tests.language_models.logs import inspect_log, write_inspect, write_lm_eval
 
 SHOT = "Story: Eve's son Max sings.\nQuestion: What is Max to Eve?\nAnswer: son\n\n"

@@ -19,7 +19,7 @@ from clutrr_jax.language_models.export import STYLES, chosen, export
 from clutrr_jax.language_models.prompts import examples, prompts, question
 from clutrr_jax.language_models.submissions import read_submissions
 from generator.errors import InputError
-from generator.kinship import NUM_RELATIONS, PREDICATE_OF, RELATION_ID, RELATIONS
+from generator.relations.kinship import NUM_RELATIONS, PREDICATE_OF, RELATION_ID, RELATIONS
 from generator.stories.text import NAME
 
 KEYS = ("id", "task", "k", "story", "query", "names", "choices", "prompt", "target", "edges",

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import jraph
 import numpy as np
 
-from generator.algebra import Algebra
+from generator.relations.algebra import Algebra
 
 Fact = tuple[int, int, int]  # sender, relation, receiver
 

@@ -10,7 +10,7 @@ from flax import nnx
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.ctp import CTP, best
-from generator.kinship import KINSHIP, NUM_RELATIONS, RELATION_ID
+from generator.relations.kinship import KINSHIP, NUM_RELATIONS, RELATION_ID
 from tests.models.graphs import Fact, graphs, made_up
 from tests.models.small import call, loss_of, small_config
 

@@ -20,7 +20,7 @@ from clutrr_jax.models.epignn import EpiGNN, _segment_combine
 from clutrr_jax.models.gat import GAT, AttentionStep
 from clutrr_jax.models.gcn import GCNLayer, RGCNLayer
 from clutrr_jax.models.ncrl import NCRL
-from generator.kinship import KINSHIP, NUM_PREDICATES, NUM_RELATIONS, RELATION_ID
+from generator.relations.kinship import KINSHIP, NUM_PREDICATES, NUM_RELATIONS, RELATION_ID
 from tests.models.graphs import Fact, graphs, made_up
 from tests.models.small import call, loss_of, small_config
 

@@ -18,7 +18,7 @@ from clutrr_jax.models import MODELS, edge_transformer, mac
 from clutrr_jax.models.common import EntityVectors
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.training.steps import loss_fn
-from generator.kinship import KINSHIP, NUM_RELATIONS
+from generator.relations.kinship import KINSHIP, NUM_RELATIONS
 from tests.models.small import shape_for, small_config
 
 GRAPH_MODELS = [name for name, spec in MODELS.items() if spec.kind in GRAPHS]

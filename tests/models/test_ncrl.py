@@ -8,7 +8,7 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.ncrl import NCRL, relation_chains, replace, select
-from generator.kinship import KINSHIP, NUM_RELATIONS, RELATION_ID
+from generator.relations.kinship import KINSHIP, NUM_RELATIONS, RELATION_ID
 from tests.models.graphs import graphs, made_up
 from tests.models.small import call, small_config
 

@@ -19,7 +19,7 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.models.prover import Prover, gendered
 from clutrr_jax.rules import describe
 from generator.implied import implied
-from generator.kinship import (
+from generator.relations.kinship import (
     COMPOSE,
     GENDER_OF,
     KINSHIP,

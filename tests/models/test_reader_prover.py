@@ -17,7 +17,7 @@ from clutrr_jax.models.check import check_model
 from clutrr_jax.models.fact_reader import NEAR, SILENT
 from clutrr_jax.settings import default_settings
 from generator.errors import InputError
-from generator.kinship import INVERSE, KINSHIP, PREDICATE_ID, PREDICATE_OF, RELATIONS
+from generator.relations.kinship import INVERSE, KINSHIP, PREDICATE_ID, PREDICATE_OF, RELATIONS
 from tests.models.small import small_config
 
 ROWS = jnp.array([0, 70, -1, 110, 33, 64])

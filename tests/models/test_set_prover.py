@@ -7,8 +7,8 @@ from flax import nnx
 
 from clutrr_jax.data.arrays import Sizes
 from clutrr_jax.models.set_prover import SetProver
-from generator.algebras import find_algebra
-from generator.path_consistency import possible_relations
+from generator.relations.algebras import find_algebra
+from generator.relations.path_consistency import possible_relations
 from tests.models.graphs import Fact, graphs
 from tests.models.small import call, small_config
 

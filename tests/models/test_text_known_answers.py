@@ -28,7 +28,7 @@ from clutrr_jax.models.reader import query_states
 from clutrr_jax.models.reader_prover import ReaderProver, fact_loss
 from clutrr_jax.models.relation_network import sentence_ends
 from clutrr_jax.models.rmc import RMC
-from generator.kinship import KINSHIP, NUM_PREDICATES
+from generator.relations.kinship import KINSHIP, NUM_PREDICATES
 from tests.models.small import call, loss_of, small_config
 from tests.models.tokens import PEOPLE, batch_of
 

@@ -21,7 +21,7 @@ from clutrr_jax.report.headline import headline
 from clutrr_jax.report.outputs import Outputs, Shown, read_curves
 from clutrr_jax.report.results import REPORT_FILES
 from generator.errors import InputError
-from generator.kinship import (
+from generator.relations.kinship import (
     COMPOSE,
     KINSHIP,
     PREDICATE_OF,

@@ -38,7 +38,7 @@ from clutrr_jax.report.evaluation import evaluate, write
 from clutrr_jax.report.paired import compare, comparison, holm, paired_p
 from clutrr_jax.score import main
 from generator.errors import InputError
-from generator.kinship import RELATIONS
+from generator.relations.kinship import RELATIONS
 from tests.data.test_dataset import rows_of
 from tests.data.test_records import records_of
 from tests.evaluation.test_metrics import some_predictions

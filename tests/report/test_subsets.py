@@ -19,7 +19,7 @@ from clutrr_jax.language_models.submissions import (
 from clutrr_jax.report.evaluation import evaluate
 from clutrr_jax.report.paired import compare
 from clutrr_jax.score import main
-from generator.kinship import RELATIONS
+from generator.relations.kinship import RELATIONS
 from tests.data.test_records import records_of
 from tests.report.test_scoring import AMBIGUOUS
 

@@ -17,7 +17,7 @@ from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.loop import train_model
 from clutrr_jax.training.replicas import Replicas
 from clutrr_jax.training.steps import TrainState, select_epoch
-from generator.kinship import NUM_RELATIONS
+from generator.relations.kinship import NUM_RELATIONS
 from tests.training.small import NAMES, leaves, make_trainer, train
 
 

@@ -3,11 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from generator.config import Config, Task, parse_tasks
 from generator.errors import InputError
 from generator.stories.blocks import BLOCK, block
 from generator.stories.clause import clause_code
 from generator.stories.clause_sets import allowed_clauses
+from generator.stories.config import Config, Task, parse_tasks
 
 FREE = Config(hold_out=())
 

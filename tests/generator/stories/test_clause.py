@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.kinship import COMPOSE, NUM_RELATIONS
+from generator.relations.kinship import COMPOSE, NUM_RELATIONS
 from generator.stories.clause import Chains, chain, choose, clause_code, held_out
 from generator.stories.closure import kinship_graph
 from generator.stories.family import FamilyShape

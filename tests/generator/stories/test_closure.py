@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.kinship import COMPOSE, INVERSE, PREDICATE_ID, PREDICATES
+from generator.relations.kinship import COMPOSE, INVERSE, PREDICATE_ID, PREDICATES
 from generator.stories.closure import close, kinship_graph
 from generator.stories.family import FamilyShape, sample_families
 

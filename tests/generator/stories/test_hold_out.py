@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.config import Config
 from generator.errors import InputError
-from generator.kinship import MALE, RELATION_ID
 from generator.paraphrases.load import load_bank
+from generator.relations.kinship import MALE, RELATION_ID
+from generator.stories.config import Config
 from generator.stories.hold_out import split_bank
 from generator.stories.text import Bank, clause_name
 

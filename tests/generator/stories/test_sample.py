@@ -3,11 +3,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.config import Config, Task, parse_tasks
 from generator.errors import InputError
-from generator.kinship import COMPOSE, GENDER_OF, PREDICATE_OF, RELATIONS
+from generator.relations.kinship import COMPOSE, GENDER_OF, PREDICATE_OF, RELATIONS
 from generator.stories.blocks import BLOCK, block
 from generator.stories.clause import clause_code
+from generator.stories.config import Config, Task, parse_tasks
 from generator.stories.noise import NOISE_TYPES
 from generator.stories.sample import is_unambiguous
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.config import Config, Task
 from generator.errors import InputError
-from generator.kinship import (
+from generator.paraphrases.load import load_bank, parse_clause, read_bank
+from generator.relations.kinship import (
     FEMALE,
     INVERSE,
     MALE,
@@ -19,9 +19,9 @@ from generator.kinship import (
     RELATION_OF,
     RELATIONS,
 )
-from generator.names import names_of
-from generator.paraphrases.load import load_bank, parse_clause, read_bank
 from generator.stories.blocks import block
+from generator.stories.config import Config, Task
+from generator.stories.names import names_of
 from generator.stories.text import Bank, clause_name, texts
 
 SYNTHETIC = Config(language="synthetic")

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from generator.errors import CellError, InputError
-from generator.kinship import UNKNOWN_GENDER
+from generator.relations.kinship import UNKNOWN_GENDER
 from generator.tables.cells import CELLS, is_empty, parse_cell, plain
 from generator.tables.readers import memory_rows
 from generator.tables.rows import parse_rows

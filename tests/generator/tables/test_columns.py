@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from generator.data_sets import data_sets
 from generator.errors import InputError
-from generator.kinship import NUM_RELATIONS, RELATION_ID
-from generator.names import NAMES
+from generator.relations.kinship import NUM_RELATIONS, RELATION_ID
+from generator.stories.names import NAMES
 from generator.tables.columns import COLUMNS, format_row, story_row
 from generator.tables.readers import csv_rows
 from generator.tables.rows import parse_rows

@@ -9,7 +9,7 @@ import clutrr_jax
 from clutrr_jax.data.records import columns
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from generator.errors import InputError
-from generator.kinship import FEMALE, MALE, UNKNOWN_GENDER
+from generator.relations.kinship import FEMALE, MALE, UNKNOWN_GENDER
 from generator.tables import dialects
 from generator.tables.dialects import Dialect
 from generator.tables.rows import NO_TARGET, parse_rows

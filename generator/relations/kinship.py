@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from generator.algebra import Algebra, View
+from generator.relations.algebra import Algebra, View
 
 MALE, FEMALE = 0, 1
 GENDERS = ("male", "female")

@@ -8,10 +8,10 @@ import pytest
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.evaluation.baselines import answers
-from generator.algebras import find_algebra
-from generator.kinship import KINSHIP
-from generator.path_consistency import possible_relations
-from tests.generator.test_algebras import intervals, regions
+from generator.relations.algebras import find_algebra
+from generator.relations.kinship import KINSHIP
+from generator.relations.path_consistency import possible_relations
+from tests.generator.relations.test_algebras import intervals, regions
 
 # Facts of networks of four elements, of which the query pair is (0, 3).
 SHAPES = [

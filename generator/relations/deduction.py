@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from generator.algebra import Algebra
+from generator.relations.algebra import Algebra
 
 MIN_PROBABILITY = 1e-4  # rules, facts and proofs with a lower probability are ignored
 

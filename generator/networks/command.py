@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from generator import VERSION
-from generator.algebra import Algebra
-from generator.algebras import NAMES, find_algebra, write_algebra
-from generator.config import MAX_ROWS, parse_pairs
 from generator.errors import InputError, Parser, check_range
 from generator.files import csv_text
-from generator.networks import Sampler, cyclic, max_elements
+from generator.networks.sampler import Sampler, cyclic, max_elements
+from generator.relations.algebra import Algebra
+from generator.relations.algebras import NAMES, find_algebra, write_algebra
 from generator.splits import splits_in
+from generator.stories.config import MAX_ROWS, parse_pairs
 from generator.stories.render import Piece
 from generator.tables.cells import MAX_PEOPLE
 from generator.tables.columns import quoted

@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.deduction import MIN_PROBABILITY, Fact, closure, derivable, prove, rule_heads
-from generator.kinship import NUM_PREDICATES, PREDICATE_ALGEBRA, PREDICATE_ID
+from generator.relations.deduction import (
+    MIN_PROBABILITY,
+    Fact,
+    closure,
+    derivable,
+    prove,
+    rule_heads,
+)
+from generator.relations.kinship import NUM_PREDICATES, PREDICATE_ALGEBRA, PREDICATE_ID
 
 RULES = PREDICATE_ALGEBRA.rules
 PEOPLE = 5

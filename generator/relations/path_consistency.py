@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from generator.algebra import Algebra
+from generator.relations.algebra import Algebra
 
 _BITS = 8  # relations of a part of a set: compositions are looked up part by part
 _CHUNK = 256  # networks that are closed together

@@ -6,8 +6,8 @@ from math import inf
 from typing import Any, NamedTuple
 
 from generator.errors import InputError, check_range, one_of
-from generator.names import NAMES_PER_GENDER
 from generator.stories.family import FamilyShape
+from generator.stories.names import NAMES_PER_GENDER
 from generator.stories.noise import NOISE_TYPES, NoiseType
 
 MAX_FACTS = 30  # per clause: the people of a story must fit into a family and into 150 names

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator.config import Config, Task, parse_hold_out, parse_rows, parse_tasks
 from generator.errors import InputError
+from generator.stories.config import Config, Task, parse_hold_out, parse_rows, parse_tasks
 
 CONFIGS = st.builds(
     Config,

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from generator.algebra import Algebra, parse_algebra
-from generator.algebras import NAMES, algebra_of, algebra_with, find_algebra
 from generator.errors import InputError
-from generator.kinship import KINSHIP
+from generator.relations.algebra import Algebra, parse_algebra
+from generator.relations.algebras import NAMES, algebra_of, algebra_with, find_algebra
+from generator.relations.kinship import KINSHIP
 from generator.tables.rows import parse_rows
 
 CELLS = 6
@@ -152,7 +152,7 @@ def test_a_number_is_the_name_of_a_relation_or_refused() -> None:
     )
 
     def target(text: str, algebra: Algebra, fact: str = facts) -> int:
-        rows = [("facts", "query", "target"), (fact, "a, c", text)]
+        rows = [{"facts": fact, "query": "a, c", "target": text}]
         return next(parse_rows("x.csv", rows, algebra=algebra)).target
 
     assert [target(text, numbers) for text in "123"] == [0, 1, 2]
@@ -195,7 +195,8 @@ def test_accents_of_relations_are_composed() -> None:
     definition = json.dumps(ORDER, ensure_ascii=False).replace("=", two)
     algebra = parse_algebra(json.loads(definition), "order")
     assert algebra == expected and algebra.find(two) == algebra.find(one) == 1
-    rows = [("facts", "query", "target"), (f"[('a', '{two}', 'b'), ('b', '<', 'c')]", "a,c", two)]
+    facts = f"[('a', '{two}', 'b'), ('b', '<', 'c')]"
+    rows = [{"facts": facts, "query": "a,c", "target": two}]
     assert next(parse_rows("x.csv", rows, algebra=algebra)).relations == (1, 0)
 
 

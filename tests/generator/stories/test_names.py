@@ -1,4 +1,4 @@
-from generator.names import NAMES
+from generator.stories.names import NAMES
 
 
 def test_names_are_distinct_single_words():

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from generator.algebra import Algebra
-from generator.config import Task
 from generator.errors import InputError
-from generator.path_consistency import everything, integers, possible_relations
+from generator.relations.algebra import Algebra
+from generator.relations.path_consistency import everything, integers, possible_relations
+from generator.stories.config import Task
 
 CHAIN = 4  # facts of the longest path without blocks
 _BLOCK_PATHS = 5  # at most

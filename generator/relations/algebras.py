@@ -1,4 +1,4 @@
-"""The algebras that come with the package, one file of data each (kinship: `generator.kinship`),
+"""The algebras that come with the package, one file of data each (kinship: the module `kinship`),
 and those of the user."""
 
 import json
@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from generator.algebra import Algebra, parse_algebra
 from generator.errors import InputError
 from generator.files import (
     read_json,
@@ -16,7 +15,8 @@ from generator.files import (
     unique_keys,
     write_text,
 )
-from generator.kinship import KINSHIP
+from generator.relations.algebra import Algebra, parse_algebra
+from generator.relations.kinship import KINSHIP
 from generator.tables.readers import is_foreign, tables_in
 
 DEFAULT = KINSHIP  # of data that name no other
