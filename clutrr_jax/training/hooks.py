@@ -1,6 +1,6 @@
-"""What happens after each epoch: metrics, progress, TensorBoard, checkpoints and preemption.
+"""Hooks that run after each epoch: metrics, progress, TensorBoard, checkpoints and preemption.
 
-A hook is called with the `EpochEnd` of each epoch.
+Each is called with an `EpochEnd`.
 """
 
 import json

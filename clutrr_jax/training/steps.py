@@ -36,7 +36,7 @@ class Setup(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """What is the same for all replicas in an epoch."""
+    """Values that all replicas share in an epoch."""
 
     index: Any  # counted from 1
     buckets: Any  # [steps] bucket of each batch
