@@ -14,7 +14,7 @@ from clutrr_jax.data.records import tasks
 from clutrr_jax.experiment import runs
 from clutrr_jax.models import MODELS
 from clutrr_jax.report.accuracy import accuracy_table
-from clutrr_jax.report.results import Finished, collect
+from clutrr_jax.report.results import collect
 from experiments import diagnosis
 from generator.paraphrases.load import load_bank
 from generator.relations.kinship import RELATIONS
@@ -119,7 +119,7 @@ def test_table_holds_the_accuracy_of_every_cell(experiment, tmp_path: Path) -> N
                 tests += [score_of(name, test, ROWS, right, 0.2, 1.0)
                           for test in diagnosis.tests(*key)]  # fmt: skip
         finish(tmp_path, run, tests)
-    results = collect(config, Finished(all_runs, tmp_path))
+    results, _ = collect(config, all_runs, tmp_path)
     table = accuracy_table(results).texts()
     columns = config.experiment.column_names
     measured = {tuple(row[name] for name in columns): row for row in results["rows"]}
