@@ -82,11 +82,7 @@ def help_text(argv: list[str]) -> str:
 
 
 def launch(argv: list[str]) -> int:
-    """Runs an experiment and returns the exit code: 1 if some runs failed, else 0.
-
-    Raises:
-      InputError: a wrong flag, setting, experiment or data file.
-    """
+    """Runs an experiment and returns the exit code: 1 if some runs failed, else 0."""
     others = [argument for argument in argv if argument not in ("--help", "-h")]
     if others != argv:
         print(help_text(others))
@@ -110,13 +106,8 @@ def launch(argv: list[str]) -> int:
 
 
 def parse(argv: list[str]) -> tuple[Namespace, ConfigDict, ConfigDict]:
-    """Parses the command line and executes the experiment file.
-
-    Returns:
-      The plain flags, the settings of the experiment, and the options of Slurm jobs.
-    Raises:
-      InputError: an unknown flag or setting, a wrong value, or a wrong experiment.
-    """
+    """Parses the command line and executes the experiment file. Returns the plain flags, the
+    settings of the experiment, and the options of Slurm jobs."""
     parser = Parser(prog="command line", description=None, add_help=False, allow_abbrev=False)
     for name in ("config", "workdir", "hosts"):
         parser.add_argument(f"--{name}")

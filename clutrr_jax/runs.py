@@ -28,14 +28,8 @@ def run_experiment(
     """Trains and tests the unfinished runs of an experiment, and writes its report.
 
     On several hosts every host calls this function. The first host writes the folder; the others
-    get a temporary folder for their data.
-
-    Args:
-      config, workdir: settings and folder of the experiment.
-      prepare: reads the data set of a run; by default from the path `config.data`, or generated.
-      start: parameters and buffers that the replicas start from, see `Trainer.init`.
-    Returns:
-      The results (empty on other hosts than the first), and {name of a failed run: reason}.
+    get a temporary folder for their data, and return no results. `start` are parameters and buffers
+    that the replicas start from. Returns the results, and {name of a failed run: reason}.
     """
     all_runs = runs(config)
     selected = select(config.only, all_runs)

@@ -332,11 +332,7 @@ def stories_of(data: Any, algebra: Algebra) -> tuple[str, Records]:
 
 def run_folders(folder: Path) -> list[Path]:
     """Returns the folders of the finished runs of an experiment, or the folder itself if it is that
-    of a run.
-
-    Raises:
-      InputError: it is neither.
-    """
+    of a run."""
     if (folder / "config.json").exists():
         return [folder]
     levels = ("*", "*/*", "*/*/*")  # MODEL, DATA/MODEL, DATA/SEED/MODEL

@@ -13,11 +13,7 @@ from generator.errors import InputError, one_line
 
 
 def load_experiment(file: str) -> ConfigDict:
-    """Executes an experiment file and returns `get_config()`.
-
-    Raises:
-      InputError: an error in the file, or it is no experiment.
-    """
+    """Executes an experiment file and returns `get_config()`."""
     with _errors_of(file, "an experiment with get_config()"):
         content = run_path(file)
         if not callable(content.get("get_config")):
@@ -29,11 +25,7 @@ def load_experiment(file: str) -> ConfigDict:
 
 
 def register_models(file: str) -> None:
-    """Executes a file that registers models, such as an experiment.
-
-    Raises:
-      InputError: an error in the file, or it registers no model.
-    """
+    """Executes a file that registers models, such as an experiment."""
     before = dict(MODELS)
     with _errors_of(file, "a file that calls clutrr_jax.register"):
         content = run_path(file)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from clutrr_jax.report.plots import plot_results, save_figure
 from experiments import views
-from experiments.paper import PARTS, ROOT, SPEEDS, recorded
+from experiments.paper import PARTS, ROOT, recorded
 from generator.errors import InputError, Parser, one_of, run_command
 from generator.files import write_text
 
@@ -35,8 +35,8 @@ FIGURES = ("demo", "figure5", "star", "scaling", "leaderboard")  # with a figure
 VIEWS: dict[str, Callable[..., list[str]]] = {
     view.__name__: view
     for view in (
-        views.by_k, views.by_test, views.claims, views.counts, views.ensembles, views.figure,
-        views.grid, views.made, views.published, views.speed, views.text, views.variants,
+        views.by_k, views.by_test, views.claims, views.counts, views.derived, views.grid,
+        views.made, views.published, views.speed, views.text,
     )
 }  # fmt: skip
 
@@ -56,14 +56,7 @@ def commands(names: Sequence[str]) -> list[str]:
 
 
 def render(page: str, found: Mapping[str, views.Recorded]) -> str:
-    """Returns the text of a page with its blocks replaced.
-
-    Args:
-      page: the text.
-      found: the recorded parts.
-    Raises:
-      InputError: an unknown view or part, or wrong arguments.
-    """
+    """Returns the text of a page with its blocks replaced, from the recorded parts."""
 
     def block(match: re.Match[str]) -> str:
         start, view, arguments, end = match.groups()
@@ -71,17 +64,12 @@ def render(page: str, found: Mapping[str, views.Recorded]) -> str:
         parts, *words = shlex.split(arguments) or [""]
         names = parts.split("+")
         for name in names:
-            one_of("part", name, [*PARTS, *SPEEDS])
-        missing = [name for name in names if name not in found]
-        if view in ("made", "claims"):
-            words += missing
+            one_of("part", name, found)
         if view == "commands":
             lines = commands(names)
-        elif len(missing) == len(names):
-            lines = ["*Not measured yet.*"]
         else:
             try:
-                lines = VIEWS[view]([found[name] for name in names if name in found], *words)
+                lines = VIEWS[view]([found[name] for name in names], *words)
             except (KeyError, TypeError, ValueError, IndexError) as error:
                 raise InputError(
                     f"rendered: {view}{arguments}: expected another part, or other arguments "

@@ -1,7 +1,6 @@
 """Tables of the pages, made from the recorded parts of `experiments.paper`, as Markdown lines."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,22 +26,12 @@ Recorded = Mapping[str, Any]  # content of a file in `results/`
 Row = Mapping[str, Any]
 
 
-def made(parts: Sequence[Recorded], *unmeasured: str) -> list[str]:
-    """Hours and devices of some parts, their commits when they were recorded, and what is missing.
-
-    Args:
-      parts: those that are recorded.
-      unmeasured: names of those that are not.
-    """
+def made(parts: Sequence[Recorded]) -> list[str]:
+    """Hours and devices of some parts, and their commits when they were recorded."""
     hours = sum(part["wall_seconds"] for part in parts) / 3600
     devices = "; ".join(dict.fromkeys(name for part in parts for name in part["devices"]))
     commits = ", ".join(dict.fromkeys(part["commit"] for part in parts))
-    sentences = [f"{hours:.1f} h of training on {devices}, recorded at commit {commits}."]
-    if missing := sum(len(part["unfinished"]) for part in parts):
-        sentences.append(f"Runs that are still to be made: {missing}.")
-    if unmeasured:
-        sentences.append(f"Parts that are still to be made: {', '.join(unmeasured)}.")
-    return [" ".join(sentences)]
+    return [f"{hours:.1f} h of training on {devices}, recorded at commit {commits}."]
 
 
 def counts(parts: Sequence[Recorded]) -> list[str]:
@@ -54,11 +43,6 @@ def counts(parts: Sequence[Recorded]) -> list[str]:
 def grid(parts: Sequence[Recorded]) -> list[str]:
     """Accuracies next to the published ones of the same cells."""
     return markdown_table(accuracy_table(parts[0]).texts())
-
-
-def figure(parts: Sequence[Recorded]) -> list[str]:
-    """The figure of a part, in the folder of the page."""
-    return [f"![accuracies of {parts[0]['part']}]({parts[0]['part']}.png)"]
 
 
 def text(parts: Sequence[Recorded]) -> list[str]:
@@ -88,9 +72,9 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
         below = _published_rows(parts[0], shown, xs)
         for _, cells in sorted(measured):
             lines += [[shown, *cells], *below.pop((cells[0], cells[2]), [])]
-        for series, given in BASELINES.items() if len(panels) == 1 and not models else ():
-            for cells in _selected(parts[:1], shown, partial(_is_named, series)):
-                lines.append([*cells[:2], "", given, "", "", *cells[2:], ""])
+        if len(panels) == 1 and not models:
+            for _, series, *cells in _selected(parts[:1], shown, ("baseline",)):
+                lines.append([shown, series, "", BASELINES[series], "", "", *cells, ""])
         tests = _tests(parts, shown)
         ceilings = [format_fraction(row["ceiling"]) if row else "" for row in tests]
         if set(ceilings) - {"", "1.00"}:
@@ -116,22 +100,9 @@ def by_test(parts: Sequence[Recorded], prefix: str) -> list[str]:
     return markdown_table(table)
 
 
-def variants(parts: Sequence[Recorded], model: str, panel: str) -> list[str]:
-    """A model and its variants, which are named "MODEL: VARIANT", by k."""
-
-    def chosen(row: Row) -> bool:
-        return row["of"] == model and row["kind"] in ("model", "variant")
-
-    return _table(parts, [], _selected(parts, panel, chosen))
-
-
-def ensembles(parts: Sequence[Recorded], models: str) -> list[str]:
-    """Models, and the ensembles of their replicas, by k."""
-
-    def chosen(row: Row) -> bool:
-        return row["of"] in models.split(",") and row["kind"] in ("model", "ensemble")
-
-    return _table(parts, [], _selected(parts, "", chosen))
+def derived(parts: Sequence[Recorded], kind: str, models: str, panel: str = "") -> list[str]:
+    """Models, and what is derived from them: series of this kind, such as "ensemble"; by k."""
+    return _table(parts, [], _selected(parts, panel, ("model", kind), models))
 
 
 def published(parts: Sequence[Recorded]) -> list[str]:
@@ -178,14 +149,9 @@ def speed(parts: Sequence[Recorded]) -> list[str]:
     return [about, "", *markdown_table([list(line) for line in zip(*shown, strict=True)])]
 
 
-def claims(parts: Sequence[Recorded], *unmeasured: str) -> list[str]:
+def claims(parts: Sequence[Recorded]) -> list[str]:
     """The claims of the papers with the models that decide them, their verdicts, why those fail
-    that are not supported, and what others depend on.
-
-    Args:
-      parts: those that are recorded.
-      unmeasured: names of those that are not.
-    """
+    that are not supported, and what others depend on."""
     table = [["part", "models", "claim", "verdict", "why, or with what caution"]]
     remarks = {"not supported": REASONS, "supported": CAUTIONS}
     for part in parts:
@@ -195,7 +161,6 @@ def claims(parts: Sequence[Recorded], *unmeasured: str) -> list[str]:
                 for statement in statements:
                     remark = remarks.get(verdict, {}).get(statement, "")
                     table.append([part["part"], models, statement, verdict, remark])
-    table += ([part, "", "all claims", "not measured", ""] for part in unmeasured)
     return markdown_table(table)
 
 
@@ -203,10 +168,6 @@ def _rows(part: Recorded) -> dict[tuple[str, Any, str], Row]:
     """The rows of a part by (panel, x, series)."""
     return {(str(panel), x, str(series)): row
             for (panel, x, series), row in rows_by_key(part).items()}  # fmt: skip
-
-
-def _is_named(name: str, row: Row) -> bool:
-    return row["name"] == name
 
 
 def _papers(part: Recorded) -> dict[tuple[str, Any, str], Row]:
@@ -295,13 +256,16 @@ def _tests(parts: Sequence[Recorded], panel: str) -> list[Row]:
 
 
 def _selected(
-    parts: Sequence[Recorded], panel: str, chosen: Callable[[Row], bool]
+    parts: Sequence[Recorded], panel: str, kinds: Sequence[str], models: str = ""
 ) -> list[list[str]]:
-    """Lines (panel, series, *accuracies) of the chosen series, those of a panel together."""
+    """Lines (panel, series, *accuracies) of the series of these kinds and models, those of a panel
+    together."""
     lines, xs = [], _xs(parts)
     for shown in _panels(parts, panel):
         for rows in map(_rows, parts):
-            for series in dict.fromkeys(key[2] for key, row in rows.items() if chosen(row)):
+            of_kind = [key[2] for key, row in rows.items() if row["kind"] in kinds
+                       and (not models or row["of"] in models.split(","))]  # fmt: skip
+            for series in dict.fromkeys(of_kind):
                 of_series, measured = _across(rows, series, [(shown, x) for x in xs])
                 if measured:
                     lines.append([shown, series, *map(_accuracy, of_series)])

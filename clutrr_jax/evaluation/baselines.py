@@ -67,13 +67,8 @@ def stated_predicates(records: Records) -> np.ndarray:
 
 
 def answers(records: Records, algebra: Algebra | None = None, coarse: bool = False) -> np.ndarray:
-    """The relations of each query pair that the facts derive or leave possible, bool [S, R].
-
-    Args:
-      records: stories with facts.
-      algebra: with the compositions, by default that of the records.
-      coarse: answer in the coarser view of the algebra, [S, Q].
-    """
+    """The relations of each query pair that the facts derive or leave possible, bool [S, R], or
+    [S, Q] in the coarser view; by the compositions of `algebra`, by default that of the records."""
     used = algebra or records.algebra
     rules = used.coarse.algebra.rules if coarse else used.rules
     found = []

@@ -42,11 +42,7 @@ def map_batches(
 def relation_logits(
     model: Any, batch: Any, relations: int, variant: Output | None = None
 ) -> jax.Array:
-    """Logits of a model, or of one of its variants (`Spec.variants`), float32 [B, relations].
-
-    Raises:
-      InputError: logits of another shape.
-    """
+    """Logits of a model, or of one of its variants (`Spec.variants`), float32 [B, relations]."""
     logits = variant(model, batch) if variant else model(batch)
     expected = len(targets(batch)[0]), relations
     if jnp.shape(logits) != expected:
@@ -99,10 +95,8 @@ def per_story(
     stories: StoryArrays,
     batch_size: int | None = None,
 ) -> Iterator[tuple[int, Any]]:
-    """Yields the index of each story and its output of a single model, batch by batch.
-
-    Outputs may differ in shape between stories: those of one batch are padded alike.
-    """
+    """Yields the index of each story and its output of a single model, batch by batch. Outputs may
+    differ in shape between stories: those of one batch are padded alike."""
     graphdef, state = nnx.split(model)
     stories = pad_question(stories)
     for shape, rows in test_batches(kind, stories, batch_size=batch_size):

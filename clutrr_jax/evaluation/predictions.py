@@ -73,21 +73,13 @@ def write_predictions(path: Path, predictions: Predictions, records: Records) ->
 
 
 def read_run(folder: Path, records: Records) -> Predictions:
-    """Reads the predictions in the folder of a run.
-
-    Raises:
-      InputError: see `read_predictions`.
-    """
+    """Reads the predictions in the folder of a run."""
     path, old = folder / prediction_file(), folder / "probabilities.npz"  # of version 0.2.0
     return read_predictions([old if old.exists() and not path.exists() else path], records)
 
 
 def read_predictions(paths: Sequence[Path], records: Records) -> Predictions:
-    """Reads files of `write_predictions` for the same stories, with the replicas of all.
-
-    Raises:
-      InputError: a file cannot be read, or has other stories or relations.
-    """
+    """Reads files of `write_predictions` for the same stories, with the replicas of all."""
     found = [_read(path, records) for path in paths]
     values, relation, last = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     return Predictions(relation, last, values.max(axis=-1), values)
@@ -96,27 +88,22 @@ def read_predictions(paths: Sequence[Path], records: Records) -> Predictions:
 def _read(path: Path, records: Records) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Probabilities [R, S, N], predictions and those of the last epoch [R, S] in a file, whose
     stories may have any order."""
-    arrays = read_arrays(path)
-    names = ("probabilities", "ids", "relations")
-    if arrays is None or not set(names) <= set(arrays):
+    arrays, names = read_arrays(path) or {}, ("probabilities", "ids", "relations")
+    if not set(names) <= set(arrays):
         raise InputError(f"{path}: expected the arrays {', '.join(names)} of a run")
     values, ids, relations = (arrays[name] for name in names)
     targets = arrays.get("targets", np.full(len(ids), ""))  # files of earlier versions have none
     expected = records.algebra.relations
     if relations.tolist() != list(expected) or values.shape[1:] != (len(ids), len(expected)):
         raise InputError(f"{path}: expected probabilities of {len(expected)} relations")
-    if values.dtype.kind != "f" or not len(values):
-        raise InputError(f"{path}: expected probabilities of one replica or more, as numbers")
-    if not ((values >= 0) & (values <= 1.01)).all():  # rounded
+    is_number = values.dtype.kind == "f" and values.size
+    if not is_number or not ((values >= 0) & (values <= 1.01)).all():  # rounded
         raise InputError(f"{path}: expected probabilities from 0 to 1")
-    if targets.shape != ids.shape:
-        shape = targets.shape
-        raise InputError(f"{path}: targets of shape {shape}, expected one for each of {ids.shape}")
     predicted = arrays.get("predicted", values.argmax(axis=-1))
     last = arrays.get("last", predicted)
     for array in (predicted, last):
         in_range = array.dtype.kind in "iu" and ((array >= 0) & (array < len(expected))).all()
-        if array.shape != values.shape[:2] or not in_range:
+        if array.shape != values.shape[:2] or not in_range or targets.shape != ids.shape:
             raise InputError(f"{path}: expected a predicted relation for each replica and story")
     place = {id: i for i, id in enumerate(ids.tolist())}
     missing = [id for id in story_ids(records) if id not in place]

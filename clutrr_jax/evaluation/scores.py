@@ -121,12 +121,7 @@ def score_derived(
 def score_run(
     series: Sequence[Series], predictions: Mapping[str, Predictions], truth: GroundTruth
 ) -> list[Score]:
-    """Scores of a trained model, of its variants, and of its ensemble.
-
-    Args:
-      series: see `series_of`.
-      predictions: of each series, by name.
-    """
+    """Scores of the series of a trained model, see `series_of`, and of its ensemble."""
     found = [row for one in series for row in score(one, predictions[one.name], truth)]
     return found + score_derived(series[0], predictions[series[0].name], truth)
 
@@ -141,11 +136,7 @@ def score_baselines(truth: GroundTruth) -> list[Score]:
 
 
 def series_of(model: str, settings: Mapping[str, Any], started: bool = False) -> list[Series]:
-    """Returns the series of a model of the registry: itself and its variants, "MODEL: VARIANT".
-
-    Args:
-      settings, started: see `Spec.given`.
-    """
+    """Returns the series of a model of the registry: itself and its variants, "MODEL: VARIANT"."""
     spec = MODELS.get(model)
     if spec is None:
         return [Series(model, "model", model)]
@@ -156,11 +147,8 @@ def series_of(model: str, settings: Mapping[str, Any], started: bool = False) ->
 
 
 def read_scores(content: Mapping[str, Any], known: Sequence[Series] = ()) -> list[Score]:
-    """Returns the rows in the content of `model.json` or `data.json`.
-
-    Args:
-      known: the series of the run, which files of version 0.2.0 do not describe.
-    """
+    """Returns the rows in the content of `model.json` or `data.json`. Files of version 0.2.0 do not
+    describe the series of their run: these are `known`."""
     found = []
     for row in content["tests"]:
         if "metrics" in row:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from clutrr_jax.data.prepare import Prepare
-from clutrr_jax.evaluation.extraction import precision_recall
-from clutrr_jax.evaluation.wordings import by_wording
+from clutrr_jax.evaluation.extraction import by_wording, precision_recall
 from clutrr_jax.experiment import Run, run_name
 from clutrr_jax.language_models.submissions import Submission, read_submissions, score_submission
 from clutrr_jax.report.export import csv_rows, results_latex

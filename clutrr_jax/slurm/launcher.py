@@ -68,18 +68,8 @@ def settings() -> ConfigDict:
 def run_on_cluster(
     config: ConfigDict, workdir: Path, options: ConfigDict, command: list[str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Runs the unfinished runs of an experiment as jobs, and writes the report.
-
-    Args:
-      config: settings of the experiment.
-      workdir: its folder.
-      options: see `settings`.
-      command: the command line of this process, which the jobs repeat.
-    Returns:
-      The results, and {name of a failed run: reason}.
-    Raises:
-      InputError: a wrong setting, or a folder that holds something else.
-    """
+    """Runs the unfinished runs of an experiment as jobs, which repeat the command line of this
+    process, and writes the report. Returns the results, and {name of a failed run: reason}."""
     all_runs = experiment.runs(config)
     check_folder(workdir, config.name)
     unfinished = []
@@ -108,15 +98,7 @@ def run_job(config: ConfigDict, workdir: Path) -> None:
 
 
 class Slurm:
-    """The Slurm cluster of this machine.
-
-    Args:
-      name: the name of the jobs.
-      folder: for logs and submitit's files.
-      options: see `settings`.
-    Raises:
-      InputError: submitit is not installed, or there is no Slurm.
-    """
+    """The Slurm cluster of this machine. The folder is for logs and submitit's files."""
 
     def __init__(self, name: str, folder: Path, options: ConfigDict):
         try:
@@ -174,13 +156,7 @@ class _Waiting:
 
 
 class Jobs:
-    """The jobs of the runs of an experiment.
-
-    Args:
-      workdir: the folder of the experiment.
-      command: the command line of a job, without the name of its run at the end.
-      cluster: where to submit.
-    """
+    """The jobs of the runs of an experiment, whose command line ends with the name of a run."""
 
     def __init__(self, workdir: Path, command: list[str], cluster: Slurm):
         self.workdir, self.command, self.cluster = workdir, command, cluster
@@ -189,15 +165,8 @@ class Jobs:
         self.before: dict[str, int] = {}  # times of the summaries of finished runs that go on
 
     def run(self, names: list[str]) -> dict[str, str]:
-        """Submits a job for each unfinished run that has none, and waits for all jobs.
-
-        Ctrl-C exits with code 130; the jobs continue.
-
-        Returns:
-          {name of a failed run: reason}.
-        Raises:
-          InputError: Slurm rejects the options or does not answer.
-        """
+        """Submits a job for each unfinished run that has none, and waits for all jobs. Returns
+        {name of a failed run: reason}. Ctrl-C exits with code 130; the jobs continue."""
         try:
             self.before = {name: self._written(name) for name in names}
             states = self.cluster.states()

@@ -5,6 +5,7 @@ They do not depend on the algebra of a row.
 
 import json
 import re
+import reprlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from numbers import Number
@@ -193,7 +194,7 @@ def parse_cell(column: str, value: Any) -> Any:
         found = _parsed(column, value) if isinstance(value, str) else CELLS[column][0](value)
     except (ValueError, TypeError, OverflowError, RecursionError):
         expected = CELLS[column][1]
-        given = f'"{value[:60]}"' if isinstance(value, str) else type(value).__name__
+        given = f'"{value[:60]}"' if isinstance(value, str) else reprlib.repr(value)
         raise CellError(column, f"{given}, expected {expected}") from None
     if column in _MOST and len(found) > _MOST[column]:
         raise CellError(column, f"length {len(found):,}, expected at most {_MOST[column]:,}")

@@ -7,16 +7,17 @@ import numpy as np
 
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import SENTENCE_ENDS, sentences, spans
-from clutrr_jax.evaluation.extraction import Extraction, precision_recall
-from clutrr_jax.evaluation.ground_truth import WRONG
-from clutrr_jax.evaluation.wordings import (
+from clutrr_jax.evaluation.extraction import (
     KNOWN,
     NEW,
     NO_SENTENCE,
     WORST,
+    Extraction,
     by_wording,
+    precision_recall,
     sentence_wordings,
 )
+from clutrr_jax.evaluation.ground_truth import WRONG
 from generator.relations.kinship import NUM_RELATIONS
 from tests.data.test_records import records_of
 from tests.evaluation.test_extraction import perfect

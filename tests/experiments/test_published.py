@@ -17,7 +17,6 @@ from experiments.published.clutrr import (
     TABLE_3,
     TABLE_4,
     WORKSHOP_TABLE_1,
-    WORKSHOP_TABLE_2,
 )
 from experiments.published.systematic import CTP, GRAPH_ROWS, PEOPLE, TEXT_ROWS
 
@@ -42,29 +41,14 @@ def test_repeated_numbers_agree() -> None:
         assert key[2] != "gat" or TABLE_3[key] == TABLE_4[key]
 
 
-def test_paths_with_gender_are_twice_the_paths() -> None:
-    assert all(gendered == 2 * paths for paths, gendered in WORKSHOP_TABLE_2.values())
-
-
-# Rows of figure 5
-
 ROWS = (PEOPLE, *GRAPH_ROWS, *TEXT_ROWS)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name}, {row.data}")
 def test_row_has_a_source_and_accuracies(row: PublishedRow) -> None:
-    source = row.source
-    assert source.short and source.authors and 2018 <= source.year <= 2026
-    assert source.title or source.short == "2026 log"
-    assert str(source).startswith(f"{source.authors} {source.year}, ") or not source.place
+    assert row.source.short and row.source.authors and 2018 <= row.source.year <= 2026
     found = [*row.by_k.values(), *([row.overall] if row.overall else [])]
     assert found and all(0 <= cell.mean <= 1 and cell.error is None for cell in found)
     assert set(row.by_k) <= set(range(2, 11))
     assert row.data in ("", *RELEASES.values())
     assert not row.model or (row.model in MODELS and MODELS[row.model].kind in GRAPHS)
-
-
-def test_graph_rows_of_the_same_training_have_different_names() -> None:
-    names = [(row.label, row.data) for row in GRAPH_ROWS]
-    assert len(names) == len(set(names))
-    assert all(row.data and row.by_k for row in GRAPH_ROWS)

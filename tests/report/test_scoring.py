@@ -26,7 +26,6 @@ from clutrr_jax.evaluation.predictions import (
     write_predictions,
 )
 from clutrr_jax.evaluation.scores import measure
-from clutrr_jax.evaluation.significance import holm, paired_p
 from clutrr_jax.language_models.in_memory import to_submissions
 from clutrr_jax.language_models.submissions import (
     UNMAPPED,
@@ -36,7 +35,7 @@ from clutrr_jax.language_models.submissions import (
 )
 from clutrr_jax.report.accuracy import format_fraction
 from clutrr_jax.report.evaluation import evaluate, write
-from clutrr_jax.report.paired import compare, comparison
+from clutrr_jax.report.paired import compare, comparison, holm, paired_p
 from clutrr_jax.score import main
 from generator.errors import InputError
 from generator.relations.kinship import RELATIONS
@@ -405,7 +404,7 @@ def test_probabilities_are_those_of_the_same_labels(data, tmp_path) -> None:
         read_predictions([path], other)
     arrays = dict(np.load(path))
     np.savez(path, **arrays | {"targets": arrays["targets"][1:]})
-    with pytest.raises(InputError, match="expected one for each of"):
+    with pytest.raises(InputError, match="for each replica and story"):
         read_predictions([path], test)
     del arrays["targets"]  # a file of an earlier version
     np.savez(path, **arrays)
@@ -416,8 +415,8 @@ def test_probabilities_are_those_of_the_same_labels(data, tmp_path) -> None:
     ("change", "message"),
     [
         (lambda p: p * np.nan, "expected probabilities from 0 to 1"),
-        (lambda p: p[:0], "expected probabilities of one replica or more, as numbers"),
-        (lambda p: p.astype(str), "expected probabilities of one replica or more, as numbers"),
+        (lambda p: p[:0], "expected probabilities from 0 to 1"),
+        (lambda p: p.astype(str), "expected probabilities from 0 to 1"),
         (lambda p: p - 0.01, "expected probabilities from 0 to 1"),
         (lambda p: p + np.float32("inf"), "expected probabilities from 0 to 1"),
     ],
