@@ -283,9 +283,3 @@ def test_improvement_is_a_fraction_of_the_ceiling() -> None:
         table[*row, "gat"] = replace(exact(0.6), ceiling=0.8)
         table["clean", row[1], "gat"] = exact(0.7)
     assert claim(claims.TABLE_2, IMPROVES)(table)
-
-
-def test_models_over_a_pretrained_encoder_count_as_bert() -> None:
-    table = {("clean", "clean", name): exact(0.5) for name in ("bilstm_mean", "reader_prover_bert")}
-    assert claims.with_bert(table, is_bert=False) == ["bilstm_mean"]
-    assert claims.with_bert(table, is_bert=True) == ["reader_prover_bert"]
