@@ -16,8 +16,8 @@ from clutrr_jax.report.accuracy import (
     rows_by_key,
     with_most_stories,
 )
-from clutrr_jax.report.markdown import markdown_table
 from clutrr_jax.report.results import BESIDE
+from clutrr_jax.report.tables import markdown_table
 from experiments.claims import CAUTIONS, REASONS
 from experiments.published.differences import OF_MODEL
 from generator.errors import plain_text

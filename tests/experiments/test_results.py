@@ -15,7 +15,7 @@ from clutrr_jax.evaluation.metrics import interval
 from clutrr_jax.evaluation.scores import Score, Series, measure
 from clutrr_jax.experiment import MODEL, Experiment, Training, runs
 from clutrr_jax.report.accuracy import accuracy_table, difference
-from clutrr_jax.report.results import Finished, averages, cell_row, collect, compared, table
+from clutrr_jax.report.results import averages, cell_row, collect, compared, table
 from clutrr_jax.report.write import write_report
 from experiments.figure5 import RELEASES
 from experiments.published.systematic import CTP, GRAPH_ROWS, PEOPLE, TEXT_ROWS
@@ -73,7 +73,7 @@ def test_a_row_names_the_tests_that_were_counted() -> None:
     experiment = with_scale("table2", "laptop", models="gat").experiment
     (train,) = (one for one in experiment.trainings if one.name == "clean")
     tests = [counts(10, 1.0, 9, task=task) for task in ("1.2", "1.3", "2.3")]
-    rows = table(experiment, [(train, tests)])["rows"]
+    rows = table(experiment, [("", train, tests)])["rows"]
     measured = [row for row in rows if row["kind"] == "model" and not row["average"]]
     assert {row["test"]: row["task"] for row in measured if row["train"] == "clean"} == {
         "clean": "1.2,1.3", "supporting": "2.3", "irrelevant": "3.2,3.3",
@@ -88,7 +88,7 @@ def test_cells_are_compared_on_the_lengths_that_all_have() -> None:
     by_k = {("clean", k, MODEL): (f"1.{k}",) for k in (2, 3)}
     for tests_by_cell, expected in ((pooled, [0.5, 0.6]), (by_k, [0.9, 0.5])):
         training = Training("a", {}, tests_by_cell)
-        found = compared([(training, tests)])
+        found = compared([("", training, tests)])
         assert [one.accuracy for one in found.values()] == expected
 
 
@@ -161,7 +161,7 @@ def test_figure5_shows_published_rows_below_their_models(tmp_path: Path) -> None
 
 def write(config: ConfigDict, workdir: Path) -> tuple[dict, list[list[str]]]:
     """Returns the results and the table of finished runs."""
-    results = collect(config, Finished(runs(config), workdir))
+    results, _ = collect(config, runs(config), workdir)
     return results, accuracy_table(results).texts()
 
 

@@ -14,7 +14,7 @@ from clutrr_jax.evaluation.attention import Attention
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.predictions import Predictions, read_run, write_predictions
 from clutrr_jax.experiment import SUMMARY
-from clutrr_jax.report import page_content
+from clutrr_jax.report import page
 from clutrr_jax.report.__main__ import main
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs
 from clutrr_jax.report.headline import headline
@@ -82,7 +82,7 @@ def by_hand() -> dict:
     weights = [np.array(w) for w in ([0.2, 0.05, 0.0], [0.3, 0.3, 0.3], [0.5, 0.5])]
     output = Outputs(predictions, Attention("facts", weights), None)
     shown = Shown("", SimpleNamespace(test=test, name="a"), GroundTruth(test), {"gat": output})
-    return page_content.set_content({"extraction": {}, "wordings": {}}, shown)
+    return page.set_content({"extraction": {}, "wordings": {}}, shown)
 
 
 def test_the_result_is_said_in_words(run_folder, content) -> None:
@@ -110,7 +110,7 @@ def test_clauses_have_the_predicates_of_the_path_without_noise(by_hand) -> None:
 def test_a_clause_ends_with_the_facts_of_its_story() -> None:
     """Also in a row whose task has more facts than the row."""
     test = records_of({"task_name": "task_1.5"}, {})
-    assert page_content._stories(test, over_words=False)["clause"] == ["child, sibling"] * 2
+    assert page._stories(test, over_words=False)["clause"] == ["child, sibling"] * 2
 
 
 def test_targets_are_one_letter_each(by_hand) -> None:
@@ -320,7 +320,7 @@ def test_data_that_have_moved_are_given(run_folder, tmp_path) -> None:
 def test_training_curves_are_means_of_trained_replicas(tmp_path) -> None:
     """Of 201 epochs those at every third are shown, and the last one."""
     path = tmp_path / "metrics.jsonl"
-    assert read_curves(path) is None
+    assert read_curves(path) == []
     lines = [{"epoch": 1, "loss": [1.0, 3.0], "dev_accuracy": [0.0, 0.5]},
              {"epoch": 2, "loss": [None, 2.0], "dev_accuracy": [0.0, 1.0]},
              {"epoch": 3, "loss": [None, None], "dev_accuracy": [0.5, 1.0]}]  # fmt: skip

@@ -7,8 +7,13 @@ import pytest
 
 from clutrr_jax.experiment import runs
 from clutrr_jax.report.accuracy import accuracy_table, with_interval
-from clutrr_jax.report.markdown import escape_markdown, markdown_table, results_markdown
-from clutrr_jax.report.tables import html_table, settings_table
+from clutrr_jax.report.tables import (
+    escape_markdown,
+    html_table,
+    markdown_table,
+    results_markdown,
+    settings_table,
+)
 from clutrr_jax.settings import default_settings
 from tests.report import rows
 
