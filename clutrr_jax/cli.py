@@ -48,10 +48,6 @@ def folder_lock(folder: Path, wait: bool = False) -> Iterator[None]:
                 f"{folder}: another run is using it; wait until that run ends, or choose "
                 "another folder"
             ) from None
-        except OSError as error:
-            raise InputError(
-                f"{folder}: cannot be locked ({error.strerror}), expected a file system with locks"
-            ) from None
         yield
 
 

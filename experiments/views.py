@@ -56,12 +56,8 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
 
     Models that read facts come first, and the best ones at the largest k. In a table of one panel,
     baselines, if `models` is empty, and the number of stories are last; and in every table
-    ceilings, if one is below 1.
-
-    Args:
-      parts: with the same tests.
-      panel: the first part of the keys of the rows to show, or some joined by ";"; empty for all.
-      models: those to show, joined by commas; empty for all.
+    ceilings, if one is below 1. `panel` are some panels joined by ";", `models` some models joined
+    by commas; empty for all.
     """
     about = ["reads", "given", "parameters", "replicas"]
     lines: list[list[str]] = []

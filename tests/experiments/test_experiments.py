@@ -107,10 +107,8 @@ def test_given_settings_override_the_scale() -> None:
     [
         ("paper", "seed", 0, (100, 10_000, 1_000), (None, 20_000, 3_000)),
         ("paper", "train.epochs", 7, (7, 10_000, 1_000), (7, 20_000, 3_000)),
-        ("paper", "train.steps", 9, (None, 9, 1_000), (None, 9, 3_000)),
         ("paper", "gat.train.steps", 9, (None, 9, 1_000), (None, 20_000, 3_000)),
         ("paper", "bilstm_mean.train.epochs", 5, (100, 10_000, 1_000), (5, 20_000, 3_000)),
-        ("smoke", "train.patience", 9, (None, 10_000, 9), (None, 20_000, 9)),
         ("smoke", "gat.train.patience", 9, (None, 10_000, 9), (1, 20_000, 3_000)),
         ("laptop", "train.steps", 9, (None, 9, 1_000), (None, 9, 3_000)),
     ],
