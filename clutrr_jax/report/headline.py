@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clutrr_jax.experiment import NO_K
-from clutrr_jax.report.accuracy import Results, Row, format_fraction, with_most_stories
+from clutrr_jax.report.accuracy import Results, Row, format_fraction
 
 FAILS = 0.5  # accuracy below which a model has fallen apart
 MOST = 4  # models that are named one by one
@@ -22,25 +22,23 @@ def headline(results: Results) -> str:
     accuracies show nothing, and if the series are no models.
     """
     panel, x, series = results["columns"]
-    by_test: defaultdict[Test, list[Row]] = defaultdict(list)
-    for row in results["rows"]:
-        counts = row["kind"] in ("model", "baseline") and not row["average"]
-        if counts and row["accuracy"] is not None:
-            by_test[row[panel], row[x]].append(row)
-    if results["scale"] == "smoke" or series != "model" or not by_test:
+    if results["scale"] == "smoke" or series != "model":
         return ""
+    rows = [((row[panel], row[x]), row) for row in results["rows"]
+            if row["kind"] in ("model", "baseline") and not row["average"]
+            and row["accuracy"] is not None]  # fmt: skip
+    stories: defaultdict[Test, int] = defaultdict(int)
+    for test, row in rows:
+        stories[test] = max(stories[test], row["count"])
     found: dict[str, dict[str, dict[Test, Row]]] = {"model": {}, "baseline": {}}
-    for test, rows in by_test.items():
-        stories = with_most_stories(rows)["count"]
-        for row in rows:
-            if row["count"] == stories:
-                found[row["kind"]].setdefault(row["name"], {})[test] = row
-    tests = list(by_test)
+    for test, row in rows:
+        if row["count"] == stories[test]:
+            found[row["kind"]].setdefault(row["name"], {})[test] = row
+    tests = list(stories)
     if not any(isinstance(value, str) for _, value in tests):
         tests.sort(key=lambda test: test[1])
-    if found["model"]:
-        return " ".join(filter(None, [_best(found["model"], tests, x),
-                                      _fallen(found["model"], tests, x)]))  # fmt: skip
+    if models := found["model"]:
+        return " ".join(filter(None, [_best(models, tests, x), _fallen(models, tests, x)]))
     best = found["baseline"] and _best(found["baseline"], tests, x)
     return f"No model is measured. Baselines: {best}" if best else ""
 

@@ -25,14 +25,7 @@ import numpy as np
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.metrics import METRICS
 from clutrr_jax.evaluation.published import Accuracy, published_interval
-from clutrr_jax.evaluation.scores import (
-    Measured,
-    Score,
-    Series,
-    measure,
-    read_scores,
-    series_of,
-)
+from clutrr_jax.evaluation.scores import Measured, Score, Series, measure, read_scores, series_of
 from clutrr_jax.experiment import (
     DATA,
     ERROR,
@@ -70,14 +63,8 @@ def collect(
     workdir: Path,
     added: Sequence[Sequence[Score]] = (),
 ) -> tuple[dict[str, Any], list[Scored]]:
-    """Returns the results of an experiment as a JSON object, and the scores that it shows.
-
-    Args:
-      config: settings of the experiment, of which name, scale and experiment are used.
-      all_runs: its runs, also those that are not finished.
-      workdir: its folder.
-      added: scores of each model that was trained elsewhere.
-    """
+    """Returns the results of an experiment as a JSON object, and the scores that it shows, with
+    those of models that were trained elsewhere. Name, scale and experiment of `config` are used."""
     experiment, scale = config.get("experiment", SINGLE), config.get("scale", "")
     summaries: dict[str, Any] = {}
     series: list[Series] = []
@@ -122,13 +109,8 @@ def collect(
 def table(
     experiment: Experiment, scores: Sequence[Scored], series: Iterable[Series] = ()
 ) -> dict[str, Any]:
-    """Returns the columns and the rows of the results, as described above.
-
-    Args:
-      experiment: one without trainings of its own shows tests by noise, or by the number of paths.
-      scores: the scores.
-      series: those that have rows even if they are not measured.
-    """
+    """Returns the columns and the rows of the results, as described above. The given series have
+    rows even if they are not measured."""
     if experiment is SINGLE and any(r.task.startswith("b") for *_, rows in scores for r in rows):
         experiment = PATHS
     compares = not experiment.published and experiment.column_names[2] == "model"
@@ -180,24 +162,22 @@ def cell_row(
         "task": ",".join(tests), **dict.fromkeys(MEASURED), "metrics": {}, "average": False,
     }  # fmt: skip
     for metric in METRICS if runs else ():
-        if measured := measure(runs, metric):
-            values = asdict(measured)
-            if metric == "accuracy":
-                row |= values
-                continue
-            kept = {name: values[name] for name in ("stderr", "low", "high")}
-            row["metrics"][metric] = {"mean": values["accuracy"], **kept,
-                                      "replicas": values["accuracies"]}  # fmt: skip
+        measured = measure(runs, metric)
+        if measured and metric == "accuracy":
+            row |= asdict(measured)
+        elif measured:
+            row["metrics"][metric] = {
+                "mean": measured.accuracy, "stderr": measured.stderr, "low": measured.low,
+                "high": measured.high, "replicas": measured.accuracies,
+            }  # fmt: skip
     return row | {"unmapped": sum(score.unmapped for run in runs for score in run)}
 
 
 def averages(
     experiment: Experiment, series: Sequence[Series], rows: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Returns rows of means over cells, once all of them are measured.
-
-    They have no errors: the cells share replicas and are not independent.
-    """
+    """Returns rows of means over cells, once all of them are measured. They have no errors: the
+    cells share replicas and are not independent."""
     columns = experiment.column_names
     accuracy = {tuple(row[name] for name in columns): row["accuracy"] for row in rows}
     found = []
@@ -257,11 +237,9 @@ def measured_cells(scores: Iterable[Scored]) -> dict[Key, list[list[Score]]]:
 
 
 def compared(scores: Sequence[Scored]) -> Measurements:
-    """Returns the measured cells of models, for comparisons between cells.
-
-    If all cells have tests of some lengths k in common, only those are counted: released test files
-    have k = 2 on the diagonal of table 2 alone.
-    """
+    """Returns the measured cells of models, for comparisons between cells. If all cells have tests
+    of some lengths k in common, only those are counted: released test files have k = 2 on the
+    diagonal of table 2 alone."""
     found = measured_cells((name, training, [row for row in rows if row.series.kind == "model"])
                            for name, training, rows in scores)  # fmt: skip
     lengths = [{_length(row) for run in of_key for row in run} for of_key in found.values()]
@@ -322,10 +300,8 @@ def failure(folder: Path) -> str:
 
 
 def verdicts(claims: Claims, cells: Measurements) -> dict[str, dict[str, list[str]]]:
-    """Returns question -> each of `VERDICTS` -> statements.
-
-    A claim with a fault counts as not measured, so that its report is not lost, and says why.
-    """
+    """Returns question -> each of `VERDICTS` -> statements. A claim with a fault counts as not
+    measured, so that its report is not lost, and says why."""
     found: dict[str, dict[str, list[str]]] = {}
     for question, of_question in claims.items():
         found[question] = {word: [] for word in VERDICTS}

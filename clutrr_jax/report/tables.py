@@ -83,9 +83,8 @@ def settings_table(results: Results) -> list[list[str]]:
 
 
 def changed_settings(model: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings, by dotted name, that are not the default of the model or, of train
-    settings, the usual value; without the number of replicas and how often checkpoints are written.
-    """
+    """Returns the settings, by dotted name, that differ from the default of the model; without the
+    number of replicas and how often checkpoints are written."""
     default = dict(MODELS[model].config if model in MODELS else {}) | {"train": TRAIN}
     usual = flatten_dict(ConfigDict(default).to_dict(), sep=".")
     return {

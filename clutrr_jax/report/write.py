@@ -32,12 +32,8 @@ def write_report(
 ) -> dict[str, Any]:
     """Writes all files of the report and returns the results, see `clutrr_jax.report.results`.
 
-    Args:
-      config: settings of the experiment, of which name, scale, experiment and data are used.
-      all_runs: its runs, also those that are not finished.
-      workdir: its folder.
-      prepare: reads the data set of a run.
-      add: files with predictions of models that were trained elsewhere, [NAME=]FILE.
+    `add` are files with predictions of models that were trained elsewhere, [NAME=]FILE.
+
     Raises:
       InputError: an output of a run cannot be read or is for other stories.
     """
