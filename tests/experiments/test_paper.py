@@ -21,10 +21,7 @@ def runs_of(name: str, folder: Path) -> list[Run]:
     """The runs of a part, in a folder with empty released data sets."""
     for release in {*figure5.RELEASES.values(), *table2.RELEASES}:
         (folder / f"{release}.zip").touch()
-    part = paper.PARTS[name]
-    file = paper.ROOT / "experiments" / f"{part.experiment}.py"
-    flags = [f"--config={file}", f"--workdir={folder}", *part.flags(str(folder))]
-    return runs(parse(["paper", *flags])[1])
+    return runs(parse(["paper", *paper.flags(name, str(folder), paper.ROOT)])[1])
 
 
 def test_pages_are_those_of_the_results() -> None:
@@ -79,7 +76,7 @@ def test_commands_are_those_that_run(tmp_path) -> None:
     }
     assert all(run.config[run.model].share_genders for run in found)
     text = " ".join(render.commands(["genders"]))
-    for flag in paper.PARTS["genders"].flags("RELEASES"):
+    for flag in paper.flags("genders", "RELEASES"):
         assert f" {flag}" in text
 
 
