@@ -23,9 +23,7 @@ from clutrr_jax.data.records import Records, Story
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from clutrr_jax.evaluation.predictions import Predictions, read_run
 from clutrr_jax.language_models.in_memory import to_submissions
-from clutrr_jax.language_models.submissions import (
-    read_submissions,
-)
+from clutrr_jax.language_models.submissions import read_submissions
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import as_settings
 from clutrr_jax.report.accuracy import accuracy_table

@@ -9,11 +9,7 @@ from pathlib import Path
 import pytest
 from ml_collections import ConfigDict
 
-from clutrr_jax.experiment import (
-    SCALES,
-    runs,
-    select,
-)
+from clutrr_jax.experiment import SCALES, runs, select
 from clutrr_jax.models import MODELS
 from clutrr_jax.report.results import with_series
 from clutrr_jax.run import identity
