@@ -374,8 +374,8 @@ def test_probabilities_are_those_of_the_same_labels(data, tmp_path) -> None:
     ("change", "message"),
     [
         (lambda p: p * np.nan, "expected probabilities from 0 to 1"),
-        (lambda p: p[:0], "expected probabilities of one replica or more, as numbers"),
-        (lambda p: p.astype(str), "expected probabilities of one replica or more, as numbers"),
+        (lambda p: p[:0], "expected probabilities from 0 to 1"),
+        (lambda p: p.astype(str), "expected probabilities from 0 to 1"),
         (lambda p: p - 0.01, "expected probabilities from 0 to 1"),
         (None, "a story occurs twice"),
     ],
