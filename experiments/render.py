@@ -16,7 +16,7 @@ from pathlib import Path
 
 from clutrr_jax.report.plots import plot_results, save_figure
 from experiments import views
-from experiments.paper import PARTS, ROOT, recorded
+from experiments.paper import RELEASES, ROOT, flags, recorded
 from generator.errors import InputError, Parser, one_of, run_command
 from generator.files import write_text
 
@@ -45,9 +45,8 @@ def commands(names: Sequence[str]) -> list[str]:
     """Returns the commands of parts as a block of a page."""
     lines = []
     for name in names:
-        flags = [f"--workdir=runs/paper/{name}", *PARTS[name].flags("RELEASES")]
-        lines.append(f"python launch.py --config=experiments/{PARTS[name].experiment}.py")
-        for flag in map(shlex.quote, flags):
+        lines.append("python launch.py")
+        for flag in map(shlex.quote, flags(name, RELEASES)):
             if len(lines[-1]) + len(flag) > 117:
                 lines[-1] += " \\"
                 lines.append("   ")
