@@ -13,8 +13,8 @@ from clutrr_jax.report.accuracy import (
     accuracy_table,
     format_fraction,
     published_by_key,
+    row_of_test,
     rows_by_key,
-    with_most_stories,
 )
 from clutrr_jax.report.results import BESIDE
 from clutrr_jax.report.tables import markdown_table
@@ -246,9 +246,8 @@ def _published_rows(
 
 def _tests(parts: Sequence[Recorded], panel: str) -> list[Row]:
     """A row of each x in a panel, with the ceiling and the number of stories of its test."""
-    rows = [item for part in parts for item in _rows(part).items()]
-    return [with_most_stories([row for key, row in rows if key[:2] == (panel, x)])
-            for x in _xs(parts)]  # fmt: skip
+    found = [[row_of_test(_rows(part), panel, x) for part in parts] for x in _xs(parts)]
+    return [max(rows, key=lambda row: row.get("count") or 0) for rows in found]
 
 
 def _selected(

@@ -155,7 +155,7 @@ def accuracy_table(
             found = difference(row, paper)
             text = format_fraction(found[0], "+") + MARK * found[1] if found else ""
             cells += [cell(row), with_stderr(paper or {}), text]
-        cells += _ceiling_and_stories(_test(rows, panel, x, series))
+        cells += _ceiling_and_stories(row_of_test(rows, panel, x))
         lines.append(Line((str(panel), str(x)), cells))
     columns = [column for name in series for column in (name, "paper", "difference")]
     return Table(tuple(results["columns"][:2]), [*columns, "ceiling", "stories"], lines)
@@ -172,7 +172,7 @@ def _figure(
     panels, xs, series = axes_of(rows.keys())
     lines: list[Line] = []
     for panel in panels:
-        tests = [_test(rows, panel, x, series) for x in xs]
+        tests = [row_of_test(rows, panel, x) for x in xs]
         papers = {key[2]: row for key, row in published.items() if key[0] == panel}
         for name in (*series, ""):  # "": published rows of models that are no series
             of_series = [rows.get((panel, x, name), {}) for x in xs]
@@ -232,16 +232,11 @@ def _series(
         yield ["stories", *("" if n is None else str(n) for n in counts)]
 
 
-def _test(rows: Cells, panel: Any, x: Any, series: Sequence[str]) -> Row:
-    return with_most_stories([rows.get((panel, x, name), {}) for name in series])
-
-
-def with_most_stories(rows: Sequence[Row]) -> Row:
-    """The first row with the most stories, whose ceiling is that of the test; {} if there is none.
-
-    A series may have a part of the stories of a test.
-    """
-    return max((row for row in rows if row.get("count")), key=lambda row: row["count"], default={})
+def row_of_test(rows: Cells, panel: Any, x: Any) -> Row:
+    """The first row of a test with the most stories, whose ceiling is that of the test; {} if there
+    is none. A series may have a part of the stories of a test."""
+    found = [row for key, row in rows.items() if key[:2] == (panel, x) and row["count"]]
+    return max(found, key=lambda row: row["count"], default={})
 
 
 def _ceiling_and_stories(row: Row) -> tuple[str, str]:

@@ -16,7 +16,6 @@ from clutrr_jax.report.accuracy import (
     format_fraction,
     further_metrics,
     with_interval,
-    with_most_stories,
 )
 from clutrr_jax.report.paired import PAIRED_LEGEND, paired_table
 from clutrr_jax.report.results import Scored
@@ -132,8 +131,8 @@ def best_rows(results: Results) -> list[Row]:
             of_test[tuple(row[name] for name in columns)].append(row)
     found = []
     for of_models in of_test.values():
-        asked = with_most_stories(of_models).get("count")  # None in averages
-        rows = [row for row in of_models if row["count"] == asked]
+        asked = max(row["count"] or 0 for row in of_models)  # None in averages
+        rows = [row for row in of_models if (row["count"] or 0) == asked]
         top = max(format_fraction(row["accuracy"]) for row in rows)
         if len(rows) > 1:
             found += [row for row in rows if format_fraction(row["accuracy"]) == top]

@@ -16,8 +16,8 @@ from clutrr_jax.report.accuracy import (
     axes_of,
     is_grid,
     published_by_key,
+    row_of_test,
     rows_by_key,
-    with_most_stories,
 )
 from clutrr_jax.report.results import BESIDE
 from clutrr_jax.report.tables import title
@@ -122,7 +122,7 @@ def _plot(results: Results) -> Figure:
             reference = [published.get((panel, x, name), {}) for x in xs]
             style = {"color": line_style(i)["color"], "ls": ":", "lw": 1.6}
             _plot_line(axes, at, reference, name, style)
-        tests = [with_most_stories([rows.get((panel, x, n), {}) for n in series]) for x in xs]
+        tests = [row_of_test(rows, panel, x) for x in xs]
         ceilings = [(i, row["ceiling"]) for i, row in zip(at, tests, strict=True) if row]
         axes.plot(*(zip(*ceilings, strict=True) if ceilings else ((), ())), "k:", lw=0.9,
                   label="ceiling")  # fmt: skip

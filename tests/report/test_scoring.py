@@ -377,27 +377,20 @@ def test_probabilities_are_those_of_the_same_labels(data, tmp_path) -> None:
         (lambda p: p[:0], "expected probabilities from 0 to 1"),
         (lambda p: p.astype(str), "expected probabilities from 0 to 1"),
         (lambda p: p - 0.01, "expected probabilities from 0 to 1"),
-        (lambda p: p + np.float32("inf"), "expected probabilities from 0 to 1"),
+        (None, "a story occurs twice"),
     ],
 )
-def test_probabilities_are_numbers_from_0_to_1(change, message: str, data, tmp_path) -> None:
+def test_wrong_probabilities_are_one_line_errors(change, message: str, data, tmp_path) -> None:
     path = tmp_path / "p.npz"
     write_predictions(path, some_probabilities(data.test), data.test)
     arrays = dict(np.load(path))
-    changed = change(arrays["probabilities"])
-    np.savez(path, **arrays | {"probabilities": changed})
-    with pytest.raises(InputError, match=message):
-        read_predictions([path], data.test)
-
-
-def test_probabilities_have_each_story_once(data, tmp_path) -> None:
-    path = tmp_path / "p.npz"
-    write_predictions(path, some_probabilities(data.test), data.test)
-    arrays = dict(np.load(path))
-    for name, axis in (("probabilities", 1), ("predicted", 1), ("ids", 0), ("targets", 0)):
-        arrays[name] = np.concatenate([arrays[name]] * 2, axis=axis)
+    if change:
+        arrays["probabilities"] = change(arrays["probabilities"])
+    else:
+        for name, axis in (("probabilities", 1), ("predicted", 1), ("ids", 0), ("targets", 0)):
+            arrays[name] = np.concatenate([arrays[name]] * 2, axis=axis)
     np.savez(path, **arrays)
-    with pytest.raises(InputError, match="a story occurs twice"):
+    with pytest.raises(InputError, match=message):
         read_predictions([path], data.test)
 
 
@@ -502,18 +495,14 @@ def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:
             "no prediction of replica 1 for 1 of 80",
         ),
         ("a.jsonl", lambda lines: [*lines[:3], "{", *lines[4:]], "row 4: not a line of JSON"),
-        ("a.jsonl", lambda lines: ["[" * 100_000], "row 1: not a line of JSON"),
         ("a.jsonl", lambda lines: ["[1]", *lines], "row 1: expected a JSON object"),
         ("a.jsonl", lambda lines: ['{"di": 1}', *lines], 'row 1: "id" is missing'),
-        ("a.jsonl", lambda lines: ['{"id": 1}', *lines], '"prediction" is missing'),
         ("a.jsonl", lambda lines: ['{"id": "1.2/1", "prediction": 4}'], '"prediction" is missing'),
         ("a.jsonl", lambda lines: [lines[0].replace("{", '{"replica": -1, ')], "replica '-1'"),
-        ("a.jsonl", lambda lines: [*lines, lines[0].replace("{", '{"replica": 1, ')], "replica 1"),
         ("a.csv", lambda lines: ["id,answer", "1,aunt"], 'expected one column "prediction"'),
         ("a.csv", lambda lines: ["id,prediction"], "no rows"),
         ("a.csv", lambda lines: ["id,prediction", "1.2/1"], "row 1: 1 cells, expected 2"),
         ("a.csv", lambda lines: ["id,prediction", '"1.2/1'], "not a CSV row"),
-        ("a.csv", lambda lines: ["id,prediction", "9.9/1,aunt"], "row 1: no test story '9.9/1'"),
         ("a.txt", lambda lines: lines, "expected .csv, .jsonl"),
     ],
 )
