@@ -157,9 +157,7 @@ def register(
     if not (isinstance(name, str) and name.isidentifier()):
         raise InputError(f'model "{name}": expected a name of letters, digits and underscores')
     if name in _RESERVED:
-        raise InputError(
-            f'model "{name}": a built-in model or a setting has this name, expected another'
-        )
+        raise InputError(f'model "{name}": that of a built-in model or setting, expected another')
     if not callable(model):
         raise InputError(f'model "{name}": {model!r}, expected a class of Flax NNX')
     one_of("kind", kind, KINDS)

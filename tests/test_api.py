@@ -262,7 +262,7 @@ def test_no_stories_have_no_batches(dataset) -> None:
 @pytest.mark.parametrize(
     ("name", "module", "options", "problem"),
     [
-        ("gat", Constant, {}, "a built-in model or a setting has this name"),
+        ("gat", Constant, {}, "that of a built-in model or setting, expected another"),
         ("my model", Constant, {}, "expected a name of letters"),
         ("five", 5, {}, "5, expected a class of Flax NNX"),
         ("mine", Constant, {"kind": "states"}, 'kind "states": expected one of graph'),
