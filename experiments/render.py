@@ -17,7 +17,7 @@ from pathlib import Path
 from clutrr_jax.report.plots import plot_results, save_figure
 from experiments import views
 from experiments.paper import RELEASES, ROOT, flags, recorded
-from generator.errors import InputError, Parser, one_of, run_command
+from generator.errors import Parser, one_of, run_command
 from generator.files import write_text
 
 BLOCK = re.compile(
@@ -67,13 +67,7 @@ def render(page: str, found: Mapping[str, views.Recorded]) -> str:
         if view == "commands":
             lines = commands(names)
         else:
-            try:
-                lines = VIEWS[view]([found[name] for name in names], *words)
-            except (KeyError, TypeError, ValueError, IndexError) as error:
-                raise InputError(
-                    f"rendered: {view}{arguments}: expected another part, or other arguments "
-                    f"({error})"
-                ) from error
+            lines = VIEWS[view]([found[name] for name in names], *words)
         return "".join([start, *(f"{line}\n" for line in lines), end])
 
     return BLOCK.sub(block, page)

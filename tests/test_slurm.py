@@ -127,6 +127,19 @@ def test_a_finished_run_that_goes_on_waits_for_its_new_result(end, failed, tmp_p
     assert written == [not failed, True]
 
 
+def test_interrupted_command_waits_for_the_same_jobs(tmp_path: Path, capsys, monkeypatch) -> None:
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    cluster = Simulated(tmp_path, supporting=[["RUNNING"] * 2 + ["GONE"]])
+    with monkeypatch.context() as patch, pytest.raises(SystemExit, match="130"):
+        patch.setattr(launcher.time, "sleep", interrupt)
+        run(cluster)
+    assert "2 jobs continue (scancel 1 cancels them)" in capsys.readouterr().out
+    assert run(cluster) == {}
+    assert cluster.submitted == [NAMES, NAMES[1:]]  # only the lost job again
+
+
 def test_job_ignores_warnings_exits_like_its_command_and_is_requeued_unchanged() -> None:
     code = "import os, signal\nfor s in (signal.SIGTERM, signal.SIGUSR2): os.kill(os.getpid(), s)\n"
     job = Job([sys.executable, "-S", "-c", code])

@@ -60,11 +60,9 @@ def test_remarks_belong_to_claims_and_published_rows() -> None:
     assert {row.model for row in GRAPH_ROWS if row.model} == set(OF_MODEL)
 
 
-@pytest.mark.parametrize(
-    "block", ["by_j figure5", "by_k figure55", "made", "by_test figure5", "counts figure5"]
-)
+@pytest.mark.parametrize("block", ["by_j figure5", "by_k figure55", "made"])
 def test_wrong_blocks_are_refused(block: str) -> None:
-    with pytest.raises(InputError, match=r"expected (one of|another)"):
+    with pytest.raises(InputError, match="expected one of"):
         render.render(f"<!-- rendered: {block} -->\n<!-- end -->", RECORDED)
 
 
