@@ -84,12 +84,11 @@ def extracted_graphs(
         proofs.append(proof and encode_steps(list(facts), proof.steps))
         percents.append(proof and round(100 * proof.probability, 1))
         words.append(_word_facts(extraction, story))
-    has_words = extraction.word_fact is not None
     return {
         "extracted": graphs,
         "proofs": None if heads is None else proofs,
         "proofProbability": None if heads is None else percents,
-        "wordFacts": words if has_words else None,
+        "wordFacts": None if extraction.word_fact is None else words,
     }
 
 

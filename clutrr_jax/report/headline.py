@@ -53,7 +53,7 @@ def _name(test: Test, tests: Sequence[Test], x: str) -> str:
 
 
 def _best(models: Mapping[str, Mapping[Test, Row]], tests: Sequence[Test], x: str) -> str:
-    """Which model is best on the deciding tests, and which one is next."""
+    """Names the best model on the deciding tests, and the next one."""
     is_curve = len({panel for panel, _ in tests}) == 1 and not isinstance(tests[0][1], str)
     deciding = tests[-1:] if is_curve else tests
     means = {
@@ -85,7 +85,7 @@ def _best(models: Mapping[str, Mapping[Test, Row]], tests: Sequence[Test], x: st
 
 
 def _fallen(models: Mapping[str, Mapping[Test, Row]], tests: Sequence[Test], x: str) -> str:
-    """Which models have an accuracy below FAILS, each with the first of these tests."""
+    """Names the models with an accuracy below FAILS, each with the first of these tests."""
     fails, first = format_fraction(FAILS), {}
     for name, rows in models.items():
         below = [t for t in tests if t in rows and round(rows[t]["accuracy"], 2) < FAILS]

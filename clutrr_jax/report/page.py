@@ -124,7 +124,7 @@ def _paired(compared: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _task(algebras: Sequence[Algebra]) -> str:
-    """What the models of a page learn."""
+    """Describes what the models of a page learn."""
     names = dict.fromkeys(a.name for a in algebras if not a.is_kinship)
     if not names:
         return (

@@ -279,7 +279,7 @@ def test_data_that_have_moved_are_given(run_folder, tmp_path) -> None:
 
 
 def test_training_curves_are_means_of_trained_replicas(tmp_path) -> None:
-    """Of 201 epochs those at every third are shown, and the last one."""
+    """Every third of 201 epochs is shown, and the last one."""
     path = tmp_path / "metrics.jsonl"
     assert read_curves(path) == []
     lines = [{"epoch": 1, "loss": [1.0, 3.0], "dev_accuracy": [0.0, 0.5]},

@@ -222,7 +222,7 @@ def test_unmapped_predictions_are_counted_and_wrong(data, ids, tmp_path) -> None
 def test_free_text_has_a_second_accuracy_without_what_sentences_state(
     data, ids, small_folder, tmp_path, capsys
 ) -> None:
-    """Of a relation alone, after markers, and in sentences, that are all right or not mapped."""
+    """Answers are a relation alone, after a marker, or in a sentence, or are not mapped."""
     forms = ["{}", "Answer: {}", '{{"answer": "{}"}}', "It is late, so she is her {}.", "Hm."]
     texts = [forms[i % 5].format(RELATIONS[t]) for i, t in enumerate(data.test.target)]
     (tmp_path / "lm.jsonl").write_text(lines_of(ids, texts))
