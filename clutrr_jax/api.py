@@ -23,9 +23,7 @@ from clutrr_jax.data.records import Records, Story
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from clutrr_jax.evaluation.predictions import Predictions, read_run
 from clutrr_jax.language_models.in_memory import to_submissions
-from clutrr_jax.language_models.submissions import (
-    read_submissions,
-)
+from clutrr_jax.language_models.submissions import read_submissions
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import as_settings
 from clutrr_jax.report.accuracy import accuracy_table
@@ -159,9 +157,7 @@ def register(
     if not (isinstance(name, str) and name.isidentifier()):
         raise InputError(f'model "{name}": expected a name of letters, digits and underscores')
     if name in _RESERVED:
-        raise InputError(
-            f'model "{name}": a built-in model or a setting has this name, expected another'
-        )
+        raise InputError(f'model "{name}": that of a built-in model or setting, expected another')
     if not callable(model):
         raise InputError(f'model "{name}": {model!r}, expected a class of Flax NNX')
     one_of("kind", kind, KINDS)

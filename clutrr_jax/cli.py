@@ -1,4 +1,4 @@
-"""Shared parts of the commands: arguments, exit codes, the cache folder and folder locks."""
+"""Shared parts of the commands: exit codes, the cache folder and folder locks."""
 
 import fcntl
 import os
@@ -8,16 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from generator.errors import InputError, Parser, check_utf8, run_command
-
-
-class CommandParser(Parser):
-    """Argument parser of a command with the option `--data`."""
-
-    def __init__(self, prog: str, description: str):
-        super().__init__(prog=prog, description=description, allow_abbrev=False)
-        self.add_argument("--data", required=True, metavar="DATA",
-                          help="a .zip, folder, .csv, .csv.gz, .parquet or .jsonl")  # fmt: skip
+from generator.errors import InputError, check_utf8, run_command
 
 
 def cache_folder() -> Path:
@@ -47,10 +38,6 @@ def folder_lock(folder: Path, wait: bool = False) -> Iterator[None]:
             raise FolderLocked(
                 f"{folder}: another run is using it; wait until that run ends, or choose "
                 "another folder"
-            ) from None
-        except OSError as error:
-            raise InputError(
-                f"{folder}: cannot be locked ({error.strerror}), expected a file system with locks"
             ) from None
         yield
 

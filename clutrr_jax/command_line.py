@@ -10,7 +10,7 @@ from ml_collections import ConfigDict
 
 from clutrr_jax.report.accuracy import accuracy_table
 from clutrr_jax.report.results import REPORT_FILES
-from clutrr_jax.report.tables import SMOKE, claims_text, data_notes, diverged
+from clutrr_jax.report.tables import SMOKE, claims_text, notes
 from clutrr_jax.settings import change
 from clutrr_jax.training import distributed
 from generator.errors import InputError, plain_text, terminal, utf8
@@ -61,8 +61,7 @@ def print_results(results: dict[str, Any], failed: Mapping[str, str], workdir: P
             plain_text(accuracy_table(results).texts()),
             "±: one standard error over replicas; the report has 95 % intervals.",
             SMOKE if results["scale"] == "smoke" else "",
-            *data_notes(results),
-            *diverged(results),
+            *notes(results),
             claims_text(results),
             f"Report: {workdir / REPORT_FILES[3]}",
         ]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from clutrr_jax.report.markdown import markdown_table
+from clutrr_jax.report.tables import markdown_table
 from clutrr_jax.runs import check_folder
 from generator.errors import plain_text
 from generator.files import write_text

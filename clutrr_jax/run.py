@@ -32,13 +32,7 @@ from clutrr_jax.data.vocabulary import VOCABULARY, write_vocabulary
 from clutrr_jax.devices import available_cores
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.scores import score_baselines
-from clutrr_jax.experiment import (
-    DATA,
-    ERROR,
-    JOB_ID,
-    SUMMARY,
-    Run,
-)
+from clutrr_jax.experiment import DATA, ERROR, JOB_ID, SUMMARY, Run
 from clutrr_jax.models.check import check_model
 from clutrr_jax.training import distributed
 from clutrr_jax.training.loop import run_model

@@ -25,19 +25,21 @@ test), two-sided, corrected over the tasks by Holm's method.
 
 from pathlib import Path
 
-from clutrr_jax.cli import CommandParser, run
+from clutrr_jax.cli import run
 from clutrr_jax.data.dataset import load
 from clutrr_jax.language_models.answers import RULES
 from clutrr_jax.language_models.submissions import read_submissions, split_name
 from clutrr_jax.report.evaluation import ANSWERS, evaluate, write
-from generator.errors import InputError
+from generator.errors import InputError, Parser
 
 __doc__ = __doc__.replace("{rules}", RULES)
 
 
 def main(arguments: list[str], prog: str = "python -m clutrr_jax.score") -> None:
     """Prints the scores of files of predictions, and writes them to a folder."""
-    parser = CommandParser(prog, __doc__)
+    parser = Parser(prog=prog, description=__doc__, allow_abbrev=False)
+    parser.add_argument("--data", required=True, metavar="DATA",
+                        help="a .zip, folder, .csv, .csv.gz, .parquet or .jsonl")  # fmt: skip
     parser.add_argument("--predictions", required=True, nargs="+", metavar="[NAME=]FILE",
                         help="files of predictions or logs of harnesses; NAME replaces the "
                         "name in the table")  # fmt: skip

@@ -116,15 +116,11 @@ class Model:
         definition = ModelDef(spec, config, sizes, config.train.entities == "learned")
         self.replicas: int = config.train.replicas
         self._predictor = Predictor(definition, Replicas(self.replicas, seed))
-        shapes = jax.eval_shape(definition.init, jax.random.key(0))
-        tested = ".best_params" if config.train.selection != "last" else ".ema_params"
-        self._tested, self._last, self._buffers = (
-            self._place(arrays, prefix, tree)
-            for prefix, tree in ((tested, shapes[0]), (".ema_params", shapes[0]),
-                                 (".buffers", shapes[1]))
-        )  # fmt: skip
-        if config.train.selection == "last":
-            self._last = self._tested
+        params, buffers = jax.eval_shape(definition.init, jax.random.key(0))
+        self._buffers = self._place(arrays, ".buffers", buffers)
+        self._tested = self._last = self._place(arrays, ".ema_params", params)
+        if config.train.selection != "last":
+            self._tested = self._place(arrays, ".best_params", params)
 
     def _place(self, arrays: Mapping[str, np.ndarray], prefix: str, shapes: Any) -> Any:
         """The arrays of a tree on the devices, as many replicas as training had there."""

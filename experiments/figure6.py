@@ -22,17 +22,22 @@ from experiments.published.clutrr import MODELS_2019
 from generator.paraphrases.load import load_bank, save_bank
 from generator.stories.config import Config
 from generator.stories.hold_out import split_bank
+from generator.stories.text import Bank
 from generator.write import write_dataset
 
 
 def write_stories(settings: dict[str, Any], folder: Path) -> None:
     """Writes stories that use only the paraphrases which these settings hold out for the tests."""
     config = Config.from_json(settings)
+    bank = split_bank(load_bank(config), config).test
+    write_with_bank(bank, replace(config, language="paraphrase", hold_out=("clauses",)), folder)
+
+
+def write_with_bank(bank: Bank, config: Config, folder: Path) -> None:
+    """Writes stories in the sentences of a bank."""
     path = folder.resolve() / "bank.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save_bank(split_bank(load_bank(config), config).test, path)
-    config = replace(config, bank=str(path), language="paraphrase", hold_out=("clauses",))
-    write_dataset(config, folder)
+    save_bank(bank, path)
+    write_dataset(replace(config, bank=str(path)), folder)
 
 
 def training_on_unseen_clauses(train: str) -> Training:

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 
@@ -31,20 +31,7 @@ from generator.files import read_json, write_text
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
-
-
-class Part(NamedTuple):
-    """One command of `launch.py`: a file in `experiments/`, and values of `--config.NAME`."""
-
-    experiment: str
-    settings: Mapping[str, Any] = {}
-
-    def flags(self, data: str) -> list[str]:
-        """Returns its settings as flags. `data`: the folder of the released data sets."""
-        settings = {name: str(value) for name, value in self.settings.items()}
-        return [f"--config.{k}={v.replace(RELEASES, data)}" for k, v in settings.items()]
-
-
+WORKDIR = "runs/paper"
 RELEASES = "RELEASES"  # stands for the folder of the released data sets
 ALL = {"data": RELEASES}
 ONE = {"data": f"{RELEASES}/data_089907f8.zip"}
@@ -66,27 +53,28 @@ FEW = {"gat.train.replicas": 3, "bilstm_attention.train.replicas": 1}
 WORKSHOP = {"bilstm_2018.train.steps": 5000} | dict.fromkeys(
     ("gnn_2018_mean.train.steps", "gnn_2018_attention.train.steps"), 2000
 )
-PARTS = {
-    "demo": Part("demo"),
-    "figure5": Part("figure5", ALL | {"models": "gat,bilstm_attention"}),
-    "structured": Part("figure5", ALL | {"models": STRUCTURED, "train.replicas": 3}),
-    "graphs": Part("figure5", ALL | {"models": GRAPHS, "train.replicas": 3}),
-    "stories": Part("figure5", ALL | {"models": "reader_prover", "train.replicas": 2}),
-    "slow": Part("figure5", ONE | SLOW),
-    "genders": Part("figure5", ALL | GENDERS),
-    "star": Part("star", {"edge_transformer.dim": 64}),
-    "table2": Part("table2", ALL | FEW | ONE_BILSTM),
-    "table4": Part("table4", FEW | ONE_BILSTM),
-    "figure6": Part("figure6", FEW),
-    "figure7": Part("figure7", ALL | ONE_BILSTM),
-    "workshop_table1": Part("workshop_table1", WORKSHOP),
-    "table1": Part("table1"),
-    "workshop_table2": Part("workshop_table2"),
-    "leaderboard": Part("leaderboard"),
-    "robustness": Part("robustness"),
-    "scaling": Part("scaling", {"models": "prover,gat,reader_prover"}),
-    "wordings": Part("wordings"),
-    "diagnosis": Part("diagnosis", {"models": "reader_prover"}),
+# A file in `experiments/`, and values of `--config.NAME`.
+PARTS: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "demo": ("demo", {}),
+    "figure5": ("figure5", ALL | {"models": "gat,bilstm_attention"}),
+    "structured": ("figure5", ALL | {"models": STRUCTURED, "train.replicas": 3}),
+    "graphs": ("figure5", ALL | {"models": GRAPHS, "train.replicas": 3}),
+    "stories": ("figure5", ALL | {"models": "reader_prover", "train.replicas": 2}),
+    "slow": ("figure5", ONE | SLOW),
+    "genders": ("figure5", ALL | GENDERS),
+    "star": ("star", {"edge_transformer.dim": 64}),
+    "table2": ("table2", ALL | FEW | ONE_BILSTM),
+    "table4": ("table4", FEW | ONE_BILSTM),
+    "figure6": ("figure6", FEW),
+    "figure7": ("figure7", ALL | ONE_BILSTM),
+    "workshop_table1": ("workshop_table1", WORKSHOP),
+    "table1": ("table1", {}),
+    "workshop_table2": ("workshop_table2", {}),
+    "leaderboard": ("leaderboard", {}),
+    "robustness": ("robustness", {}),
+    "scaling": ("scaling", {"models": "prover,gat,reader_prover"}),
+    "wordings": ("wordings", {}),
+    "diagnosis": ("diagnosis", {"models": "reader_prover"}),
 }
 # Speed, measured by `python -m benchmarks models --json`: the models on one core of a CPU, and, at
 # an earlier commit, on a GPU.
@@ -97,6 +85,14 @@ KEPT = (
     "name", "scale", "columns", "data", "models", "rows", "claims", "note", "versions", "devices",
     "wall_seconds",
 )  # fmt: skip
+
+
+def flags(name: str, data: str, root: str | Path = ".", workdir: str | Path = WORKDIR) -> list[str]:
+    """Returns the flags of a part. `data`: the folder of the released data sets."""
+    experiment, settings = PARTS[name]
+    own = {key: str(value).replace(RELEASES, data) for key, value in settings.items()}
+    places = f"--config={Path(root, 'experiments', experiment)}.py", f"--workdir={workdir}/{name}"
+    return [*places, *(f"--config.{key}={value}" for key, value in own.items())]
 
 
 def record(name: str, results: Mapping[str, Any]) -> str:
@@ -140,20 +136,15 @@ def main(argv: list[str]) -> int:
     parser = Parser(prog="python -m experiments.paper", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--data", default="", help="folder of the released data sets")
-    parser.add_argument("--workdir", type=Path, default=Path("runs/paper"), help="of the runs")
+    parser.add_argument("--workdir", type=Path, default=Path(WORKDIR), help="of the runs")
     parser.add_argument("--out", type=Path, default=RESULTS, help="of the results")
     options, settings = parser.parse_known_args(argv)
     commands = {}
     for name in options.parts or PARTS:
         one_of("part", name, PARTS)
-        experiment, own = PARTS[name]
-        if "data" in own and not options.data:
+        if "data" in PARTS[name][1] and not options.data:
             raise InputError(f"{name}: expected --data=DIR, the folder of the released data sets")
-        places = (
-            f"--config={ROOT}/experiments/{experiment}.py",
-            f"--workdir={options.workdir / name}",
-        )
-        commands[name] = [parser.prog, *places, *PARTS[name].flags(options.data), *settings]
+        commands[name] = [parser.prog, *flags(name, options.data, ROOT, options.workdir), *settings]
         config = parse(commands[name])[1]  # raises before anything is trained
         if "models" in config:
             select(config.only, runs(config))

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from clutrr_jax.report.plots import plot_results, save_figure
 from experiments import views
-from experiments.paper import PARTS, ROOT, recorded
-from generator.errors import InputError, Parser, one_of, run_command
+from experiments.paper import RELEASES, ROOT, flags, recorded
+from generator.errors import Parser, one_of, run_command
 from generator.files import write_text
 
 BLOCK = re.compile(
@@ -45,9 +45,8 @@ def commands(names: Sequence[str]) -> list[str]:
     """Returns the commands of parts as a block of a page."""
     lines = []
     for name in names:
-        flags = [f"--workdir=runs/paper/{name}", *PARTS[name].flags("RELEASES")]
-        lines.append(f"python launch.py --config=experiments/{PARTS[name].experiment}.py")
-        for flag in map(shlex.quote, flags):
+        lines.append("python launch.py")
+        for flag in map(shlex.quote, flags(name, RELEASES)):
             if len(lines[-1]) + len(flag) > 117:
                 lines[-1] += " \\"
                 lines.append("   ")
@@ -68,13 +67,7 @@ def render(page: str, found: Mapping[str, views.Recorded]) -> str:
         if view == "commands":
             lines = commands(names)
         else:
-            try:
-                lines = VIEWS[view]([found[name] for name in names], *words)
-            except (KeyError, TypeError, ValueError, IndexError) as error:
-                raise InputError(
-                    f"rendered: {view}{arguments}: expected another part, or other arguments "
-                    f"({error})"
-                ) from error
+            lines = VIEWS[view]([found[name] for name in names], *words)
         return "".join([start, *(f"{line}\n" for line in lines), end])
 
     return BLOCK.sub(block, page)

@@ -13,11 +13,11 @@ from clutrr_jax.report.accuracy import (
     accuracy_table,
     format_fraction,
     published_by_key,
+    row_of_test,
     rows_by_key,
-    with_most_stories,
 )
-from clutrr_jax.report.markdown import markdown_table
 from clutrr_jax.report.results import BESIDE
+from clutrr_jax.report.tables import markdown_table
 from experiments.claims import CAUTIONS, REASONS
 from experiments.published.differences import OF_MODEL
 from generator.errors import plain_text
@@ -56,12 +56,8 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
 
     Models that read facts come first, and the best ones at the largest k. In a table of one panel,
     baselines, if `models` is empty, and the number of stories are last; and in every table
-    ceilings, if one is below 1.
-
-    Args:
-      parts: with the same tests.
-      panel: the first part of the keys of the rows to show, or some joined by ";"; empty for all.
-      models: those to show, joined by commas; empty for all.
+    ceilings, if one is below 1. `panel` are some panels joined by ";", `models` some models joined
+    by commas; empty for all.
     """
     about = ["reads", "given", "parameters", "replicas"]
     lines: list[list[str]] = []
@@ -250,9 +246,8 @@ def _published_rows(
 
 def _tests(parts: Sequence[Recorded], panel: str) -> list[Row]:
     """A row of each x in a panel, with the ceiling and the number of stories of its test."""
-    rows = [item for part in parts for item in _rows(part).items()]
-    return [with_most_stories([row for key, row in rows if key[:2] == (panel, x)])
-            for x in _xs(parts)]  # fmt: skip
+    found = [[row_of_test(_rows(part), panel, x) for part in parts] for x in _xs(parts)]
+    return [max(rows, key=lambda row: row.get("count") or 0) for rows in found]
 
 
 def _selected(

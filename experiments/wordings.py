@@ -11,26 +11,21 @@ Result: near 1 where the words name the relations, also in records and in chatty
 less where they are informal only, and nothing in a language whose words the model does not know.
 """
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from clutrr_jax.experiment import MODEL, Experiment, Training, experiment_config
 from examples.other_wordings import BANKS, templates
 from experiments.figure5 import TESTS
-from generator.paraphrases.load import save_bank
+from experiments.figure6 import write_with_bank
 from generator.stories.config import Config
 from generator.stories.text import Bank
-from generator.write import write_dataset
 
 
 def write_stories(settings: dict[str, Any], folder: Path) -> None:
     """Writes stories in the sentences of the bank with the name `settings["bank"]`."""
-    name = settings["bank"]
-    path = folder.resolve() / "bank.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save_bank(Bank(name, templates(*BANKS[name])), path)
-    write_dataset(replace(Config.from_json(settings | {"bank": ""}), bank=str(path)), folder)
+    bank = Bank(settings["bank"], templates(*BANKS[settings["bank"]]))
+    write_with_bank(bank, Config.from_json(settings | {"bank": ""}), folder)
 
 
 def training(bank: str) -> Training:

@@ -111,10 +111,6 @@ def test_evaluate_reads_names_ids_and_text(trained, dataset) -> None:
         for name in ("first", "0-d", "0-d text", "text of NumPy", "series")
     )
     assert others == [first] * 4 and {replicas for _, replicas in first} == {1}
-    frame = clutrr_jax.evaluate(pd.DataFrame({"series": given["series"]}), dataset)
-    assert [row for row in rows if row["model"] == "series"] == [
-        row for row in frame.accuracy if row["model"] == "series"
-    ]
     file = trained.folder / "edge_rnn" / "predictions.csv"
     of_file = clutrr_jax.evaluate(file, dataset).accuracy
     assert [row["accuracy"] for row in of_file if row["model"] == "edge_rnn"] == expected
@@ -207,22 +203,16 @@ def test_tables_as_text_and_as_html(trained) -> None:
     ("predictions", "problem"),
     [
         ({}, "predictions: none"),
-        (None, "predictions: none"),
         (np.zeros(80, int), "predictions: an array, expected a name"),
         ([["aunt"] * 80], "expected names for them"),
-        ("nothing.csv", "nothing.csv"),
-        ("na\udcefve.csv", r"na\\udcefve\.csv: not a name in UTF-8"),
         (pd.DataFrame({"id": range(80), "a": "aunt"}), 'of "id": ids of stories'),
         ({"a": pd.Series(["aunt"] * 80).rename_axis("id")}, "index with labels such as '0'"),
         ({"a": pd.Series(["aunt"] * 80)[::-1]}, r"'79', expected 0, 1, \.\.\. in this order"),
         ({"a": pd.DataFrame([["aunt"] * 80])[range(79, -1, -1)]}, 'of "a": columns with labels'),
         ({"a": [["aunt"] * 80, ["aunt"]]}, 'of "a": shape'),
-        ({"a": np.zeros((0, 80), int)}, 'of "a": shape'),
         ({"a": Predictions(*[np.zeros((1, 3), int)] * 3)}, r"\(1, 3\).* 80 test stories"),
         ({"a": ["aunt"] * 79 + [{}]}, 'of "a", story 79: {}, expected a relation name'),
         ({"a": [0] * 79 + [len(RELATIONS)]}, 'of "a", story 79: 22'),
-        ({"a": [0.5] * 80}, 'of "a", story 0: 0.5'),
-        ({"a": [True] * 80}, 'of "a", story 0: True'),
         ({"a": ["7"] * 79 + [None]}, 'of "a": all are numbers as text, expected names'),
         ({"given rules": ["aunt"] * 80}, "two rows named 'given rules'"),
     ],
@@ -237,16 +227,12 @@ def test_wrong_predictions_are_one_line(predictions, problem, dataset) -> None:
     [
         ({"models": "nope"}, 'no model "nope"'),
         ({"models": ["gat", 3]}, r"models: \['gat', 3\], expected names such as 'gat'"),
-        ({"models": []}, 'no model ""'),
         ({"dataset": 5}, "dataset: int, expected a Dataset or its path"),
-        ({"seed": None}, 'setting "seed": None, expected int'),
         ({"replicas": 0}, "train.replicas 0: expected at least 1"),
         ({"settings": {"gat.lr": 1}}, r'^no setting "gat\.lr"; expected one of gat\.directions, '),
-        ({"settings": {"train.lr": 1}}, 'no setting "train.lr"; expected one of train.batch, '),
         ({"settings": {"generate.train": "1.2"}}, 'no setting "generate.train"; expected one'),
-        ({"settings": {"train.steps": "x"}}, "setting \"train.steps\": 'x', expected int$"),
-        ({"settings": {"gat.dropout": None}}, 'setting "gat.dropout": None, expected float$'),
         ({"settings": {"train.epochs": 5}}, 'setting "train.epochs": expected as an argument'),
+        ({"settings": {"train.steps": "x"}}, "setting \"train.steps\": 'x', expected int$"),
     ],
 )
 def test_wrong_settings_are_one_line(arguments, problem, dataset, tmp_path) -> None:
@@ -257,17 +243,16 @@ def test_wrong_settings_are_one_line(arguments, problem, dataset, tmp_path) -> N
 def test_wrong_generator_settings_and_kinds_are_one_line(dataset) -> None:
     with pytest.raises(clutrr_jax.InputError, match='unknown setting "colour"'):
         clutrr_jax.generate(colour="red")
-    with pytest.raises(clutrr_jax.InputError, match='kind "images": expected one of graph'):
-        clutrr_jax.batches(dataset.train, "images")
-    with pytest.raises(clutrr_jax.InputError, match="batch_size 0: expected 1 or more"):
-        clutrr_jax.batches(dataset.train, batch_size=0)
-    with pytest.raises(clutrr_jax.InputError, match="seed -1: expected 0 or more"):
-        clutrr_jax.batches(dataset.train, seed=-1)
-    with pytest.raises(clutrr_jax.InputError, match="stories: Dataset, expected dataset"):
-        clutrr_jax.batches(dataset)
     few = build_vocabulary(dataset.train, entities=2)
-    with pytest.raises(clutrr_jax.InputError, match="people, expected at most 2, the entities"):
-        clutrr_jax.batches(dataset.train, "tokens", vocabulary=few)
+    for problem, arguments in {
+        'kind "images": expected one of graph': {"kind": "images"},
+        "batch_size 0: expected 1 or more": {"batch_size": 0},
+        "seed -1: expected 0 or more": {"seed": -1},
+        "stories: Dataset, expected dataset": {"stories": dataset},
+        "at most 2, the entities": {"kind": "tokens", "vocabulary": few},
+    }.items():
+        with pytest.raises(clutrr_jax.InputError, match=problem):
+            clutrr_jax.batches(**{"stories": dataset.train} | arguments)
 
 
 def test_no_stories_have_no_batches(dataset) -> None:
@@ -277,16 +262,13 @@ def test_no_stories_have_no_batches(dataset) -> None:
 @pytest.mark.parametrize(
     ("name", "module", "options", "problem"),
     [
-        ("gat", Constant, {}, "a built-in model or a setting has this name"),
-        ("train", Constant, {}, "a built-in model or a setting has this name"),
+        ("gat", Constant, {}, "that of a built-in model or setting, expected another"),
         ("my model", Constant, {}, "expected a name of letters"),
         ("five", 5, {}, "5, expected a class of Flax NNX"),
         ("mine", Constant, {"kind": "states"}, 'kind "states": expected one of graph'),
         ("mine", Constant, {"config": {"activation": max}}, "not JSON serializable"),
         ("mine", Constant, {"config": [1]}, r"settings \[1\].*expected names with"),
         ("mine", Constant, {"config": {"train": {"lr": 1e-3}}}, "in the group train some of"),
-        ("mine", Constant, {"config": {"train": {"steps": "many"}}}, "in the group train some of"),
-        ("mine", Constant, {"config": {"train": 5}}, "in the group train some of"),
     ],
 )
 def test_a_registered_model_is_checked(name, module, options, problem: str, registry) -> None:
@@ -368,15 +350,6 @@ def test_a_folder_with_other_files_is_not_overwritten(dataset, tmp_path) -> None
     with pytest.raises(clutrr_jax.InputError, match="holds other files"):
         clutrr_jax.train("gat", dataset, replicas=1, epochs=1, folder=tmp_path)
     assert (tmp_path / "results.md").read_text() == "mine"
-
-
-def test_a_folder_whose_name_is_not_utf_8_is_refused(dataset, tmp_path) -> None:
-    for write in (dataset.to_parquet, lambda f: clutrr_jax.train("gat", dataset, folder=f)):
-        with pytest.raises(clutrr_jax.InputError, match=r"na.udcefve.*: not a name in UTF-8"):
-            write(tmp_path / "na\udcefve")
-    (tmp_path / "na\udcefve_test.csv").touch()
-    with pytest.raises(clutrr_jax.InputError, match=r"_test\.csv: not a name in UTF-8"):
-        load(tmp_path)
 
 
 def test_stories_of_a_failed_start_are_replaced(dataset, tmp_path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from clutrr_jax.cli import folder_lock
 from clutrr_jax.command_line import run_command_line
 from clutrr_jax.score import main as score
 from generator.__main__ import main as generator
@@ -36,16 +35,6 @@ def test_exit_codes(error: BaseException, code: int, message: str, capsys) -> No
     assert run_command(main, []) == 0
     assert run_command(main, ["fail"]) == code
     assert capsys.readouterr().err.startswith(message)
-
-
-def test_a_folder_that_cannot_be_locked_is_one_line(tmp_path, monkeypatch) -> None:
-    def flock(*arguments):
-        raise OSError(37, "No locks available")
-
-    monkeypatch.setattr("fcntl.flock", flock)
-    expected = r"cannot be locked \(No locks available\), expected"
-    with pytest.raises(InputError, match=expected), folder_lock(tmp_path):
-        pass
 
 
 def test_a_name_that_is_not_utf_8_is_one_line(small_folder: Path, capsys) -> None:

@@ -36,10 +36,6 @@ from generator.stories.text import NAME
 
 FILE = "extracted.npz"
 THRESHOLD = 0.5  # facts with a higher probability count as extracted: at most one per ordered pair
-COLUMNS = (
-    "group", "stories", "stated", "extracted", "right", "follow", "wrong", "missing",
-    "precision", "recall",
-)  # fmt: skip
 KNOWN, NEW, NO_SENTENCE = (
     "wording of a training story", "new wording", "no sentence names both people"
 )  # fmt: skip
@@ -142,25 +138,24 @@ def judged_facts(extraction: Extraction) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def count_facts(group: str, stories: int, stated: int, verdict: np.ndarray) -> dict[str, Any]:
-    """Counts, precision and recall of a group of facts, with the keys COLUMNS: of `stories` with
-    `stated` facts, and extracted facts with the verdicts RIGHT, FOLLOWS or WRONG."""
+    """Counts, precision and recall of a group of facts: of `stories` with `stated` facts, and
+    extracted facts with the verdicts RIGHT, FOLLOWS or WRONG."""
     right, follow, wrong = np.bincount(verdict, minlength=3).tolist()
-    values = (
-        group, int(stories), int(stated), len(verdict), right, follow, wrong,
-        int(stated) - right,
-        (right + follow) / len(verdict) if len(verdict) else None,
-        right / int(stated) if stated else None,
-    )  # fmt: skip
-    return dict(zip(COLUMNS, values, strict=True))
+    return {
+        "group": group, "stories": int(stories), "stated": int(stated), "extracted": len(verdict),
+        "right": right, "follow": follow, "wrong": wrong, "missing": int(stated) - right,
+        "precision": (right + follow) / len(verdict) if len(verdict) else None,
+        "recall": right / int(stated) if stated else None,
+    }  # fmt: skip
 
 
 def precision_recall(extraction: Extraction, test: Records) -> list[dict[str, Any]]:
     """Precision and recall of the extracted facts: overall, by clause length and by relation.
 
-    Each row has the keys COLUMNS. Counts are numbers of facts and leave out pairs that cannot be
-    judged. Precision is (right + follow) / extracted: a fact that follows from the stated ones is
-    not an error. Recall is right / stated. Either is None if its denominator is 0. Missing facts
-    count for the stated relation, wrong facts for the extracted one.
+    Counts are numbers of facts and leave out pairs that cannot be judged. Precision is
+    (right + follow) / extracted: a fact that follows from the stated ones is not an error. Recall
+    is right / stated. Either is None if its denominator is 0. Missing facts count for the stated
+    relation, wrong facts for the extracted one.
     """
     stated, extracted, verdict = judged_facts(extraction)
     k, count = test.clause_length, len(test)

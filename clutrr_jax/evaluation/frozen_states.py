@@ -26,11 +26,7 @@ from clutrr_jax.data.vocabulary import FIRST_ENTITY, SPECIAL_WORDS, UNKNOWN, spe
 from clutrr_jax.evaluation.predict import per_story
 from clutrr_jax.models.pretrained.folder import find_folder, read_config
 from clutrr_jax.models.pretrained.load import load_encoder
-from clutrr_jax.models.pretrained.tokenizer import (
-    encode_stories,
-    load_tokenizer,
-    single_tokens,
-)
+from clutrr_jax.models.pretrained.tokenizer import encode_stories, load_tokenizer, single_tokens
 from generator.errors import InputError
 from generator.files import atomic_write
 

@@ -172,12 +172,9 @@ def _series_of_old(name: str, known: Sequence[Series]) -> Series:
 def measure(runs: Sequence[Sequence[Score]], metric: str = "accuracy") -> Measured | None:
     """A metric over all replicas of all runs; None if a run does not have it.
 
-    Replicas count equally, even if the tests of their runs differ in size. The stories of one run
-    are the same for its replicas, those of different runs are independent.
-
-    Args:
-      runs: for each run, the rows of its tests, which are taken as one test: the metric is the mean
-        over them, weighted by their stories.
+    The tests of a run are taken as one test: its metric is the mean over them, weighted by their
+    stories. Replicas count equally, even if the tests of their runs differ in size. The stories of
+    one run are the same for its replicas, those of different runs are independent.
     """
     if any(metric not in test.metrics for run in runs for test in run):
         return None

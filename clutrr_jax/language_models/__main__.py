@@ -28,14 +28,17 @@ from the stated facts by the benchmark's 16 rules.
 from argparse import SUPPRESS
 from pathlib import Path
 
-from clutrr_jax.cli import CommandParser, run
+from clutrr_jax.cli import run
 from clutrr_jax.data.dataset import load
 from clutrr_jax.language_models.export import DEFAULT_SHOTS, DEFAULT_TOKENS, FORMATS, STYLES, export
+from generator.errors import Parser
 
 
 def main(arguments: list[str], prog: str = "python -m clutrr_jax.language_models export") -> None:
     """Writes the prompts of all test stories of a data set."""
-    parser = CommandParser(prog, __doc__)
+    parser = Parser(prog=prog, description=__doc__, allow_abbrev=False)
+    parser.add_argument("--data", required=True, metavar="DATA",
+                        help="a .zip, folder, .csv, .csv.gz, .parquet or .jsonl")  # fmt: skip
     # The only command of this module; `python -m clutrr_jax export` leaves it out.
     parser.add_argument("command", nargs="?", choices=["export"], help=SUPPRESS)
     parser.add_argument("--format", required=True, choices=FORMATS)

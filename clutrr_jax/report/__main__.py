@@ -5,6 +5,9 @@ the report again. Experiments with several data sets are rebuilt by their own co
 --config.only=none.
 """
 
+import re
+from collections.abc import Iterable
+from importlib.resources import files
 from pathlib import Path
 
 from ml_collections import ConfigDict
@@ -13,11 +16,12 @@ from clutrr_jax.cli import run
 from clutrr_jax.data.prepare import Prepared, prepare_run
 from clutrr_jax.experiment import SINGLE, Run
 from clutrr_jax.models import MODELS
-from clutrr_jax.report.citations import citations
 from clutrr_jax.report.results import REPORT_FILES
 from clutrr_jax.report.write import write_report
 from generator.errors import InputError, Parser
 from generator.files import read_json
+
+BENCHMARK = ("sinha2019clutrr", "sinha2018compositional")  # in `references.bib`
 
 
 def main(arguments: list[str], prog: str = "python -m clutrr_jax.report") -> None:
@@ -64,6 +68,22 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.report") -> Non
 
     write_report({"name": results["name"]}, runs, folder, prepare, options.add)
     print(folder / REPORT_FILES[3])
+
+
+def entries() -> dict[str, str]:
+    """Returns all entries of BibTeX by key."""
+    text = (files("clutrr_jax.report") / "references.bib").read_text(encoding="utf-8")
+    return {match[1]: match[0] for match in re.finditer(r"@\w+\{(\w+),\n.*?\n\}", text, re.S)}
+
+
+def citations(models: Iterable[str]) -> str:
+    """Returns the BibTeX of the benchmark and of the models, and which model has which papers."""
+    papers = {model: MODELS[model].cites if model in MODELS else () for model in models}
+    keys = dict.fromkeys([*BENCHMARK, *(key for of_model in papers.values() for key in of_model)])
+    found = entries()
+    lines = [f"% benchmark: {', '.join(BENCHMARK)}"]
+    lines += [f"% {m}: {', '.join(of_model) or 'no entry'}" for m, of_model in papers.items()]
+    return "\n".join([*lines, *(found[key] for key in keys)])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The table of accuracies, or of another metric, as typed lines."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from inspect import getdoc
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from clutrr_jax.report.results import BESIDE
 MARK = "*"  # marks a difference whose two intervals do not overlap
 Results = Mapping[str, Any]  # see `clutrr_jax.report.results`
 Row = Mapping[str, Any]
+Cells = Mapping[tuple[Any, Any, Any], Row]  # rows by (panel, x, series)
 
 
 def format_fraction(value: float, sign: str = "") -> str:
@@ -28,18 +29,13 @@ def format_p(value: float) -> str:
 
 def label_tests(tests: Sequence[str]) -> list[str]:
     """Returns labels of tests T.K: k=K, or T.K if they differ in T as well."""
-    if len({test.partition(".")[0] for test in tests}) > 1:
+    split = [test.split(".") for test in tests]
+    if len({t for t, _ in split}) > 1:
         return list(tests)
-    lengths = [test.partition(".")[2] for test in tests]
-    return [NO_K if k == "0" else f"k={k}" for k in lengths]
+    return [NO_K if k == "0" else f"k={k}" for _, k in split]
 
 
-def count_replicas(count: int) -> str:
-    """Returns "1 replica", "2 replicas", ..."""
-    return f"{count} replica{'s' if count > 1 else ''}"
-
-
-def rows_by_key(results: Results, metric: str = "accuracy") -> dict[tuple[Any, Any, Any], Row]:
+def rows_by_key(results: Results, metric: str = "accuracy") -> Cells:
     """Returns the rows by (panel, x, series), also those of cells that are not measured; of another
     metric those that have it, with its values in the columns of the accuracy and no ceiling."""
     rows = [row for row in results["rows"] if row["kind"] != "published"]
@@ -48,20 +44,22 @@ def rows_by_key(results: Results, metric: str = "accuracy") -> dict[tuple[Any, A
     return _by_key(results, rows)
 
 
-def published_by_key(results: Results) -> dict[tuple[Any, Any, Any], Row]:
+def _of_metric(row: Row, metric: str) -> Row:
+    values = row["metrics"][metric]
+    bounds = {name: values[name] for name in ("stderr", "low", "high")}
+    last = {"accuracy_last": values["mean"], "stderr_last": values["stderr"]}
+    return {**row, **bounds, **last, "accuracy": values["mean"],
+            "accuracies": values["replicas"], "ceiling": None}  # fmt: skip
+
+
+def published_by_key(results: Results) -> Cells:
     """Returns the rows of published accuracies by (panel, x, series)."""
     return _by_key(results, [row for row in results["rows"] if row["kind"] == "published"])
 
 
-def _by_key(results: Results, rows: Sequence[Row]) -> dict[tuple[Any, Any, Any], Row]:
-    return {tuple(row[name] for name in results["columns"]): row for row in rows}  # type: ignore[misc]
-
-
-def _of_metric(row: Row, metric: str) -> Row:
-    values = row["metrics"][metric]
-    names = ("accuracy", "accuracy_last", "stderr", "stderr_last", "low", "high", "accuracies")
-    kept = ("mean", "mean", "stderr", "stderr", "low", "high", "replicas")
-    return {**row, "ceiling": None} | {n: values[k] for n, k in zip(names, kept, strict=True)}
+def _by_key(results: Results, rows: Sequence[Row]) -> Cells:
+    panel, x, series = results["columns"]
+    return {(row[panel], row[x], row[series]): row for row in rows}
 
 
 def is_grid(results: Results) -> bool:
@@ -81,12 +79,8 @@ def difference(row: Row, published: Row | None) -> tuple[float, bool] | None:
 
 
 def with_stderr(row: Row, epoch: str = "") -> str:
-    """Returns an accuracy and its standard error over replicas, .87 ±.02; "" if not measured.
-
-    Args:
-      row: a row of the results.
-      epoch: "_last" for the last epoch.
-    """
+    """Returns an accuracy, of the last epoch with "_last", and its standard error over replicas,
+    .87 ±.02; "" if not measured."""
     if row.get("accuracy") is None:
         return ""
     stderr = row[f"stderr{epoch}"]
@@ -144,8 +138,7 @@ def accuracy_table(
 
     Args:
       results: see `clutrr_jax.report.results`.
-      intervals: whether to add lines of 95 % intervals and of the number of answers that were not
-        mapped.
+      intervals: whether to add lines of 95 % intervals and of answers that were not mapped.
       cell: text of a row of the results.
       metric: one of `clutrr_jax.evaluation.metrics.METRICS`; published values are accuracies.
     """
@@ -156,11 +149,13 @@ def accuracy_table(
     series = list(dict.fromkeys(key[2] for key in rows))
     lines = []
     for panel, x in dict.fromkeys(key[:2] for key in rows):
-        of_series, cells = [rows.get((panel, x, name), {}) for name in series], []
-        for name, row in zip(series, of_series, strict=True):
-            paper = published.get((panel, x, name))
-            cells += [cell(row), with_stderr(paper or {}), _difference(row, paper)]
-        cells += _ceiling_and_stories(with_most_stories(of_series))
+        cells: list[str] = []
+        for name in series:
+            row, paper = rows.get((panel, x, name), {}), published.get((panel, x, name))
+            found = difference(row, paper)
+            text = format_fraction(found[0], "+") + MARK * found[1] if found else ""
+            cells += [cell(row), with_stderr(paper or {}), text]
+        cells += _ceiling_and_stories(row_of_test(rows, panel, x))
         lines.append(Line((str(panel), str(x)), cells))
     columns = [column for name in series for column in (name, "paper", "difference")]
     return Table(tuple(results["columns"][:2]), [*columns, "ceiling", "stories"], lines)
@@ -168,36 +163,31 @@ def accuracy_table(
 
 def _figure(
     results: Results,
-    rows: Mapping[tuple[Any, Any, Any], Row],
-    published: Mapping[tuple[Any, Any, Any], Row],
+    rows: Cells,
+    published: Cells,
     intervals: bool,
     cell: Callable[[Row], str],
 ) -> Table:
     panel_name, x_name, series_name = results["columns"]
-    panels, xs, series = (list(dict.fromkeys(key[part] for key in rows)) for part in range(3))
-    if not any(isinstance(x, str) for x in xs):
-        xs.sort()
+    panels, xs, series = axes_of(rows.keys())
     lines: list[Line] = []
     for panel in panels:
-        largest = [with_most_stories([rows.get((panel, x, n), {}) for n in series]) for x in xs]
+        tests = [row_of_test(rows, panel, x) for x in xs]
         papers = {key[2]: row for key, row in published.items() if key[0] == panel}
         for name in (*series, ""):  # "": published rows of models that are no series
             of_series = [rows.get((panel, x, name), {}) for x in xs]
-            if any(of_series):
+            for i, (label, *texts) in enumerate(_series(name, of_series, tests, intervals, cell)):
                 about = next(filter(None, of_series))
-                own = _series(name, about["kind"], of_series, intervals, cell)
-                parts = [*own, *_stories(of_series, largest)]
-                lines += [Line((str(panel), label, "" if i else about["given"]), texts,
-                               about["kind"], i > 0)
-                          for i, (label, *texts) in enumerate(parts)]  # fmt: skip
+                words = (str(panel), label, "" if i else about["given"])
+                lines.append(Line(words, texts, about["kind"], i > 0))
             for label, paper in papers.items():
                 if name == (paper["of"] if paper["of"] in series else ""):
                     texts = [with_stderr(published.get((panel, x, label), {})) for x in xs]
                     lines.append(Line((str(panel), label, paper["given"]), texts, "published"))
-        tests = zip(*map(_ceiling_and_stories, largest), strict=True)
-        lines += [Line((str(panel), label, ""), texts, label)
-                  for label, texts in zip(("ceiling", "stories"), tests, strict=True)
-                  if any(texts)]  # fmt: skip
+        of_tests = zip(*map(_ceiling_and_stories, tests), strict=True)
+        for label, cells in zip(("ceiling", "stories"), of_tests, strict=True):
+            if any(cells):
+                lines.append(Line((str(panel), label, ""), cells, label))
     first = int(len(panels) == 1)
     return Table(
         (panel_name, series_name, "given")[first:],
@@ -206,41 +196,47 @@ def _figure(
     )
 
 
+def axes_of(keys: Collection[tuple[Any, Any, Any]]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Returns the panels, the x, sorted if they are numbers, and the series of keys."""
+    panels, xs, series = (list(dict.fromkeys(key[part] for key in keys)) for part in range(3))
+    return panels, xs if any(isinstance(x, str) for x in xs) else sorted(xs), series
+
+
 def _series(
-    name: str, kind: str, rows: Sequence[Row], intervals: bool, cell: Callable[[Row], str]
+    name: str,
+    rows: Sequence[Row],
+    tests: Sequence[Row],
+    intervals: bool,
+    cell: Callable[[Row], str],
 ) -> Iterator[list[str]]:
     """The lines of one series: its accuracies and, where they say more, the last epoch, or the
-    intervals and the number of answers that were not mapped."""
+    intervals and the number of answers that were not mapped; the number of its stories if it has a
+    part of those of a test."""
+    if not any(rows):
+        return
+    kind = next(filter(None, rows))["kind"]
     measured = [row for row in rows if row.get("accuracy") is not None]
     replicas = {row["replicas"] for row in measured}
-    named = kind in ("baseline", *BESIDE) or len(replicas) != 1
-    yield [name if named else f"{name} ({count_replicas(*replicas)})", *map(cell, rows)]
+    if kind not in ("baseline", *BESIDE) and len(replicas) == 1:
+        (count,) = replicas
+        name = f"{name} ({count} replica{'s' if count > 1 else ''})"
+    yield [name, *map(cell, rows)]
     last = [with_stderr(row, "_last") for row in rows]
     if last != [with_stderr(row) for row in rows]:
         yield ["last epoch", *last]
     if intervals and kind != "baseline":
-        yield ["95 % interval", *(_interval(r) if r in measured else "" for r in rows)]
+        yield ["95 % interval", *(_interval(row) if row in measured else "" for row in rows)]
         yield ["not mapped", *(str(row["unmapped"]) if row in measured else "" for row in rows)]
-
-
-def _stories(rows: Sequence[Row], largest: Sequence[Row]) -> Iterator[list[str]]:
-    """The line with the number of stories of a series that has a part of them."""
     counts = [row.get("count") for row in rows]
-    if any(n and n < most["count"] for n, most in zip(counts, largest, strict=True)):
+    if any(n and n < test["count"] for n, test in zip(counts, tests, strict=True)):
         yield ["stories", *("" if n is None else str(n) for n in counts)]
 
 
-def _difference(row: Row, published: Row | None) -> str:
-    found = difference(row, published)
-    return format_fraction(found[0], "+") + MARK * found[1] if found else ""
-
-
-def with_most_stories(rows: Sequence[Row]) -> Row:
-    """The first row with the most stories, whose ceiling is that of the test; {} if there is none.
-
-    A series may have a part of the stories of a test.
-    """
-    return max((row for row in rows if row.get("count")), key=lambda row: row["count"], default={})
+def row_of_test(rows: Cells, panel: Any, x: Any) -> Row:
+    """The first row of a test with the most stories, whose ceiling is that of the test; {} if there
+    is none. A series may have a part of the stories of a test."""
+    found = [row for key, row in rows.items() if key[:2] == (panel, x) and row["count"]]
+    return max(found, key=lambda row: row["count"], default={})
 
 
 def _ceiling_and_stories(row: Row) -> tuple[str, str]:

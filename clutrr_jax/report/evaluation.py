@@ -3,6 +3,7 @@ what notebooks display."""
 
 import csv
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import reduce
 from html import escape
@@ -18,13 +19,13 @@ from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.predictions import UNMAPPED
 from clutrr_jax.evaluation.scores import score_baselines
-from clutrr_jax.experiment import PATHS, SINGLE
+from clutrr_jax.experiment import SINGLE
 from clutrr_jax.language_models.submissions import Submission, check_names, score_submission
 from clutrr_jax.report.accuracy import accuracy_table
 from clutrr_jax.report.paired import comparison, pairs
 from clutrr_jax.report.plots import Figure, plot_results
 from clutrr_jax.report.results import table
-from clutrr_jax.report.tables import data_notes, html_table
+from clutrr_jax.report.tables import html_table, notes
 from generator.errors import plain_text
 from generator.files import atomic_write, write_text
 
@@ -42,8 +43,13 @@ class AccuracyTable(list[dict[str, Any]]):
         return list(dict.fromkeys([*COLUMNS, *(name for row in self for name in row)]))
 
     def _table(self) -> list[list[str]]:
+        def cell(value: Any) -> str:
+            return (
+                f"{value:.3f}" if isinstance(value, float) else str("" if value is None else value)
+            )
+
         columns = self._columns()
-        return [columns, *([_cell(row.get(c)) for c in columns] for row in self)]
+        return [columns, *([cell(row.get(name)) for name in columns] for row in self)]
 
     def __repr__(self) -> str:
         return plain_text(self._table())
@@ -56,10 +62,6 @@ class AccuracyTable(list[dict[str, Any]]):
         import pandas as pd
 
         return pd.DataFrame(self, columns=self._columns())
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 class Evaluation:
@@ -95,41 +97,38 @@ class Evaluation:
     def notes(self) -> list[str]:
         """Returns how many stories have a prediction and how many answers were not mapped, as
         sentences; none if these are all and none."""
-        (data,), notes = self.results["data"], []
-        rows = [row for row in self.results["rows"] if row["kind"] != "baseline" and row["count"]]
-        asked, answers, unmapped = (
-            dict.fromkeys([row["name"] for row in rows], 0) for _ in range(3)
-        )
-        for row in rows:
-            asked[row["name"]] += row["count"]
-            answers[row["name"]] += row["count"] * row["replicas"]
-            unmapped[row["name"]] += row["unmapped"]
-        kinds = {row["name"]: (row["kind"], row["of"]) for row in rows}
+        (data,), by_name = self.results["data"], defaultdict(list)
+        for row in self.results["rows"]:
+            if row["kind"] != "baseline" and row["count"]:
+                by_name[row["name"]].append(row)
+        asked = {name: sum(row["count"] for row in rows) for name, rows in by_name.items()}
+        unmapped = {name: sum(row["unmapped"] for row in rows) for name, rows in by_name.items()}
+        found = []
         if any(count < data["test_rows"] for count in asked.values()):
-            each = ", ".join(
-                f"{name} {n:,}" for name, n in asked.items() if kinds[name][0] == "model"
-            )
-            notes.append(
+            models = [name for name, rows in by_name.items() if rows[0]["kind"] == "model"]
+            found.append(
                 f"{data['scored_rows']:,} of {data['test_rows']:,} test stories have a prediction "
-                f"({each}); the baselines and the ceiling are those of these stories"
+                f"({', '.join(f'{name} {asked[name]:,}' for name in models)}); the baselines and "
+                "the ceiling are those of these stories"
             )
         for pair in self.results["compared"]:
             if not pair["tasks"]:
-                notes.append(f"{' and '.join(pair['models'])} have no story in common to compare")
-        for name, (kind, model) in kinds.items():
-            if kind == "strict":
-                read = unmapped[name] - unmapped[model]
-                notes.append(
-                    f"{name}: without the {read:,} of {answers[name]:,} answers whose relation is "
-                    "read from sentences; in the others it stands alone or after a marker such as "
+                found.append(f"{' and '.join(pair['models'])} have no story in common to compare")
+        for name, rows in by_name.items():
+            answers = sum(row["count"] * row["replicas"] for row in rows)
+            if rows[0]["kind"] == "strict":
+                read = unmapped[name] - unmapped[rows[0]["of"]]
+                found.append(
+                    f"{name}: without the {read:,} of {answers:,} answers whose relation is read "
+                    "from sentences; in the others it stands alone or after a marker such as "
                     '"Answer:"'
                 )
             elif unmapped[name]:
-                notes.append(
-                    f"{name}: {unmapped[name]:,} of {answers[name]:,} answers were not mapped to a "
+                found.append(
+                    f"{name}: {unmapped[name]:,} of {answers:,} answers were not mapped to a "
                     f"relation (score --out DIR writes all to {ANSWERS})"
                 )
-        return notes + data_notes(self.results)
+        return found + notes(self.results)
 
     def __repr__(self) -> str:
         tables = map(plain_text, self.tables())
@@ -140,13 +139,12 @@ class Evaluation:
         return "\n".join([*map(html_table, self.tables()), *notes])
 
 
-def evaluate(data: Dataset, submissions: Sequence[Submission]) -> "Evaluation":
+def evaluate(data: Dataset, submissions: Sequence[Submission]) -> Evaluation:
     """Scores submissions next to the baselines, with paired tests between them.
 
-    Args:
-      data: must have test records; the baseline of induced rules needs training records.
-      submissions: at least one. Each is scored on its stories, and the baselines on those that any
-        of them has.
+    Each is scored on its stories, and the baselines on those that any of them has. The data must
+    have test records; the baseline of induced rules needs training records.
+
     Raises:
       InputError: two submissions or ensembles, or one and a baseline, have the same name.
     """
@@ -155,20 +153,14 @@ def evaluate(data: Dataset, submissions: Sequence[Submission]) -> "Evaluation":
     covered = truth.select(reduce(np.union1d, (s.stories for s in submissions)))
     found = [score_submission(one, truth) for one in submissions]
     check_names(found, BASELINES)
-    experiment = SINGLE if test.algebra.is_kinship else PATHS
-    (training,) = experiment.trainings
+    (training,) = SINGLE.trainings
+    about = {"name": data.name, "test_rows": len(test), "scored_rows": len(covered.test),
+             "copies": count_copies(data.train, test)}  # fmt: skip
     return Evaluation({
         "name": "scores",
         "scale": "",
-        **table(experiment, [(training, rows) for rows in [*found, score_baselines(covered)]]),
-        "data": [
-            {
-                "name": data.name,
-                "test_rows": len(test),
-                "scored_rows": len(covered.test),
-                "copies": count_copies(data.train, test),
-            }
-        ],
+        **table(SINGLE, [("", training, rows) for rows in [*found, score_baselines(covered)]]),
+        "data": [about],
         "compared": pairs(submissions, test),
     })  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from clutrr_jax.evaluation.metrics import METRICS
 from clutrr_jax.evaluation.scores import Score
-from clutrr_jax.experiment import SINGLE
+from clutrr_jax.experiment import NO_K, noise_name
 from clutrr_jax.report.accuracy import (
     Results,
     Row,
@@ -16,9 +16,9 @@ from clutrr_jax.report.accuracy import (
     format_fraction,
     further_metrics,
     with_interval,
-    with_most_stories,
 )
-from clutrr_jax.report.paired import PAIRED_LEGEND
+from clutrr_jax.report.paired import PAIRED_LEGEND, paired_table
+from clutrr_jax.report.results import Scored
 from clutrr_jax.report.tables import title
 
 _, *FURTHER = METRICS
@@ -37,59 +37,49 @@ class Latex(str):
     """A cell that is LaTeX already."""
 
 
-def csv_rows(
-    results: Results, scores: Iterable[tuple[str, Sequence[Score]]]
-) -> list[tuple[str, ...]]:
-    """Returns the lines of `results.csv`, header first: one per series, test set and replica, and
-    one per paired test, which has no replica.
-
-    Args:
-      results: the results of the experiment.
-      scores: name of a data set, and scores on its tests.
-    """
+def csv_rows(results: Results, scores: Iterable[Scored]) -> list[list[str]]:
+    """Returns the lines of `results.csv`, header first: one per series, test set and replica of the
+    scores, and one per paired test, which has no replica."""
     of_data: defaultdict[str, list[Score]] = defaultdict(list)
-    for dataset, found in scores:
+    for dataset, _, found in scores:
         of_data[dataset] += found
-    rows: list[tuple[Any, ...]] = []
+    lines: list[dict[str, Any]] = []
     for dataset, found in of_data.items():
         training, _, seed = dataset.partition("/")
+        about = {"training": training, "seed": seed}
         for one in found:
+            of_test = about | _cell(one.task) | {"model": one.series.name, "stories": one.count}
             for replica, accuracy in enumerate(one.metrics["accuracy"].replicas):
-                further = [f"{one.metrics[name].replicas[replica]:.6f}"
-                           if name in one.metrics else "" for name in FURTHER]  # fmt: skip
-                rows.append((training, seed, one.series.name, replica, *_cell(one.task),
-                             round(accuracy * one.count), one.count, f"{accuracy:.6f}", *[""] * 4,
-                             *further))  # fmt: skip
+                values = {name: f"{of_metric.replicas[replica]:.6f}"
+                          for name, of_metric in one.metrics.items()}  # fmt: skip
+                correct = round(accuracy * one.count)
+                lines.append(of_test | {"replica": replica, "correct": correct} | values)
         for pair in results["compared"]:  # of one data set
             model, other = pair["models"]
             for test in pair["tasks"]:
-                values = (f"{test[name]:.6g}" for name in ("difference", "p", "p_holm"))
-                rows.append((training, seed, model, "", *_cell(test["task"]), "", test["count"], "",
-                             other, *values, *[""] * len(FURTHER)))  # fmt: skip
-    paths = any(row[6].startswith("b") for row in rows)
+                values = {name: f"{test[name]:.6g}" for name in ("difference", "p", "p_holm")}
+                of_pair = {"model": model, "against": other, "stories": test["count"]}
+                lines.append(about | _cell(test["task"]) | of_pair | values)
+    paths = any(line["task"].startswith("b") for line in lines)
     header = ["paths" if paths and name == "noise" else name for name in COLUMNS]
-    return [tuple(header), *(tuple(map(str, row)) for row in rows)]
+    return [header, *([str(line.get(name, "")) for name in COLUMNS] for line in lines)]
 
 
-def _cell(task: str) -> tuple[Any, Any, str]:
-    """Noise type, or paths, and length of a test, and its name."""
-    (((noise, k, _), _),) = SINGLE.trainings[0].cells([task]).items()
-    return noise, k, task
+def _cell(task: str) -> dict[str, Any]:
+    t, _, k = task.partition(".")
+    return {"noise": noise_name(t), "k": int(k) or NO_K, "task": task}
 
 
-def latex_tables(results: Results) -> list[str]:
-    """Returns the table of accuracies, and that of each further metric."""
-    return [
-        latex_table(results),
-        *(latex_table(results, name) for name in further_metrics(results)),
-    ]
+def results_latex(results: Results) -> str:
+    """Returns `results.tex`: the table of each metric, and that of the paired tests."""
+    tables = [latex_table(results, name) for name in ("accuracy", *further_metrics(results))]
+    paired = paired_table(results["compared"])
+    return "\n".join([*tables, *([latex_paired(paired)] if len(paired) > 1 else [])])
 
 
 def latex_table(results: Results, metric: str = "accuracy") -> str:
-    """Returns a table of a metric as a LaTeX `tabular` with 95 % intervals.
-
-    The best trained model of each test is bold, if several are trained.
-    """
+    """Returns a table of a metric as a LaTeX `tabular` with 95 % intervals. The best models of each
+    test are bold."""
     best = set(map(id, best_rows(results)))  # of accuracies
 
     def cell(row: Row) -> str:
@@ -132,11 +122,8 @@ def _tabular(about: Iterable[str], header: Sequence[str], words: int, body: Iter
 
 
 def best_rows(results: Results) -> list[Row]:
-    """Returns the rows with the highest accuracy, as printed, among the models of a test.
-
-    Baselines do not count, nor models that were asked fewer stories than others. A test of one
-    model has no best one.
-    """
+    """Returns the rows with the highest accuracy, as printed, among the models of a test that were
+    asked all of its stories. A test of one model has no best one."""
     columns = [name for name in results["columns"] if name != "model"]
     of_test: defaultdict[tuple[object, ...], list[Row]] = defaultdict(list)
     for row in results["rows"]:
@@ -144,8 +131,8 @@ def best_rows(results: Results) -> list[Row]:
             of_test[tuple(row[name] for name in columns)].append(row)
     found = []
     for of_models in of_test.values():
-        asked = with_most_stories(of_models).get("count")  # None in averages
-        rows = [row for row in of_models if row["count"] == asked]
+        asked = max(row["count"] or 0 for row in of_models)  # None in averages
+        rows = [row for row in of_models if (row["count"] or 0) == asked]
         top = max(format_fraction(row["accuracy"]) for row in rows)
         if len(rows) > 1:
             found += [row for row in rows if format_fraction(row["accuracy"]) == top]

@@ -41,11 +41,7 @@ def label_proof(test: Records, story: int) -> list[list[int]] | None:
 
 def encode_steps(facts: Sequence[Fact], steps: Sequence[Step]) -> list[list[int]]:
     """Encodes the steps of a proof as integers: x, relation and y of the derived fact, and the
-    indices of its two premises. Indices count the facts, then the steps.
-
-    Args:
-      facts: facts of a story; of equal facts the first is used.
-      steps: each step after those that prove its premises.
+    indices of its two premises. Indices count the facts, of equal ones the first, then the steps.
     """
     index = {fact: i for i, fact in reversed(list(enumerate(facts)))}
     encoded = []
@@ -58,10 +54,9 @@ def encode_steps(facts: Sequence[Fact], steps: Sequence[Step]) -> list[list[int]
 def extracted_graphs(
     extraction: Extraction, test: Records, order: np.ndarray, predicted: np.ndarray
 ) -> dict[str, list[Any] | None]:
-    """Returns the extracted facts of each story and the proof of the model's prediction.
+    """Returns the facts that a model extracts from each story and the proof of its prediction.
 
     Args:
-      extraction, test: graphs extracted by the model from the test stories.
       order: indices of the stories in the order of the result, int[S].
       predicted: relation predicted for each story, int[S].
     Returns:
@@ -71,48 +66,41 @@ def extracted_graphs(
       "proofs": for each story, the steps of the most probable proof (see `encode_steps`), or None
         if the prediction does not follow.
       "proofProbability": for each story, the probability of that proof in percent, or None.
-      The last two are None if the model has no rules.
+      "wordFacts": for each story, the facts that its words state with a probability of at least
+        SHOWN: the index of the word, then as in "extracted".
+      They are None if the model has no rules, or if the facts are not known for words.
     """
     heads = None if extraction.rules is None else rule_heads(extraction.rules)
-    graphs: list[Any] = []
-    proofs: list[Any] = []
-    percents: list[Any] = []
+    graphs, proofs, percents, words = [], [], [], []
     for story in order:
         x, y = test.query[story].tolist()
         relation, probability = extraction.relation[story], extraction.probability[story].copy()
         np.fill_diagonal(probability, 0)
         probability[x, y] = probability[y, x] = 0
-        proof = None
-        if heads is not None:
-            goal = Fact(x, int(predicted[story]), y)
-            proof = prove_extracted(relation, probability, heads, goal)
+        goal = Fact(x, int(predicted[story]), y)
+        proof = prove_extracted(relation, probability, heads, goal) if heads is not None else None
         facts = _facts(relation, probability, extraction.verdict[story], proof)
         graphs.append([[*fact, *values] for fact, values in facts.items()])
-        proofs.append(None if proof is None else encode_steps(list(facts), proof.steps))
-        percents.append(None if proof is None else round(100 * proof.probability, 1))
-    if heads is None:
-        return {"extracted": graphs, "proofs": None, "proofProbability": None}
-    return {"extracted": graphs, "proofs": proofs, "proofProbability": percents}
+        proofs.append(proof and encode_steps(list(facts), proof.steps))
+        percents.append(proof and round(100 * proof.probability, 1))
+        words.append(_word_facts(extraction, story))
+    return {
+        "extracted": graphs,
+        "proofs": None if heads is None else proofs,
+        "proofProbability": None if heads is None else percents,
+        "wordFacts": None if extraction.word_fact is None else words,
+    }
 
 
-def word_facts(extraction: Extraction, order: np.ndarray) -> list[list[list[int]]] | None:
-    """Returns the facts that the words of each story state with a probability of at least SHOWN.
-
-    For each story, lists of the index of the word, x, relation, y, index in FACT_KINDS, and
-    probability in percent. None if they are not known for words. `order` is that of
-    `extracted_graphs`.
-    """
+def _word_facts(extraction: Extraction, story: int) -> list[list[int]]:
     if extraction.word_fact is None or extraction.word_probability is None:
-        return None
-    facts: list[list[list[int]]] = []
-    for story in order:
-        probability = extraction.word_probability[story]
-        (word,) = np.nonzero(probability >= SHOWN)
-        x, relation, y = extraction.word_fact[story][word].T
-        kind = extraction.verdict[story][x, y, relation]
-        percent = np.rint(100 * probability[word]).astype(int)
-        facts.append(np.stack([word, x, relation, y, kind, percent], axis=1).tolist())
-    return facts
+        return []
+    probability = extraction.word_probability[story]
+    (word,) = np.nonzero(probability >= SHOWN)
+    x, relation, y = extraction.word_fact[story][word].T
+    kind = extraction.verdict[story][x, y, relation]
+    percent = np.rint(100 * probability[word]).astype(int)
+    return np.stack([word, x, relation, y, kind, percent], axis=1).tolist()
 
 
 def _facts(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clutrr_jax.experiment import NO_K
-from clutrr_jax.report.accuracy import Results, Row, format_fraction, with_most_stories
+from clutrr_jax.report.accuracy import Results, Row, format_fraction
 
 FAILS = 0.5  # accuracy below which a model has fallen apart
 MOST = 4  # models that are named one by one
@@ -22,25 +22,23 @@ def headline(results: Results) -> str:
     accuracies show nothing, and if the series are no models.
     """
     panel, x, series = results["columns"]
-    by_test: defaultdict[Test, list[Row]] = defaultdict(list)
-    for row in results["rows"]:
-        counts = row["kind"] in ("model", "baseline") and not row["average"]
-        if counts and row["accuracy"] is not None:
-            by_test[row[panel], row[x]].append(row)
-    if results["scale"] == "smoke" or series != "model" or not by_test:
+    if results["scale"] == "smoke" or series != "model":
         return ""
+    rows = [((row[panel], row[x]), row) for row in results["rows"]
+            if row["kind"] in ("model", "baseline") and not row["average"]
+            and row["accuracy"] is not None]  # fmt: skip
+    stories: defaultdict[Test, int] = defaultdict(int)
+    for test, row in rows:
+        stories[test] = max(stories[test], row["count"])
     found: dict[str, dict[str, dict[Test, Row]]] = {"model": {}, "baseline": {}}
-    for test, rows in by_test.items():
-        stories = with_most_stories(rows)["count"]
-        for row in rows:
-            if row["count"] == stories:
-                found[row["kind"]].setdefault(row["name"], {})[test] = row
-    tests = list(by_test)
+    for test, row in rows:
+        if row["count"] == stories[test]:
+            found[row["kind"]].setdefault(row["name"], {})[test] = row
+    tests = list(stories)
     if not any(isinstance(value, str) for _, value in tests):
         tests.sort(key=lambda test: test[1])
-    if found["model"]:
-        return " ".join(filter(None, [_best(found["model"], tests, x),
-                                      _fallen(found["model"], tests, x)]))  # fmt: skip
+    if models := found["model"]:
+        return " ".join(filter(None, [_best(models, tests, x), _fallen(models, tests, x)]))
     best = found["baseline"] and _best(found["baseline"], tests, x)
     return f"No model is measured. Baselines: {best}" if best else ""
 
@@ -55,7 +53,7 @@ def _name(test: Test, tests: Sequence[Test], x: str) -> str:
 
 
 def _best(models: Mapping[str, Mapping[Test, Row]], tests: Sequence[Test], x: str) -> str:
-    """Which model is best on the deciding tests, and which one is next."""
+    """Names the best model on the deciding tests, and the next one."""
     is_curve = len({panel for panel, _ in tests}) == 1 and not isinstance(tests[0][1], str)
     deciding = tests[-1:] if is_curve else tests
     means = {
@@ -87,7 +85,7 @@ def _best(models: Mapping[str, Mapping[Test, Row]], tests: Sequence[Test], x: st
 
 
 def _fallen(models: Mapping[str, Mapping[Test, Row]], tests: Sequence[Test], x: str) -> str:
-    """Which models have an accuracy below FAILS, each with the first of these tests."""
+    """Names the models with an accuracy below FAILS, each with the first of these tests."""
     fails, first = format_fraction(FAILS), {}
     for name, rows in models.items():
         below = [t for t in tests if t in rows and round(rows[t]["accuracy"], 2) < FAILS]

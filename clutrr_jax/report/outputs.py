@@ -1,6 +1,6 @@
 """Outputs of the runs on one data set, for the page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,9 +25,9 @@ class Outputs(NamedTuple):
     """Outputs of one model on the test stories."""
 
     predictions: Predictions
-    attention: Attention | None
-    extraction: Extraction | None
-    curves: list[dict[str, Any]] | None = None  # see `read_curves`
+    attention: Attention | None = None
+    extraction: Extraction | None = None
+    curves: Sequence[Mapping[str, Any]] = ()  # see `read_curves`
 
 
 class Shown(NamedTuple):
@@ -39,58 +39,36 @@ class Shown(NamedTuple):
     outputs: dict[str, Outputs]  # by model
 
 
-def read_outputs(folder: Path, truth: GroundTruth) -> Outputs:
-    """Reads the outputs of a run from its folder.
-
-    Raises:
-      InputError: a file cannot be read, or belongs to other stories.
-    """
-    return Outputs(
-        read_run(folder, truth.test),
-        read_attention(folder, truth.test),
-        read_extracted(folder, truth),
-        read_curves(folder / "metrics.jsonl"),
-    )
-
-
-def read_curves(path: Path) -> list[dict[str, Any]] | None:
+def read_curves(path: Path) -> list[dict[str, Any]]:
     """Returns loss and dev accuracy of at most MAX_POINTS evenly spaced epochs and the last one.
 
-    They are means over the replicas; the loss is None once no replica is trained any more. None if
-    the file does not exist.
-
-    Raises:
-      InputError: the file cannot be read.
+    They are means over the replicas; the loss is None once no replica is trained any more.
     """
-    if not path.exists():
-        return None
-    lines = list(json_lines(path))
-    shown = [*lines[:: -(-len(lines) // MAX_POINTS) or 1], *lines[-1:]]
-    try:
-        return [
-            {
+    lines = list(json_lines(path)) if path.exists() else []
+    step = -(-len(lines) // MAX_POINTS) or 1
+    points = []
+    for line in lines[:-1:step] + lines[-1:]:
+        try:
+            loss = [value for value in line["loss"] if value is not None]
+            points.append({
                 "epoch": line["epoch"],
-                "loss": float(np.mean(trained)) if trained else None,
+                "loss": float(np.mean(loss)) if loss else None,
                 "dev accuracy": float(np.mean(line["dev_accuracy"])),
-            }
-            for line in {line["epoch"]: line for line in shown}.values()
-            for trained in [[loss for loss in line["loss"] if loss is not None]]
-        ]
-    except (KeyError, TypeError):
-        raise InputError(f"{path}: damaged, expected epochs with loss and dev accuracy") from None
+            })  # fmt: skip
+        except (KeyError, TypeError):
+            raise InputError(
+                f"{path}: damaged, expected epochs with loss and dev accuracy"
+            ) from None
+    return points
 
 
 def added_outputs(submission: Submission, stories: int) -> Outputs:
-    """Returns the predictions of a model that was trained elsewhere, NOT_ASKED where it has none.
-
-    Args:
-      submission: its predictions of some of the test stories.
-      stories: the number of all test stories.
-    """
+    """Returns the predictions of a model that was trained elsewhere, NOT_ASKED where it has none,
+    given the number of all test stories."""
     predicted = submission.predictions.relation
     relation = np.full((len(predicted), stories), NOT_ASKED)
     relation[:, submission.stories] = predicted
-    return Outputs(Predictions(relation, relation, np.ones(relation.shape)), None, None)
+    return Outputs(Predictions(relation, relation, np.ones(relation.shape)))
 
 
 def shown_sets(all_runs: Sequence[Run], workdir: Path, prepare: Prepare) -> list[Shown]:
@@ -100,22 +78,26 @@ def shown_sets(all_runs: Sequence[Run], workdir: Path, prepare: Prepare) -> list
       InputError: a file cannot be read, or the data set is another one than in training.
     """
     finished = [run for run in all_runs if (workdir / run.name / SUMMARY).exists()]
-    first = {run.training.name: run for run in reversed(finished)}
+    first: dict[str, Run] = {}
+    for run in finished:
+        first.setdefault(run.training.name, run)
     found = []
-    for run in reversed(first.values()):
+    for run in first.values():
         folder = workdir / run.dataset
         data, description = prepare(run.config, folder / "data"), read_json(folder / DATA)
         begun = read_json(workdir / run.name / "config.json")
-        stories = begun.get("stories", description["fingerprint"])
-        if not data.is_of(workdir / run.name, stories):
+        if not data.is_of(workdir / run.name, begun.get("stories", description["fingerprint"])):
             source = run.config.data or folder / "data"
             raise InputError(f"{source}: not the data set of this run, expected the same files")
-        truth = GroundTruth(data.test, data.train)
-        outputs = {
-            other.model: read_outputs(workdir / other.name, truth)
-            for other in finished
-            if other.dataset == run.dataset
-        }
+        truth, outputs = GroundTruth(data.test, data.train), {}
+        for other in (other for other in finished if other.dataset == run.dataset):
+            own = workdir / other.name
+            outputs[other.model] = Outputs(
+                read_run(own, data.test),
+                read_attention(own, data.test),
+                read_extracted(own, truth),
+                read_curves(own / "metrics.jsonl"),
+            )
         data = replace(data, name=description["name"])  # of stories that were not in a file
         found.append(Shown(run.dataset, data, truth, outputs))
     return found

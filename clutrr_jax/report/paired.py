@@ -22,10 +22,8 @@ def pairs(submissions: Iterable[Submission], test: Records) -> list[dict[str, An
 
 
 def compare(a: Submission, b: Submission, test: Records) -> dict[str, Any]:
-    """Paired test of two submissions on the stories that both have, per task.
-
-    `p` is the exact p-value, `p_holm` the same corrected over the tasks.
-    """
+    """Paired test of two submissions on the stories that both have, per task: `p` is the exact
+    p-value, `p_holm` the same corrected over the tasks."""
     both, of_a, of_b = np.intersect1d(a.stories, b.stories, return_indices=True)
     test = test.select(both)
     right_a, right_b = (s.predictions.relation[:, columns] == test.target
@@ -81,8 +79,7 @@ def holm(p: np.ndarray) -> np.ndarray:
 
 def comparison(pair: Mapping[str, Any]) -> list[list[str]]:
     """One paired test in detail; header first."""
-    a, b = pair["models"]
-    points = pair["tasks"]
+    (a, b), points = pair["models"], pair["tasks"]
     return [
         [f"{a} against {b}", *label_tests([p["task"] for p in points])],
         ["stories", *(str(p["count"]) for p in points)],
@@ -95,21 +92,15 @@ def comparison(pair: Mapping[str, Any]) -> list[list[str]]:
 
 
 def paired_table(compared: Sequence[Mapping[str, Any]], model: str = "") -> list[list[str]]:
-    """The paired tests as a table, see PAIRED_LEGEND.
-
-    Args:
-      compared: see `compare`.
-      model: shows the tests of this model, from its side; empty for all.
-    """
+    """The paired tests as a table, see PAIRED_LEGEND: all, or those of a model, from its side."""
     pairs = [pair for pair in compared if pair["tasks"] and model in ("", *pair["models"])]
     tests = list(dict.fromkeys(test["task"] for pair in pairs for test in pair["tasks"]))
     lines = [["model", "against", *label_tests(tests)]]
     for pair in pairs:
         sign = -1 if model == pair["models"][1] else 1
-        cells = {
-            test["task"]: f"{format_fraction(sign * test['difference'], '+')} "
-            f"({format_p(test['p_holm'])})"
-            for test in pair["tasks"]
-        }
-        lines.append([*pair["models"][::sign], *(cells.get(test, "") for test in tests)])
+        cells = dict.fromkeys(tests, "")
+        for test in pair["tasks"]:
+            difference = format_fraction(sign * test["difference"], "+")
+            cells[test["task"]] = f"{difference} ({format_p(test['p_holm'])})"
+        lines.append([*pair["models"][::sign], *cells.values()])
     return lines

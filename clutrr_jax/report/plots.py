@@ -13,10 +13,11 @@ from matplotlib.text import Text
 from clutrr_jax.report.accuracy import (
     Results,
     Row,
+    axes_of,
     is_grid,
     published_by_key,
+    row_of_test,
     rows_by_key,
-    with_most_stories,
 )
 from clutrr_jax.report.results import BESIDE
 from clutrr_jax.report.tables import title
@@ -70,12 +71,6 @@ def plot_results(results: Results) -> Figure:
     return figure
 
 
-def _shortened(name: str) -> str:
-    """A name of at most `NAME_LENGTH` characters, which leaves room for the plot."""
-    half = NAME_LENGTH // 2
-    return name if len(name) <= NAME_LENGTH else f"{name[:half]} ... {name[-half:]}"
-
-
 def _families(text: str) -> tuple[list[str], set[int]]:
     """Returns the usual family of fonts, and others for the characters that it lacks; and the codes
     of the characters that no installed font has."""
@@ -99,82 +94,79 @@ def _plot(results: Results) -> Figure:
     """
     rows = {key: row for key, row in rows_by_key(results).items() if row["kind"] not in BESIDE}
     published = published_by_key(results)
-    keys = [key for key, row in rows.items() if not row["average"]]
-    panels, xs, series = (list(dict.fromkeys(key[part] for key in keys)) for part in range(3))
-    averaged = [key for key, row in rows.items() if row["average"]]
-    panels += dict.fromkeys(panel for panel, x, _ in averaged if x in xs)
+    panels, xs, series = axes_of([key for key, row in rows.items() if not row["average"]])
+    panels += dict.fromkeys(panel for (panel, x, _), row in rows.items()
+                            if row["average"] and x in xs)  # fmt: skip
     is_curve = not any(isinstance(x, str) for x in xs)
-    xs = sorted(xs) if is_curve else xs
     figure = Figure(figsize=(3.2 + 4 * len(panels), 4.2), dpi=130, layout="constrained")
     if not panels:  # no run is finished
         return figure
     all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    kinds = {key[2]: row["kind"] for key, row in rows.items()}
-    baselines = [name for name in series if kinds[name] == "baseline"]
+    baselines = list(
+        dict.fromkeys(key[2] for key, row in rows.items() if row["kind"] == "baseline")
+    )
     dotted = list(dict.fromkeys(row["name"] for row in published.values() if row.get("shown")))
-    first = len([name for name in series if name not in baselines])
+    at = [float(i) for i in range(len(xs))]
     for panel, axes in zip(panels, all_axes, strict=True):
         for i, name in enumerate(series):
             of_series = [rows.get((panel, x, name), {}) for x in xs]
             if name in baselines:
                 style = {"color": "0.5", "ls": LINE_STYLES[baselines.index(name) + 1], "lw": 0.9}
-                _plot_line(axes, range(len(xs)), of_series, name, style)
+                _plot_line(axes, at, of_series, name, style)
             else:
                 of_paper = [published.get((panel, x, name)) for x in xs]
-                _plot_series(axes, (i + 0.5) / len(series) - 0.5, of_series, of_paper, name,
-                             line_style(i), is_curve)  # fmt: skip
-        for i, name in enumerate(dotted):
+                beside = 0 if is_curve else 0.7 * ((i + 0.5) / len(series) - 0.5)
+                style = line_style(i) | {"ms": 4, "lw": 1.2} | ({} if is_curve else {"ls": "none"})
+                _plot_series(axes, [x + beside for x in at], of_series, of_paper, name, style)
+        for i, name in enumerate(dotted, len(series) - len(baselines)):
             reference = [published.get((panel, x, name), {}) for x in xs]
-            style = {"color": line_style(first + i)["color"], "ls": ":", "lw": 1.6}
-            _plot_line(axes, range(len(xs)), reference, name, style)
-        tests = [with_most_stories([rows.get((panel, x, n), {}) for n in series]) for x in xs]
-        at = [i for i, row in enumerate(tests) if row]
-        axes.plot(at, [tests[i]["ceiling"] for i in at], "k:", lw=0.9, label="ceiling")
-        axes.set_xticks(range(len(xs)), [str(x) for x in xs], rotation=0 if is_curve else 30)
+            style = {"color": line_style(i)["color"], "ls": ":", "lw": 1.6}
+            _plot_line(axes, at, reference, name, style)
+        tests = [row_of_test(rows, panel, x) for x in xs]
+        ceilings = [(i, row["ceiling"]) for i, row in zip(at, tests, strict=True) if row]
+        axes.plot(*(zip(*ceilings, strict=True) if ceilings else ((), ())), "k:", lw=0.9,
+                  label="ceiling")  # fmt: skip
+        axes.set_xticks(at, [str(x) for x in xs], rotation=0 if is_curve else 30)
         axes.set(xlim=(-0.5, len(xs) - 0.5), ylim=(0, 1.03), xlabel=results["columns"][1])
         axes.set_title(title(results) if len(panels) == 1 else f"{results['columns'][0]}: {panel}")
         axes.grid(alpha=0.25)
     all_axes[0].set_ylabel("accuracy (hollow: paper)" if is_grid(results) else "accuracy")
     named = {*series, *dotted, "ceiling"}
-    drawn = [line for axes in all_axes for line in axes.lines if line.get_label() in named]
-    handles = {line.get_label(): line for line in drawn}
+    handles = {line.get_label(): line for axes in all_axes for line in axes.lines
+               if line.get_label() in named}  # fmt: skip
     # A legend leaves out what has a label that begins with "_".
     legend = figure.legend(handles.values(), ["-"] * len(handles), loc="outside right upper",
                            frameon=False, fontsize=8)  # fmt: skip
-    for text, name in zip(legend.get_texts(), map(_shortened, handles), strict=True):
-        text.set_text(name)
+    half = NAME_LENGTH // 2
+    for text, name in zip(legend.get_texts(), handles, strict=True):
+        text.set_text(name if len(name) <= NAME_LENGTH else f"{name[:half]} ... {name[-half:]}")
     return figure
 
 
 def _plot_line(
     axes: Any, at: Sequence[float], rows: Sequence[Row], label: str, style: dict[str, Any]
-) -> list[tuple[float, Row]]:
-    """Plots the measured rows and returns them with their positions."""
-    points = [(x, row) for x, row in zip(at, rows, strict=True) if row.get("accuracy") is not None]
+) -> None:
+    """Plots the measured rows."""
+    points = [(x, row["accuracy"]) for x, row in zip(at, rows, strict=True)
+              if row.get("accuracy") is not None]  # fmt: skip
     if points:
-        axes.plot(
-            [x for x, _ in points], [row["accuracy"] for _, row in points], label=label, **style
-        )
-    return points
+        axes.plot(*zip(*points, strict=True), label=label, **style)
 
 
 def _plot_series(
     axes: Any,
-    offset: float,
+    at: Sequence[float],
     rows: Sequence[Row],
     published: Sequence[Row | None],
     label: str,
     style: dict[str, Any],
-    is_curve: bool,
 ) -> None:
-    """Plots one series: a curve, or markers that are placed side by side."""
-    at = [float(x) if is_curve else x + 0.7 * offset for x in range(len(rows))]
-    style = style | {"ms": 4, "lw": 1.2} | ({} if is_curve else {"ls": "none"})
-    points = _plot_line(axes, at, rows, label, style)
-    bounded = [(x, row) for x, row in points if row.get("low") is not None]
-    low, high = ([row[name] for _, row in bounded] for name in ("low", "high"))
-    where = [x for x, _ in bounded]
-    if is_curve and len(where) != 1:
+    """Plots one series: a curve with a band, or markers with bars."""
+    _plot_line(axes, at, rows, label, style)
+    bounded = [(x, row["low"], row["high"]) for x, row in zip(at, rows, strict=True)
+               if row.get("low") is not None]  # fmt: skip
+    where, low, high = zip(*bounded, strict=True) if bounded else ((), (), ())
+    if style["ls"] != "none" and len(where) != 1:
         axes.fill_between(where, low, high, color=style["color"], alpha=0.15, lw=0)
     else:
         axes.vlines(where, low, high, color=style["color"], lw=1.2)

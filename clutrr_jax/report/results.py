@@ -25,14 +25,7 @@ import numpy as np
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.metrics import METRICS
 from clutrr_jax.evaluation.published import Accuracy, published_interval
-from clutrr_jax.evaluation.scores import (
-    Measured,
-    Score,
-    Series,
-    measure,
-    read_scores,
-    series_of,
-)
+from clutrr_jax.evaluation.scores import Measured, Score, Series, measure, read_scores, series_of
 from clutrr_jax.experiment import (
     DATA,
     ERROR,
@@ -60,118 +53,90 @@ VERDICTS = ("supported", "not supported", "undecided", "not measured")
 MEASURED = tuple(field.name for field in fields(Measured))
 BESIDE = ("ensemble", "strict")  # kinds of series that stand in tables only
 
-Scored = tuple[Training, Sequence[Score]]  # the rows of a run, or of a data set
-
-
-class Finished:
-    """What the folder of an experiment holds.
-
-    Attributes:
-      runs, workdir: all runs, and the folder.
-      summaries: of finished runs, by name: the content of `model.json`.
-      series: of each run, also of those that are not finished.
-      data: the content of `data.json` by name of the data set, without scores.
-      scores: rows of each finished run, and of the baselines of each data set, with its name.
-    """
-
-    def __init__(self, all_runs: Sequence[Run], workdir: Path):
-        self.runs, self.workdir = all_runs, workdir
-        self.summaries: dict[str, Any] = {}
-        self.series: dict[str, list[Series]] = {}
-        self.data: dict[str, Any] = {}
-        self.scores: list[tuple[str, Training, list[Score]]] = []
-        for run in all_runs:
-            folder = workdir / run.name
-            path = folder / "config.json"
-            started = path.exists() and "start" in read_json(path)
-            settings = run.config.get(run.model) or {}
-            if (folder / SUMMARY).exists():
-                self.summaries[run.name] = read_json(folder / SUMMARY)
-                settings = self.summaries[run.name]["settings"]
-            self.series[run.name] = known = series_of(run.model, settings, started)
-            if run.name in self.summaries:
-                rows = read_scores(self.summaries[run.name], known)
-                self.scores.append((run.dataset, run.training, rows))
-        for dataset, training in {run.dataset: run.training for run in all_runs}.items():
-            if (path := workdir / dataset / DATA).exists():
-                content = read_json(path)
-                self.scores.append((dataset, training, read_scores(content)))
-                self.data[dataset] = {k: v for k, v in content.items() if k != "tests"}
+# The rows of a run, or of the baselines of a data set, with the name of the data set.
+Scored = tuple[str, Training, Sequence[Score]]
 
 
 def collect(
-    config: Mapping[str, Any], found: Finished, added: Sequence[Sequence[Score]] = ()
-) -> dict[str, Any]:
-    """Returns the results of an experiment as a JSON object.
-
-    Args:
-      config: settings of the experiment, of which name, scale and experiment are used.
-      found: what its folder holds.
-      added: scores of each model that was trained elsewhere.
-    """
+    config: Mapping[str, Any],
+    all_runs: Sequence[Run],
+    workdir: Path,
+    added: Sequence[Sequence[Score]] = (),
+) -> tuple[dict[str, Any], list[Scored]]:
+    """Returns the results of an experiment as a JSON object, and the scores that it shows, with
+    those of models that were trained elsewhere. Name, scale and experiment of `config` are used."""
     experiment, scale = config.get("experiment", SINGLE), config.get("scale", "")
-    summaries = found.summaries.values()
-    tests: list[Scored] = [(training, rows) for _, training, rows in found.scores]
-    series = [one for run in found.runs for one in found.series[run.name]]
-    if experiment is SINGLE:
-        experiment = experiment_for(tests)
+    summaries: dict[str, Any] = {}
+    series: list[Series] = []
+    scores: list[Scored] = []
+    for run in all_runs:
+        path, begun = workdir / run.name / SUMMARY, workdir / run.name / "config.json"
+        settings = run.config.get(run.model) or {}
+        if path.exists():
+            summaries[run.name] = read_json(path)
+            settings = summaries[run.name]["settings"]
+        started = begun.exists() and "start" in read_json(begun)
+        known = series_of(run.model, settings, started)
+        series += known
+        if run.name in summaries:
+            scores.append((run.dataset, run.training, read_scores(summaries[run.name], known)))
+    data = []
+    for dataset, training in {run.dataset: run.training for run in all_runs}.items():
+        if (path := workdir / dataset / DATA).exists():
+            content = {"dataset": dataset} | read_json(path)
+            scores.append((dataset, training, read_scores(content)))
+            data.append({k: v for k, v in content.items() if k != "tests"})
     check_names(added, {one.name: None for one in series} | BASELINES)
-    tests += [(SINGLE.trainings[0], rows) for rows in added]
-    return {
+    scores += [(all_runs[0].dataset, SINGLE.trainings[0], rows) for rows in added]
+    finished = summaries.values()
+    results = {
         "name": config["name"],
         "scale": scale,
-        **table(experiment, tests, series),
-        "data": [{"dataset": name} | content for name, content in found.data.items()],
-        "models": models_summary(found),
-        "runs": [_state(found, run) for run in found.runs],
-        "claims": {} if scale == "smoke" else verdicts(experiment.claims, compared(tests)),
+        **table(experiment, scores, series),
+        "data": data,
+        "models": _models(all_runs, summaries),
+        "runs": [{"name": run.name, "dataset": run.dataset, "model": run.model,
+                  **_state(workdir / run.name)} for run in all_runs],
+        "claims": {} if scale == "smoke" else verdicts(experiment.claims, compared(scores)),
         "note": experiment.note,
-        "versions": next((one["versions"] for one in summaries), {}),
-        "devices": sorted({one["device"] for one in summaries}),
-        "wall_seconds": round(sum(one["seconds"] for one in summaries), 2),
-    }
-
-
-def experiment_for(tests: Iterable[Scored]) -> Experiment:
-    """The experiment whose table shows these tests: by noise, or by the number of paths."""
-    has_paths = any(row.task.startswith("b") for _, rows in tests for row in rows)
-    return PATHS if has_paths else SINGLE
+        "versions": next((one["versions"] for one in finished), {}),
+        "devices": sorted({one["device"] for one in finished}),
+        "wall_seconds": round(sum(one["seconds"] for one in finished), 2),
+    }  # fmt: skip
+    return results, scores
 
 
 def table(
-    experiment: Experiment, tests: Sequence[Scored], series: Iterable[Series] = ()
+    experiment: Experiment, scores: Sequence[Scored], series: Iterable[Series] = ()
 ) -> dict[str, Any]:
-    """Returns the columns and the rows of the results, as described above.
-
-    Args:
-      tests: the scores.
-      series: those that have rows even if they are not measured.
-    """
+    """Returns the columns and the rows of the results, as described above. The given series have
+    rows even if they are not measured."""
+    if experiment is SINGLE and any(r.task.startswith("b") for *_, rows in scores for r in rows):
+        experiment = PATHS
     compares = not experiment.published and experiment.column_names[2] == "model"
     known = {one.name: one for one in series}
-    for _, scores in tests:
-        for row in scores:
+    for *_, of_run in scores:
+        for row in of_run:
             if compares or row.series.kind not in (*BESIDE, "baseline"):
                 known.setdefault(row.series.name, row.series)
     order = {model: i for i, model in enumerate(one.model for one in known.values())}
     ordered = sorted(known.values(), key=lambda one: (one.kind == "baseline", order[one.model]))
-    rows = _measured_rows(experiment, tests, ordered)
+    rows = _measured_rows(experiment, scores, ordered)
     rows += averages(experiment, ordered, rows)
-    keys = [tuple(row[name] for name in experiment.column_names) for row in rows]
     return {
         "columns": list(experiment.column_names),
-        "rows": rows + list(_published_rows(experiment, dict.fromkeys(keys))),
+        "rows": rows + list(_published_rows(experiment, rows)),
     }
 
 
 def _measured_rows(
-    experiment: Experiment, tests: Sequence[Scored], series: Sequence[Series]
+    experiment: Experiment, scores: Sequence[Scored], series: Sequence[Series]
 ) -> list[dict[str, Any]]:
     """One row for each cell of a series, also for cells that are not measured."""
-    found = measured_cells(tests)
+    found = measured_cells(scores)
     keys: dict[Key, tuple[Series, Sequence[str]]] = {}
     for training in experiment.trainings:
-        known = dict.fromkeys(row.task for t, rows in tests if t is training for row in rows)
+        known = dict.fromkeys(row.task for _, t, rows in scores if t is training for row in rows)
         of_training = training.cells(known)
         keys |= {with_series(key, one.name): (one, names)
                  for one in series for key, names in of_training.items()}  # fmt: skip
@@ -197,24 +162,22 @@ def cell_row(
         "task": ",".join(tests), **dict.fromkeys(MEASURED), "metrics": {}, "average": False,
     }  # fmt: skip
     for metric in METRICS if runs else ():
-        if measured := measure(runs, metric):
-            values = asdict(measured)
-            if metric == "accuracy":
-                row |= values
-                continue
-            kept = {name: values[name] for name in ("stderr", "low", "high")}
-            row["metrics"][metric] = {"mean": values["accuracy"], **kept,
-                                      "replicas": values["accuracies"]}  # fmt: skip
+        measured = measure(runs, metric)
+        if measured and metric == "accuracy":
+            row |= asdict(measured)
+        elif measured:
+            row["metrics"][metric] = {
+                "mean": measured.accuracy, "stderr": measured.stderr, "low": measured.low,
+                "high": measured.high, "replicas": measured.accuracies,
+            }  # fmt: skip
     return row | {"unmapped": sum(score.unmapped for run in runs for score in run)}
 
 
 def averages(
     experiment: Experiment, series: Sequence[Series], rows: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Returns rows of means over cells, once all of them are measured.
-
-    They have no errors: the cells share replicas and are not independent.
-    """
+    """Returns rows of means over cells, once all of them are measured. They have no errors: the
+    cells share replicas and are not independent."""
     columns = experiment.column_names
     accuracy = {tuple(row[name] for name in columns): row["accuracy"] for row in rows}
     found = []
@@ -228,8 +191,10 @@ def averages(
     return found
 
 
-def _published_rows(experiment: Experiment, keys: Iterable[Key]) -> Iterator[dict[str, Any]]:
-    """Published accuracies of these cells, and the references of the experiment."""
+def _published_rows(
+    experiment: Experiment, rows: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Published accuracies of the cells of these rows, and the references of the experiment."""
     columns = experiment.column_names
 
     def row(key: Key, series: Series, accuracy: Accuracy, **more: Any) -> dict[str, Any]:
@@ -241,7 +206,7 @@ def _published_rows(experiment: Experiment, keys: Iterable[Key]) -> Iterator[dic
     for (panel, x), average in experiment.averages.items():
         for model, mean in average.published.items():
             published[panel, x, model] = Accuracy(mean, None)
-    for key in keys:
+    for key in dict.fromkeys(tuple(row[name] for name in columns) for row in rows):
         if key in published:
             model = key[columns.index("model")]
             yield row(key, Series(model, "published", model), published[key])
@@ -258,10 +223,10 @@ def with_series(key: Key, series: str) -> Key:
     return panel, x, last
 
 
-def measured_cells(tests: Iterable[Scored]) -> dict[Key, list[list[Score]]]:
+def measured_cells(scores: Iterable[Scored]) -> dict[Key, list[list[Score]]]:
     """Returns the scores of each run that fills a cell of the table."""
     found: defaultdict[Key, list[list[Score]]] = defaultdict(list)
-    for training, of_run in tests:
+    for _, training, of_run in scores:
         by_name = {(row.series.name, row.task): row for row in of_run}
         of_key = training.cells(dict.fromkeys(row.task for row in of_run))
         for series in dict.fromkeys(row.series.name for row in of_run):
@@ -271,15 +236,12 @@ def measured_cells(tests: Iterable[Scored]) -> dict[Key, list[list[Score]]]:
     return found
 
 
-def compared(tests: Sequence[Scored]) -> Measurements:
-    """Returns the measured cells of models, for comparisons between cells.
-
-    If all cells have tests of some lengths k in common, only those are counted: released test files
-    have k = 2 on the diagonal of table 2 alone.
-    """
-    found = measured_cells(
-        (training, [row for row in rows if row.series.kind == "model"]) for training, rows in tests
-    )
+def compared(scores: Sequence[Scored]) -> Measurements:
+    """Returns the measured cells of models, for comparisons between cells. If all cells have tests
+    of some lengths k in common, only those are counted: released test files have k = 2 on the
+    diagonal of table 2 alone."""
+    found = measured_cells((name, training, [row for row in rows if row.series.kind == "model"])
+                           for name, training, rows in scores)  # fmt: skip
     lengths = [{_length(row) for run in of_key for row in run} for of_key in found.values()]
     common = set.intersection(*lengths) if lengths else set()
     measured = {}
@@ -294,43 +256,41 @@ def _length(row: Score) -> str:
     return row.task.partition(".")[2]
 
 
-def models_summary(found: Finished) -> dict[str, dict[str, Any]]:
-    """Returns for each model with a finished run: size, length and speed of its training, and the
-    settings of its first run."""
-    models: defaultdict[str, dict[str, Any]] = defaultdict(dict)
-    for run in found.runs:
-        if run.name in found.summaries:
-            models[run.model][run.name] = found.summaries[run.name]
-    about = {}
-    for model, of_model in models.items():
-        first, *_ = summaries = list(of_model.values())
-        about[model] = {
+def _models(all_runs: Sequence[Run], summaries: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Size, length and speed of the training of each model with a finished run, and the settings of
+    its first run."""
+    by_model: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+    for run in all_runs:
+        if run.name in summaries:
+            by_model[run.model][run.name] = summaries[run.name]
+    models = {}
+    for model, of_model in by_model.items():
+        first, *_ = found = list(of_model.values())
+        speeds = [one["stories_per_second"] for one in found]
+        models[model] = {
             "parameters": first["parameters"],
-            "replicas": sum(s["replicas"] for s in summaries),
-            "epochs": max(s["epochs"] for s in summaries),
-            "dev_accuracy": float(np.mean([x for s in summaries for x in s["dev_accuracy"]])),
-            "seconds": round(sum(s["seconds"] for s in summaries), 2),
-            "stories_per_second": round(float(np.median([s["stories_per_second"]
-                                                         for s in summaries]))),
+            "replicas": sum(one["replicas"] for one in found),
+            "epochs": max(one["epochs"] for one in found),
+            "dev_accuracy": float(np.mean([x for one in found for x in one["dev_accuracy"]])),
+            "seconds": round(sum(one["seconds"] for one in found), 2),
+            "stories_per_second": round(float(np.median(speeds))),
             "diverged": [
                 f"Replica {replica} of {name} diverged in epoch {epoch} (non-finite loss); the "
                 "state before that epoch is evaluated."
-                for name, s in of_model.items()
-                for replica, epoch in enumerate(s["diverged_epochs"])
+                for name, one in of_model.items()
+                for replica, epoch in enumerate(one["diverged_epochs"])
                 if epoch
             ],
             "settings": first["settings"],
-        }  # fmt: skip
-    return about
+        }
+    return models
 
 
-def _state(found: Finished, run: Run) -> dict[str, Any]:
-    state = {"name": run.name, "dataset": run.dataset, "model": run.model}
-    if run.name in found.summaries:
-        return state | {"state": "finished"}
-    if reason := failure(found.workdir / run.name):
-        return state | {"state": "failed", "error": reason}
-    return state | {"state": "not run"}
+def _state(folder: Path) -> dict[str, str]:
+    if (folder / SUMMARY).exists():
+        return {"state": "finished"}
+    reason = failure(folder)
+    return {"state": "failed", "error": reason} if reason else {"state": "not run"}
 
 
 def failure(folder: Path) -> str:
@@ -340,10 +300,8 @@ def failure(folder: Path) -> str:
 
 
 def verdicts(claims: Claims, cells: Measurements) -> dict[str, dict[str, list[str]]]:
-    """Returns question -> each of `VERDICTS` -> statements.
-
-    A claim with a fault counts as not measured, so that its report is not lost, and says why.
-    """
+    """Returns question -> each of `VERDICTS` -> statements. A claim with a fault counts as not
+    measured, so that its report is not lost, and says why."""
     found: dict[str, dict[str, list[str]]] = {}
     for question, of_question in claims.items():
         found[question] = {word: [] for word in VERDICTS}

@@ -1,6 +1,6 @@
-"""Tables of training, settings and extraction as rows of text cells, header first, and the texts
-of a report."""
+"""The texts of a report and its tables: rows of text cells, header first, as Markdown or HTML."""
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from html import escape
@@ -11,7 +11,15 @@ from ml_collections import ConfigDict
 
 from clutrr_jax.data.copies import copy_notes
 from clutrr_jax.models import MODELS
-from clutrr_jax.report.accuracy import MARK, Results, format_fraction, is_grid
+from clutrr_jax.report.accuracy import (
+    MARK,
+    Results,
+    accuracy_table,
+    format_fraction,
+    further_metrics,
+    is_grid,
+    with_interval,
+)
 from clutrr_jax.settings import TRAIN
 
 SMOKE = "Smoke scale: the figures only show that everything runs, and no claims are judged."
@@ -22,6 +30,12 @@ EXTRACTION_LEGEND = (
     "inverse of a fact. Wrong: neither stated nor implied. Missing: stated, but not extracted. "
     "Precision is (right + follow) / extracted; recall is right / stated. Facts about the "
     "query pair are excluded, because the reasoner does not see them."
+)
+
+# Characters that Markdown of GitHub may read as markup; a "_" within a word and a "*" at the end of
+# the text are none.
+_MARKUP = re.compile(
+    r"[\\`|~$]|\*(?!$)|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[])|<(?=[\w/!?])|&(?=#?\w+;)"
 )
 
 
@@ -41,19 +55,18 @@ def extraction_table(rows: list[dict[str, Any]]) -> list[list[str]]:
 
 def training_table(results: Results) -> list[list[str]]:
     """Size, length and speed of the training of each model, over all of its runs."""
-    table = [["model", "parameters", "replicas", "epochs", "dev accuracy", "seconds",
-              "train stories/s"]]  # fmt: skip
-    for model, m in results["models"].items():
-        table.append([
+    head = "model", "parameters", "replicas", "epochs", "dev accuracy", "seconds", "train stories/s"
+    return [list(head)] + [
+        [
             model, f"{m['parameters']:,}", str(m["replicas"]), str(m["epochs"]),
             f"{m['dev_accuracy']:.3f}", f"{m['seconds']:.0f}", f"{m['stories_per_second']:,}",
-        ])  # fmt: skip
-    return table
+        ]
+        for model, m in results["models"].items()
+    ]  # fmt: skip
 
 
 def settings_table(results: Results) -> list[list[str]]:
-    """Settings that each model used: the main ones, and others that are not the default of the
-    model or, of train settings, the usual value."""
+    """Settings that each model used: the main ones, and others that differ from the default."""
     main = ("epochs", "steps", "patience", "batch", "learning_rate")
     table = [["model", *(name.replace("_", " ") for name in main), "other settings"]]
     for model, summary in results["models"].items():
@@ -64,15 +77,14 @@ def settings_table(results: Results) -> list[list[str]]:
         shown = {f"train.{name}" for name in main}
         others = [f"{name} {value}" for name, value in changed_settings(model, settings).items()
                   if name not in shown]  # fmt: skip
-        values = [f"{train[name]}" if train[name] is not None else "" for name in main]
+        values = ["" if train[name] is None else str(train[name]) for name in main]
         table.append([model, *values, ", ".join(others)])
     return table
 
 
 def changed_settings(model: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings, by dotted name, that are not the default of the model or, of train
-    settings, the usual value; without the number of replicas and how often checkpoints are written.
-    """
+    """Returns the settings, by dotted name, that differ from the default of the model; without the
+    number of replicas and how often checkpoints are written."""
     default = dict(MODELS[model].config if model in MODELS else {}) | {"train": TRAIN}
     usual = flatten_dict(ConfigDict(default).to_dict(), sep=".")
     return {
@@ -81,6 +93,22 @@ def changed_settings(model: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         if name not in ("train.replicas", "train.checkpoint_minutes")
         and (name not in usual or value != usual[name])
     }
+
+
+def escape_markdown(text: str) -> str:
+    """Returns a text on one line that Markdown shows as it is."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(text.splitlines()))
+
+
+def paragraph(text: str) -> str:
+    """Returns a text as a paragraph, which no sign at its beginning makes a heading or a list."""
+    return re.sub(r"^(\s*)(?=[#>+-])|^(\s*\d+)(?=[.)])", r"\1\2\\", escape_markdown(text))
+
+
+def markdown_table(table: list[list[str]]) -> list[str]:
+    """Formats a table as lines of Markdown."""
+    rows = ["| " + " | ".join(map(escape_markdown, line)) + " |" for line in table]
+    return [rows[0], "|---" * len(table[0]) + "|", *rows[1:]]
 
 
 def html_table(table: list[list[str]]) -> str:
@@ -121,22 +149,18 @@ def summary(results: Results) -> str:
             f"{states.count('finished')} of {len(states)} runs are finished, "
             f"{states.count('failed')} failed."
         )
-    return " ".join(parts + data_notes(results) + diverged(results))
+    return " ".join(parts + notes(results))
 
 
-def data_notes(results: Results) -> list[str]:
-    """Returns sentences on copies of stories in each data set."""
+def notes(results: Results) -> list[str]:
+    """Returns sentences on copies of stories in the data sets and on replicas that diverged."""
     several = len(results["data"]) > 1
-    return [
+    copies = [
         f"{data['name']}: {note}" if several else note
         for data in results["data"]
         for note in copy_notes(data.get("copies", {}))
     ]
-
-
-def diverged(results: Results) -> list[str]:
-    """A sentence on each replica that diverged."""
-    return [line for model in results["models"].values() for line in model["diverged"]]
+    return copies + [line for one in results.get("models", {}).values() for line in one["diverged"]]
 
 
 def legend(results: Results) -> str:
@@ -172,3 +196,35 @@ def claims_text(results: Results) -> str:
         parts = [f"*{word}*: {'; '.join(claims)}" for word, claims in verdict.items() if claims]
         paragraphs.append(f"**{question}.** Claims of the paper: " + ". ".join(parts) + ".")
     return "\n\n".join(paragraphs)
+
+
+def results_markdown(results: Results) -> str:
+    """Returns the text of `results.md`."""
+
+    def table(rows: list[list[str]]) -> str:
+        return "\n".join(markdown_table(rows))
+
+    def bullets(about: str, lines: list[str]) -> list[str]:
+        return [about, "\n".join(f"- {line}" for line in lines)] if lines else []
+
+    failed = [f"{run['name']}: {escape_markdown(run['error'])}"
+              for run in results["runs"] if run["state"] == "failed"]  # fmt: skip
+    paragraphs = [
+        f"# {escape_markdown(title(results))}",
+        paragraph(results["headline"]),
+        paragraph(summary(results)),
+        *bullets("Failed:", failed),
+        legend(results),
+        table(accuracy_table(results, cell=with_interval).texts()),
+        *bullets("Sources:", sources(results)),
+        claims_text(results),
+    ]
+    for metric, meaning in further_metrics(results).items():
+        texts = accuracy_table(results, cell=with_interval, metric=metric).texts()
+        paragraphs += [f"{metric.capitalize()}: {meaning}", table(texts)]
+    for model, rows in results["extraction"].items():
+        about = f"Facts that {model} extracts from the text of the test stories (first replica)."
+        paragraphs += [f"{about} {EXTRACTION_LEGEND}", table(extraction_table(rows))]
+    paragraphs += ["![accuracies](curve.png)", table(training_table(results)),
+                   table(settings_table(results))]  # fmt: skip
+    return "\n\n".join(filter(None, paragraphs)) + "\n"

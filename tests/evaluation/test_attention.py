@@ -7,11 +7,7 @@ import pytest
 from flax import nnx
 
 from clutrr_jax.data.batching import GRAPHS, pack, plan_shapes
-from clutrr_jax.evaluation.attention import (
-    attention_weights,
-    read_attention,
-    write_attention,
-)
+from clutrr_jax.evaluation.attention import attention_weights, read_attention, write_attention
 from clutrr_jax.evaluation.extraction import read_extracted, write_extracted
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.models import MODELS

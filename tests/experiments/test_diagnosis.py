@@ -1,4 +1,4 @@
-"""The diagnosis experiment: its tests and its table."""
+"""The tests of the diagnosis experiment."""
 
 import json
 import re
@@ -12,18 +12,13 @@ import pytest
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import tasks
 from clutrr_jax.experiment import runs
-from clutrr_jax.models import MODELS
-from clutrr_jax.report.accuracy import accuracy_table
-from clutrr_jax.report.results import Finished, collect
 from experiments import diagnosis
 from generator.paraphrases.load import load_bank
 from generator.relations.kinship import RELATIONS
 from generator.stories.config import Config
 from generator.stories.hold_out import split_bank
 from generator.stories.text import Bank
-from tests.experiments.finished import finish
 from tests.generator.test_write import read
-from tests.report.rows import score_of
 
 ROWS = 30
 NAME = re.compile(r"\[[^\]]*\]|\{\d\}")
@@ -31,16 +26,10 @@ KEYS = list(product(diagnosis.KINDS, diagnosis.TESTS))  # ((clauses, words), k)
 
 
 @pytest.fixture(scope="module")
-def experiment():
-    config = diagnosis.get_config()
-    config.update({"scale": "smoke", "models": "reader_prover,mac"})
-    return config, runs(config)
-
-
-@pytest.fixture(scope="module")
-def folder(experiment, tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("diagnosis")
-    settings = experiment[1][0].config.generate.to_dict() | {"train_rows": 300, "test_rows": ROWS}
+def folder(tmp_path_factory) -> Path:
+    config, folder = diagnosis.get_config(), tmp_path_factory.mktemp("diagnosis")
+    generate = runs(config)[0].config.generate.to_dict()
+    settings = generate | {"seed": 0, "train_rows": 300, "test_rows": ROWS}
     diagnosis.write_stories(settings, folder)
     return folder
 
@@ -103,45 +92,3 @@ def test_writing_resumes(folder: Path) -> None:
     (folder / "8.4_test.csv").unlink()
     diagnosis.write_stories(json.loads(before["config.json"])["settings"], folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-
-
-def test_table_holds_the_accuracy_of_every_cell(experiment, tmp_path: Path) -> None:
-    """Each model is right on another number of stories in each cell; each story is in one cell."""
-    config, all_runs = experiment
-    offsets = {}
-    for run in all_runs:
-        tests = []
-        for offset, variant in enumerate(["", *MODELS[run.model].variants]):
-            name = f"{run.model}: {variant}" if variant else run.model
-            offsets[name] = offset
-            for i, key in enumerate(KEYS):
-                right = [(i + offset) % (ROWS + 1)]
-                tests += [score_of(name, test, ROWS, right, 0.2, 1.0)
-                          for test in diagnosis.tests(*key)]  # fmt: skip
-        finish(tmp_path, run, tests)
-    results = collect(config, Finished(all_runs, tmp_path))
-    table = accuracy_table(results).texts()
-    columns = config.experiment.column_names
-    measured = {tuple(row[name] for name in columns): row for row in results["rows"]}
-    assert len(offsets) == 5 and len(measured) == len(KEYS) * 5
-    for name, offset in offsets.items():
-        stories = 0
-        for i, (kind, k) in enumerate(KEYS):
-            row = measured[diagnosis.panel(kind), k, name]
-            assert (row["accuracy"] is not None) == bool(diagnosis.tests(kind, k))
-            if row["accuracy"] is not None:
-                stories += row["count"]
-                assert row["accuracy"] * ROWS == pytest.approx((i + offset) % (ROWS + 1))
-        assert stories == ROWS * sum(len(lengths) for _, lengths in diagnosis.KINDS.values())
-    assert table[0] == ["tests", "model", "given", *(f"k={k}" for k in range(2, 11))]
-    lines = {(line[0], line[1]): line[3:] for line in table[1:]}
-    given = {line[1]: line[2] for line in table[1:]}
-    reader = "predicates and genders, words for relations"
-    assert given["mac (1 replica)"] == "nothing" and given["ceiling"] == ""
-    assert (
-        given["reader_prover: stated facts, given rules (1 replica)"]
-        == f"{reader}, stated facts, rules"
-    )
-    assert lines["seen clauses, new words", "mac (1 replica)"][2:] == [""] * 7
-    assert "" not in lines["new clauses, new words", "reader_prover: stated facts (1 replica)"][1:]
-    assert lines["new clauses, seen words", "stories"] == ["", *[str(ROWS)] * 8]

@@ -9,11 +9,7 @@ from pathlib import Path
 import pytest
 from ml_collections import ConfigDict
 
-from clutrr_jax.experiment import (
-    SCALES,
-    runs,
-    select,
-)
+from clutrr_jax.experiment import SCALES, runs, select
 from clutrr_jax.models import MODELS
 from clutrr_jax.report.results import with_series
 from clutrr_jax.run import identity
@@ -38,16 +34,6 @@ def with_scale(name: str, scale: str, /, **changes: object) -> ConfigDict:
     config = CONFIGS[name].copy_and_resolve_references()
     config.update({"scale": scale} | changes)
     return config
-
-
-def test_every_table_and_figure_has_a_file() -> None:
-    assert set(WITH_SCALES) == {
-        "figure5", "figure6", "figure7", "scaling", "table2", "table4", "workshop_table1",
-        "diagnosis", "robustness", "star", "wordings",
-    }  # fmt: skip
-    assert set(CONFIGS) - set(WITH_SCALES) == {
-        "table1", "workshop_table2", "single", "demo", "leaderboard",
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -103,18 +89,13 @@ def test_released_data_are_one_run_of_all_replicas(tmp_path: Path) -> None:
 def test_given_settings_override_the_scale() -> None:
     config = with_scale("figure5", "smoke", models="gat,prover,gat")
     config.train.replicas, config.gat.train.replicas, config.train.epochs = 2, 3, 7
-    config.prover.train.epochs = own = 5
+    config.prover.train.epochs = 5
     config.generate.ambiguous = "keep"
     found = runs(config)
     assert len(found) == 2 * (3 + 2)
-    assert {(run.model, run.config.train.epochs) for run in found} == {
-        ("gat", 7), ("prover", own),
-    }  # fmt: skip
+    assert {(run.model, run.config.train.epochs) for run in found} == {("gat", 7), ("prover", 5)}
     assert all(run.config.generate.train_rows == 60 for run in found)
     assert all(run.config.generate.ambiguous == "keep" for run in found)
-    config = with_scale("scaling", "laptop", models="gat,prover")
-    config.gat.train.epochs = config.prover.train.epochs = own
-    assert {run.config.train.epochs for run in runs(config)} == {own}
 
 
 @pytest.mark.parametrize(
@@ -122,10 +103,8 @@ def test_given_settings_override_the_scale() -> None:
     [
         ("paper", "seed", 0, (100, 10_000, 1_000), (None, 20_000, 3_000)),
         ("paper", "train.epochs", 7, (7, 10_000, 1_000), (7, 20_000, 3_000)),
-        ("paper", "train.steps", 9, (None, 9, 1_000), (None, 9, 3_000)),
         ("paper", "gat.train.steps", 9, (None, 9, 1_000), (None, 20_000, 3_000)),
         ("paper", "bilstm_mean.train.epochs", 5, (100, 10_000, 1_000), (5, 20_000, 3_000)),
-        ("smoke", "train.patience", 9, (None, 10_000, 9), (None, 20_000, 9)),
         ("smoke", "gat.train.patience", 9, (None, 10_000, 9), (1, 20_000, 3_000)),
         ("laptop", "train.steps", 9, (None, 9, 1_000), (None, 9, 3_000)),
     ],
@@ -141,22 +120,11 @@ def test_epochs_steps_and_patience_of_a_run(
         assert (train.epochs, train.steps, train.patience) == expected
 
 
-def test_explicit_selection_replaces_that_of_the_scale() -> None:
-    config = with_scale("figure5", "paper", models="gat,bilstm_mean")
-    config.train.selection, config.bilstm_mean.train.selection = "dev_loss", "last"
-    found = {run.model: run.config.train for run in runs(config)}
-    assert (found["gat"].selection, found["gat"].epochs) == ("dev_loss", 100)
-    assert found["bilstm_mean"].selection == "last"
-
-
 @pytest.mark.parametrize(
     ("name", "changes", "expected"),
     [
         ("table2", {"scale": "huge"}, 'scale "huge": expected one of paper, laptop, smoke'),
-        ("table2", {"models": "gta"}, 'no model "gta"'),
         ("table2", {"only": "nothing*"}, 'only "nothing*": no such run'),
-        ("table2", {"data": "nowhere"}, "nowhere: no released data_7c5b0e70.zip in it"),
-        ("figure5", {"train.replicas": -1}, "train.replicas -1: expected at least 1"),
         ("table4", {"generate.bank": "b.json"}, "or the language paraphrase instead of"),
     ],
 )

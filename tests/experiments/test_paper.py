@@ -13,8 +13,6 @@ from experiments import claims, figure5, paper, render, table2
 from experiments.published.differences import OF_MODEL
 from experiments.published.systematic import GRAPH_ROWS
 from generator.errors import InputError
-from tests.report.rows import paper as paper_row
-from tests.report.rows import row
 
 RECORDED = paper.recorded()
 
@@ -23,10 +21,7 @@ def runs_of(name: str, folder: Path) -> list[Run]:
     """The runs of a part, in a folder with empty released data sets."""
     for release in {*figure5.RELEASES.values(), *table2.RELEASES}:
         (folder / f"{release}.zip").touch()
-    part = paper.PARTS[name]
-    file = paper.ROOT / "experiments" / f"{part.experiment}.py"
-    flags = [f"--config={file}", f"--workdir={folder}", *part.flags(str(folder))]
-    return runs(parse(["paper", *flags])[1])
+    return runs(parse(["paper", *paper.flags(name, str(folder), paper.ROOT)])[1])
 
 
 def test_pages_are_those_of_the_results() -> None:
@@ -65,59 +60,10 @@ def test_remarks_belong_to_claims_and_published_rows() -> None:
     assert {row.model for row in GRAPH_ROWS if row.model} == set(OF_MODEL)
 
 
-COLUMNS = ("train k", "k", "model")
-PAPER = paper_row(COLUMNS, ("2,3", 3, "gat, published (X)"), "gat, published (X)", 0.5,
-                  of="gat", given="nothing", source="X 2020", shown=True)  # fmt: skip
-
-
-def measured(key: tuple, accuracy: float, **others) -> dict:
-    name, ceiling = key[2], 0.93 if key[1] == 3 else 1.0
-    values = {"accuracy": accuracy, "stderr": 0.01, "count": 10, "replicas": 2, "ceiling": ceiling}
-    given = "rules" if name == "given rules" else "nothing"
-    return row(COLUMNS, key, name, **values, given=given, **others)
-
-
-def part(rows: list[dict]) -> dict:
-    model = {"parameters": 1234, "replicas": 2, "epochs": 7, "seconds": 3600.0, "settings": {}}
-    return {
-        "part": "figure5", "name": "figure5", "scale": "laptop", "commit": "abc", "date": "",
-        "columns": [*COLUMNS], "models": {"gat": model, "bilstm_attention": model},
-        "rows": [*rows, PAPER], "devices": ["a device"], "wall_seconds": 7200.0,
-    }  # fmt: skip
-
-
-ROWS = [
-    measured((panel, k, model), accuracy)
-    for panel, k, model, accuracy in (
-        ("2,3", 2, "bilstm_attention", 0.25),
-        ("2,3", 2, "gat", 0.75), ("2,3", 3, "gat", 0.7),
-        ("2,3,4", 2, "gat", 0.6),
-    )
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "block", ["by_j figure5", "by_k figure55", "made", "by_test figure5", "counts figure5"]
-)
+@pytest.mark.parametrize("block", ["by_j figure5", "by_k figure55", "made"])
 def test_wrong_blocks_are_refused(block: str) -> None:
-    with pytest.raises(InputError, match=r"expected (one of|another)"):
-        render.render(f"<!-- rendered: {block} -->\n<!-- end -->", {"figure5": part(ROWS)})
-
-
-def test_published_rows_stand_next_to_models_that_were_given_the_same() -> None:
-    """A part whose models have another prior, or were not measured, changes nothing."""
-    better = [row | {"accuracy": 1.0, "given": "genders"} for row in ROWS]
-    unmeasured = [row | {"accuracy": None} for row in ROWS]
-    found = {"figure5": part(ROWS), "genders": part(better),
-             "graphs": part(unmeasured)}  # fmt: skip
-    for view in ("published", "by_k"):
-        block = "<!-- rendered: {} figure5{} -->\n<!-- end -->"
-        alone = render.render(block.format(view, ""), found).splitlines()
-        lines = render.render(block.format(view, "+genders+graphs"), found).splitlines()
-        below = [i for i, line in enumerate(lines) if "published (X)" in line]
-        assert len(below) == 1 and lines[below[0]] in alone
-        if view == "by_k":
-            assert lines[below[0] - 1].startswith("| 2,3 | gat | facts | nothing |")
+    with pytest.raises(InputError, match="expected one of"):
+        render.render(f"<!-- rendered: {block} -->\n<!-- end -->", RECORDED)
 
 
 def test_commands_are_those_that_run(tmp_path) -> None:
@@ -128,7 +74,7 @@ def test_commands_are_those_that_run(tmp_path) -> None:
     }
     assert all(run.config[run.model].share_genders for run in found)
     text = " ".join(render.commands(["genders"]))
-    for flag in paper.PARTS["genders"].flags("RELEASES"):
+    for flag in paper.flags("genders", "RELEASES"):
         assert f" {flag}" in text
 
 
@@ -189,7 +135,11 @@ def test_a_part_runs_and_resumes(tmp_path) -> None:
 
 
 def test_figures_show_curves(tmp_path) -> None:
-    """A panel of one or two tests has no curve."""
-    third = measured(("2,3", 4, "gat"), 0.5)
-    render.write_figures({"star": part([*ROWS, third]), "table2": part(ROWS)}, tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["star.png"]
+    """Tests of several paths have two lengths, which are no curve."""
+    star = RECORDED["star"]
+    curves = [row for row in star["rows"] if row["algebra, paths"].endswith("b = 1")]
+    for name, rows in (("all", star["rows"]), ("curves", curves)):
+        (tmp_path / name).mkdir()
+        render.write_figures({"star": star | {"rows": rows}}, tmp_path / name)
+    one, other = ((tmp_path / name / "star.png").read_bytes() for name in ("all", "curves"))
+    assert one == other and len(curves) < len(star["rows"])

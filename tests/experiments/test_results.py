@@ -15,10 +15,9 @@ from clutrr_jax.evaluation.metrics import interval
 from clutrr_jax.evaluation.scores import Score, Series, measure
 from clutrr_jax.experiment import MODEL, Experiment, Training, runs
 from clutrr_jax.report.accuracy import accuracy_table, difference
-from clutrr_jax.report.results import Finished, averages, cell_row, collect, compared, table
+from clutrr_jax.report.results import averages, cell_row, collect, compared, table
 from clutrr_jax.report.write import write_report
 from experiments.figure5 import RELEASES
-from experiments.published.clutrr import NOISE
 from experiments.published.systematic import CTP, GRAPH_ROWS, PEOPLE, TEXT_ROWS
 from generator.stories.config import Config
 from generator.write import write_dataset
@@ -74,7 +73,7 @@ def test_a_row_names_the_tests_that_were_counted() -> None:
     experiment = with_scale("table2", "laptop", models="gat").experiment
     (train,) = (one for one in experiment.trainings if one.name == "clean")
     tests = [counts(10, 1.0, 9, task=task) for task in ("1.2", "1.3", "2.3")]
-    rows = table(experiment, [(train, tests)])["rows"]
+    rows = table(experiment, [("", train, tests)])["rows"]
     measured = [row for row in rows if row["kind"] == "model" and not row["average"]]
     assert {row["test"]: row["task"] for row in measured if row["train"] == "clean"} == {
         "clean": "1.2,1.3", "supporting": "2.3", "irrelevant": "3.2,3.3",
@@ -89,7 +88,7 @@ def test_cells_are_compared_on_the_lengths_that_all_have() -> None:
     by_k = {("clean", k, MODEL): (f"1.{k}",) for k in (2, 3)}
     for tests_by_cell, expected in ((pooled, [0.5, 0.6]), (by_k, [0.9, 0.5])):
         training = Training("a", {}, tests_by_cell)
-        found = compared([(training, tests)])
+        found = compared([("", training, tests)])
         assert [one.accuracy for one in found.values()] == expected
 
 
@@ -152,15 +151,9 @@ def test_figure5_shows_published_rows_below_their_models(tmp_path: Path) -> None
         own, others = [], [PEOPLE, *(row for row in rows if row.model not in ("gat", "edge_lstm"))]
         for model in ("gat", "edge_lstm"):
             own += [model, *(row.label for row in rows if row.model == model)]
-        lines = {line[1]: line[2:] for line in table if line[0] == train}
-        assert list(lines) == [*own, *dict.fromkeys(r.label for r in others), "ceiling", "stories"]
-        people = ["", ".85", ".77", ".48", ".42", ".41", "", "", "", ""]
-        assert lines["people, limited time"] == people
-        assert lines["gat"][0] == lines["R5"][0] == "nothing"
+        labels = [line[1] for line in table if line[0] == train]
+        assert labels == [*own, *dict.fromkeys(r.label for r in others)]
     text, page = ((tmp_path / name).read_text() for name in ("results.md", "report.html"))
-    for row in TEXT_ROWS:
-        assert row.name in text and row.name in page
-    assert "- people, limited time: Sinha et al. 2019" in text
     for reference in references:
         source = str(reference.row.source)
         assert source in text and json.dumps(source)[1:-1] in page
@@ -168,7 +161,7 @@ def test_figure5_shows_published_rows_below_their_models(tmp_path: Path) -> None
 
 def write(config: ConfigDict, workdir: Path) -> tuple[dict, list[list[str]]]:
     """Returns the results and the table of finished runs."""
-    results = collect(config, Finished(runs(config), workdir))
+    results, _ = collect(config, runs(config), workdir)
     return results, accuracy_table(results).texts()
 
 
@@ -192,22 +185,6 @@ def test_row_of_a_published_table_has_error_ceiling_and_stories(tmp_path: Path) 
     assert results["models"]["gat"]["replicas"] == 2
 
 
-def test_models_that_were_not_run_are_given_what_their_settings_say(tmp_path: Path) -> None:
-    config = with_scale("figure6", "laptop", models="gat,prover,reader_prover")
-    config.prover.share_genders = True
-    results, _ = write(config, tmp_path)
-    assert {row["name"]: row["given"] for row in results["rows"]} == {
-        "gat": "nothing",
-        "prover": "predicates and genders",
-        "reader_prover": "predicates and genders, words for relations",
-        "reader_prover: given rules": "predicates and genders, words for relations, rules",
-        "reader_prover: stated facts": "predicates and genders, words for relations, stated facts",
-        "reader_prover: stated facts, given rules": (
-            "predicates and genders, words for relations, stated facts, rules"
-        ),
-    }
-
-
 def test_row_of_a_figure_has_errors_ceilings_and_stories(tmp_path: Path) -> None:
     """Accuracies .7 and .9 at k = 2, and of one replica at k = 3."""
     config = with_scale("figure6", "laptop", models="gat")
@@ -220,7 +197,7 @@ def test_row_of_a_figure_has_errors_ceilings_and_stories(tmp_path: Path) -> None
     assert lines["2,3", "gat"] == [".80 ±.10", ".60"]
     assert lines["2,3", "ceiling"] == [".85", ".70"]
     assert lines["2,3", "stories"] == ["20", "10"]
-    assert lines["2,3,4", "gat"] == lines["2,3,4", "ceiling"] == ["", ""]
+    assert lines["2,3,4", "gat"] == ["", ""] and ("2,3,4", "ceiling") not in lines
 
 
 # Through launch.py
@@ -269,25 +246,17 @@ def test_failed_run_is_reported_and_the_others_run(partial) -> None:
     finished = {f"{noise}/gat": "finished" for noise in ("clean", "irrelevant", "disconnected")}
     assert states(workdir) == {"supporting/gat": "failed"} | finished
     results = json.loads((workdir / "results.json").read_text())
-    rows, papers = (
-        {(row["train"], row["test"]): row for row in results["rows"]
-         if row["kind"] == kind and row["train"] in NOISE and row["test"] in NOISE}
-        for kind in ("model", "published")
-    )  # fmt: skip
+    rows = {(row["train"], row["test"]): row for row in results["rows"]
+            if row["kind"] == "model" and not row["average"]}  # fmt: skip
     assert len(rows) == 16
     for (train, _), row in rows.items():
         assert (row["accuracy"] is None) == (train == "supporting")
     clean = rows["clean", "clean"]
     assert clean["count"] == 20 and clean["replicas"] == 2
-    published = papers["clean", "clean"]
-    assert (published["accuracy"], published["stderr"]) == (1.0, 0.0)
     tests = json.loads((workdir / "clean" / "gat" / "model.json").read_text())["tests"]
     mean = np.mean([test["metrics"]["accuracy"]["replicas"] for test in tests[:2]])
     assert clean["accuracy"] == pytest.approx(mean)
-    text = (workdir / "results.md").read_text()
-    assert "scale smoke" in text and "3 of 4 runs are finished, 1 failed" in text
-    assert "- supporting/gat: " in text and "| train | test | gat | paper | difference |" in text
-    assert (workdir / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert "3 of 4 runs are finished, 1 failed" in (workdir / "results.md").read_text()
 
 
 def test_smoke_scale_judges_no_claims(partial, tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from clutrr_jax.models import MODELS
-from clutrr_jax.report.__main__ import main
-from clutrr_jax.report.citations import citations, entries
+from clutrr_jax.report.__main__ import citations, entries, main
 from generator.errors import InputError
 
 ROOT = Path(__file__).parent.parent.parent

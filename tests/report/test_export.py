@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from clutrr_jax.experiment import Training
 from clutrr_jax.report.export import (
     best_rows,
     csv_rows,
@@ -60,7 +61,7 @@ def test_paired_tests_have_lines_and_a_table(run_folder) -> None:
             assert float(line[name]) == pytest.approx(test[name], rel=1e-5)
     text = (run_folder / "results.tex").read_text()
     first, *_, second = text.split("\n\n")
-    assert "bilstm\\_mean (1 replica)" in first and "in small print" in first
+    assert "bilstm\\_mean (1 replica)" in first
     (row,) = re.findall(r"^gat & bilstm\\_mean & .*$", second, re.MULTILINE)
     assert row.count("&") == 1 + len(lines) and "model & against & 1.2 & 1.3 & 1.5 & 2.4" in second
 
@@ -91,10 +92,10 @@ def test_paired_tests_are_those_of_all_models_or_of_one_from_its_side() -> None:
 
 def test_runs_of_a_grid_have_their_training_and_seed() -> None:
     score = score_of("gat", "1.2", 10, [9, 8], 0.1, 1.0)
-    lines = csv_rows({"compared": []}, [("k23/1", [score])])
+    lines = csv_rows({"compared": []}, [("k23/1", Training(), [score])])
     assert [line[:8] for line in lines[1:]] == [
-        ("k23", "1", "gat", "0", "clean", "2", "1.2", "9"),
-        ("k23", "1", "gat", "1", "clean", "2", "1.2", "8"),
+        ["k23", "1", "gat", "0", "clean", "2", "1.2", "9"],
+        ["k23", "1", "gat", "1", "clean", "2", "1.2", "8"],
     ]  # fmt: skip
 
 

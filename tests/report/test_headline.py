@@ -33,56 +33,31 @@ LATE = {"a": (0.5, 0.5, 0.5, 0.6), "b": (1.0, 1.0, 1.0, 0.59)}
 @pytest.mark.parametrize(
     ("accuracies", "keys", "expected"),
     [
-        (
-            {"mac": MAC, "prover": PROVER, "gat": GAT, **RULES}, None,
-            "prover is best: .96 at k = 10, ahead of gat (.40). Below .50 first: mac at k = 3, gat "
-            "at k = 10.",
-        ),
-        (
-            LATE, None,
-            "a is best: .60 at k = 10, ahead of b (.59); their 95 % intervals overlap. No model "
-            "falls below .50.",
-        ),
-        (
-            {"prover": PROVER, "gat": GAT, "rn": GAT, "mac": (0.4, 0.6, 0.4, 0.6)}, None,
-            "prover is best: .96 at k = 10, ahead of mac (.60). Below .50 first: mac at k = 2, gat "
-            "and rn at k = 10.",
-        ),
-        (
-            {"prover": PROVER} | {f"m{i}": (0.4,) * 4 for i in range(5)}, None,
-            "prover is best: .96 at k = 10, ahead of m0, m1, m2, m3 and m4 (.40). 5 of 6 models "
-            "fall below .50.",
-        ),
-        (
-            {"a": PROVER, "b": (1.0, 1.0, 1.0, 0.9612)}, None,  # printed alike
-            "b and a are equally good: .96 at k = 10. No model falls below .50.",
-        ),
-        ({"a": (1.0, 1.0, 1.0, 0.496)}, None, "a: .50 at k = 10. It does not fall below .50."),
-        ({"gat": GAT, **RULES}, None, "gat: .40 at k = 10. Below .50 first: gat at k = 10."),
-        (
-            {"gat": (0.9, 0.3, 0.2), "rn": (0.8, 0.6, 0.4)}, PANELS,
-            "rn is best: .60 on average over 3 tests, ahead of gat (.47). Below .50 first: gat at "
-            "supporting, rn at task 9.",
-        ),
-        (
-            {"gat": (0.9, 0.8, 0.4), "rn": (0.8, 0.6, 0.7)}, KEYS,
-            "gat and rn are equally good: .70 on average over 3 tests. Below .50 first: gat at "
-            "k = 3 (supporting).",
-        ),
-        (
-            {"gat": (None,) * 4, **RULES}, None,
-            "No model is measured. Baselines: given rules is best: 1.00 at k = 10, ahead of "
-            "majority label (.30).",
-        ),
+        ({"mac": MAC, "prover": PROVER, "gat": GAT, **RULES}, None,
+         ["prover is best: .96 at k = 10, ahead of gat (.40)", "mac at k = 3, gat at k = 10"]),
+        (LATE, None, ["a is best: .60", "b (.59); their 95 % intervals overlap", "No model falls"]),
+        ({"prover": PROVER, "gat": GAT, "rn": GAT, "mac": (0.4, 0.6, 0.4, 0.6)}, None,
+         ["ahead of mac (.60)", "mac at k = 2, gat and rn at k = 10"]),
+        ({"prover": PROVER} | {f"m{i}": (0.4,) * 4 for i in range(5)}, None,
+         ["m0, m1, m2, m3 and m4 (.40)", "5 of 6 models"]),
+        ({"a": PROVER, "b": (1.0, 1.0, 1.0, 0.9612)}, None, ["b and a are equally good: .96"]),
+        ({"a": (1.0, 1.0, 1.0, 0.496)}, None, ["a: .50 at k = 10.", "It does not fall"]),
+        ({"gat": GAT, **RULES}, None, ["gat: .40 at k = 10.", "gat at k = 10"]),
+        ({"gat": (0.9, 0.3, 0.2), "rn": (0.8, 0.6, 0.4)}, PANELS,
+         ["rn is best: .60 on average over 3 tests", "(.47)", "gat at supporting, rn at task 9"]),
+        ({"gat": (0.9, 0.8, 0.4), "rn": (0.8, 0.6, 0.7)}, KEYS,
+         ["gat and rn are equally good: .70", "gat at k = 3 (supporting)"]),
+        ({"gat": (None,) * 4, **RULES}, None, ["No model is measured", "given rules is best"]),
     ],
 )  # fmt: skip
 def test_the_result_by_hand(accuracies, keys, expected) -> None:
-    """In any order of the rows."""
+    """Also in another order of the rows, but for equally good models."""
     found = results(accuracies, keys) if keys else results(accuracies)
-    assert headline(found) == expected
-    if keys is None and "equally" not in expected and "m0" not in expected:
+    for part in expected:
+        assert part in headline(found)
+    if "equally" not in expected[0] and "m0" not in expected[0]:
         found["rows"].reverse()
-        assert headline(found).partition(". ")[0] == expected.partition(". ")[0]
+        assert expected[0] in headline(found)
 
 
 def test_parts_of_the_stories_ensembles_and_variants_do_not_count() -> None:
@@ -96,9 +71,8 @@ def test_parts_of_the_stories_ensembles_and_variants_do_not_count() -> None:
             one["count"] = 3
         if one["name"] == "reader_prover: given rules":
             one["kind"] = "variant"
-    assert headline(found) == (
-        "reader_prover is best: .96 at k = 10, ahead of gpt and gpt: cot (.40). Below .50 "
-        "first: gpt and gpt: cot at k = 10."
+    assert "reader_prover is best: .96 at k = 10, ahead of gpt and gpt: cot (.40)" in headline(
+        found
     )
     found["rows"] = [one for one in found["rows"] if one["name"] != "gpt" or one["k"] < 10]
     assert "ahead of gpt: cot (.40)" in headline(found)

@@ -1,7 +1,6 @@
 """The report of a run and its rebuilding, without a browser."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +13,7 @@ from clutrr_jax.evaluation.attention import Attention
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.predictions import Predictions, read_run, write_predictions
 from clutrr_jax.experiment import SUMMARY
-from clutrr_jax.report import page_content
+from clutrr_jax.report import page
 from clutrr_jax.report.__main__ import main
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs
 from clutrr_jax.report.headline import headline
@@ -42,13 +41,17 @@ def test_generations_add_up_along_every_rule() -> None:
     np.testing.assert_array_equal(first + second, head)
 
 
-@pytest.fixture(scope="module")
-def content(run_folder) -> dict:
-    """The JSON object in the page."""
-    text = (run_folder / "report.html").read_text()
+def content_of(folder: Path) -> dict:
+    """The JSON object in the page of a folder, and its only data set."""
+    text = (folder / "report.html").read_text()
     found = json.loads(text.split('id="data">')[1].split("</script>")[0])
     (only,) = found["sets"]
     return found | only
+
+
+@pytest.fixture(scope="module")
+def content(run_folder) -> dict:
+    return content_of(run_folder)
 
 
 def test_the_page_holds_all_stories_and_predictions(run_folder, content, test_records) -> None:
@@ -82,50 +85,26 @@ def by_hand() -> dict:
     weights = [np.array(w) for w in ([0.2, 0.05, 0.0], [0.3, 0.3, 0.3], [0.5, 0.5])]
     output = Outputs(predictions, Attention("facts", weights), None)
     shown = Shown("", SimpleNamespace(test=test, name="a"), GroundTruth(test), {"gat": output})
-    return page_content.set_content({"extraction": {}, "wordings": {}}, shown)
+    return page.set_content({"extraction": {}, "wordings": {}}, shown)
 
 
-def test_the_result_is_said_in_words(run_folder, content) -> None:
-    results = json.loads((run_folder / "results.json").read_text())
-    assert content["headline"] == results["headline"] == headline(results) != ""
-    assert results["headline"] in (run_folder / "results.md").read_text()
-
-
-def test_paired_tests_of_each_model_can_be_copied(content) -> None:
-    """Here two models."""
-    first, second = (content["paired"][model] for model in MODELS)
-    assert [first["table"][1][0], second["table"][1][0]] == list(MODELS)
-    assert first["copies"]["CSV"].startswith("model,against,1.2,1.3,1.5,2.4\ngat,bilstm_mean,")
-    assert first["copies"]["Markdown"].splitlines()[2].startswith("| gat | bilstm_mean | ")
-    assert "gat & bilstm\\_mean &" in first["copies"]["LaTeX"]
-
-
-def test_clauses_have_the_predicates_of_the_path_without_noise(by_hand) -> None:
+def test_stories_by_hand(by_hand) -> None:
+    """Clauses have the predicates of the path without noise, targets are one letter each, attention
+    is one digit per fact."""
     stories = by_hand["stories"]
     assert [by_hand["tests"][i]["name"] for i in stories["test"]] == ["1.2", "1.3", "4.2"]
     assert stories["clause"] == ["child, sibling", "SO, child, inv-grand", "child, sibling"]
     assert [len(facts) for facts in stories["facts"]] == [2, 3, 3]
+    targets = [RELATIONS[ord(c) - ord("a")] for c in stories["target"]]
+    assert targets == ["daughter", "mother", "daughter"]
+    assert stories["possibleAnswers"] == [1, 2, 1]
+    assert by_hand["models"]["gat"]["attention"] == ["99", "999", "920"]
 
 
 def test_a_clause_ends_with_the_facts_of_its_story() -> None:
     """Also in a row whose task has more facts than the row."""
     test = records_of({"task_name": "task_1.5"}, {})
-    assert page_content._stories(test, over_words=False)["clause"] == ["child, sibling"] * 2
-
-
-def test_targets_are_one_letter_each(by_hand) -> None:
-    stories = by_hand["stories"]
-    assert [RELATIONS[ord(c) - ord("a")] for c in stories["target"]] == [
-        "daughter", "mother", "daughter",
-    ]  # fmt: skip
-
-
-def test_possible_answers_are_counted(by_hand) -> None:
-    assert by_hand["stories"]["possibleAnswers"] == [1, 2, 1]
-
-
-def test_attention_is_one_digit_per_fact(by_hand) -> None:
-    assert by_hand["models"]["gat"]["attention"] == ["99", "999", "920"]
+    assert page._stories(test, over_words=False)["clause"] == ["child, sibling"] * 2
 
 
 def test_probabilities_of_facts_and_words_are_in_percent(content) -> None:
@@ -189,10 +168,9 @@ def test_results_count_extracted_facts_and_name_diverged_replicas(run_folder, te
     by_wording = results["wordings"]["bilstm_mean"][:3]
     assert sum(row["stated"] for row in by_wording) == stated
     assert [row["in training"] for row in by_wording] == [True, False, None]
-    assert (
-        "Replica 2 of gat diverged in epoch 7 (non-finite loss); the state before that epoch is "
-        "evaluated."
-    ) in (run_folder / "results.md").read_text()
+    text = (run_folder / "results.md").read_text()
+    assert "Replica 2 of gat diverged in epoch 7" in text
+    assert results["headline"] == headline(results) != "" and results["headline"] in text
 
 
 def test_a_rebuilt_report_is_the_same(run_folder, tmp_path, capsys) -> None:
@@ -250,22 +228,18 @@ def test_added_predictions_stand_in_the_table_and_figure(
     results = json.loads((folder / "results.json").read_text())
     added = [row["accuracy"] for row in results["rows"] if row["model"] == "oracle"]
     assert added == [1.0] * 4
-    text = (folder / "results.md").read_text()
-    assert re.search(r"\| clean \| oracle \(1 replica\) \|  \| 1\.00 \(\.\d\d-1\.00\) \|", text)
+    assert "| clean | oracle (1 replica) |  | 1.00 " in (folder / "results.md").read_text()
     assert (folder / "results.csv").read_text().count(",oracle,0,") == 4
     assert (folder / "curve.png").read_bytes() != (run_folder / "curve.png").read_bytes()
     with pytest.raises(InputError, match="two rows named 'gat'"):
         main([str(folder), "--add", f"gat={answers}"])
-    text = (folder / "report.html").read_text()
-    (shown,) = json.loads(text.split('id="data">')[1].split("</script>")[0])["sets"]
+    shown = content_of(folder)
     assert shown["models"]["oracle"]["predictions"] == [shown["stories"]["target"]]
     lines[0]["prediction"] = "who knows"
     answers.write_text("\n".join(map(json.dumps, lines[:30])))  # a part of the stories
     main([str(folder), "--add", f"oracle={answers}"])
     results = json.loads((folder / "results.json").read_text())
-    text = (folder / "report.html").read_text()
-    (shown,) = json.loads(text.split('id="data">')[1].split("</script>")[0])["sets"]
-    (letters,) = shown["models"]["oracle"]["predictions"]
+    (letters,) = content_of(folder)["models"]["oracle"]["predictions"]
     assert letters.count("-") == len(test_records) - 30 and letters.count("w") == 1
     assert sum(row["count"] or 0 for row in results["rows"] if row["model"] == "oracle") == 30
     assert "stories |  | 20 | 10 |  |  |\n| clean | given" in (folder / "results.md").read_text()
@@ -293,19 +267,6 @@ def test_added_probabilities_are_also_an_ensemble(run_folder, test_records, tmp_
     assert ",own (ensemble of 3),0," in (folder / "results.csv").read_text()
 
 
-def test_models_of_one_data_set_are_compared(run_folder, test_records) -> None:
-    """The accuracies differ by what the paired test says."""
-    results = json.loads((run_folder / "results.json").read_text())
-    (pair,) = results["compared"]
-    assert pair["models"] == list(MODELS)
-    accuracy = {(row["model"], row["task"]): row["accuracy"] for row in results["rows"]}
-    assert [point["task"] for point in pair["tasks"]] == [name for name, _ in tasks(test_records)]
-    for point in pair["tasks"]:
-        first, second = (accuracy[model, point["task"]] for model in MODELS)
-        assert point["difference"] == pytest.approx(first - second)
-        assert 0 < point["p"] <= point["p_holm"] <= 1
-
-
 def test_data_that_have_moved_are_given(run_folder, tmp_path) -> None:
     """Data with another fingerprint are refused."""
     folder = shutil.copytree(run_folder, tmp_path / "run")
@@ -318,9 +279,9 @@ def test_data_that_have_moved_are_given(run_folder, tmp_path) -> None:
 
 
 def test_training_curves_are_means_of_trained_replicas(tmp_path) -> None:
-    """Of 201 epochs those at every third are shown, and the last one."""
+    """Every third of 201 epochs is shown, and the last one."""
     path = tmp_path / "metrics.jsonl"
-    assert read_curves(path) is None
+    assert read_curves(path) == []
     lines = [{"epoch": 1, "loss": [1.0, 3.0], "dev_accuracy": [0.0, 0.5]},
              {"epoch": 2, "loss": [None, 2.0], "dev_accuracy": [0.0, 1.0]},
              {"epoch": 3, "loss": [None, None], "dev_accuracy": [0.5, 1.0]}]  # fmt: skip

@@ -140,7 +140,7 @@ NAMES = ("_name", "$x$ and $\\foo{$", "$", "a|b", "50%", "a\\b", "#1", "x^2~y", 
 
 @pytest.mark.parametrize("title", NAMES[:2])
 def test_names_are_shown_as_they_are(title, tmp_path) -> None:
-    """Of series, panels, tests and the data set, in every format."""
+    """Names of series, panels, tests and the data set, in every format."""
     rows = {("_$p", x, name): ROW for name in NAMES for x in ("$k$", "_")}
     found = results(rows, scale="", data=[{"name": title}])
     figure = plot_results(found)

@@ -46,16 +46,9 @@ from tests.evaluation.test_metrics import some_predictions
 
 @pytest.mark.parametrize(
     ("value", "sign", "text"),
-    [
-        (0.874, "", ".87"),
-        (0.996, "", "1.00"),
-        (0.0, "", ".00"),
-        (0.07, "+", "+.07"),
-        (-0.07, "+", "-.07"),
-        (-0.003, "+", "+.00"),
-        (-1.0, "+", "-1.00"),
-    ],
-)
+    [(0.874, "", ".87"), (0.996, "", "1.00"), (0.0, "", ".00"), (0.07, "+", "+.07"),
+     (-0.07, "+", "-.07"), (-0.003, "+", "+.00"), (-1.0, "+", "-1.00")],
+)  # fmt: skip
 def test_a_fraction_is_formatted_as_in_the_papers(value, sign, text):
     assert format_fraction(value, sign) == text
 
@@ -89,10 +82,6 @@ def test_holm_keeps_order_and_lies_between_p_and_bonferroni(values) -> None:
     corrected = holm(p)
     assert (corrected >= p).all() and (corrected <= np.minimum(p * len(p), 1)).all()
     assert (np.diff(corrected[np.argsort(p)]) >= 0).all()
-
-
-def test_holm_by_hand() -> None:
-    assert np.allclose(holm(np.array([0.04, 0.01, 0.03, 0.6])), [0.09, 0.04, 0.09, 0.6])
 
 
 @pytest.fixture(scope="module")
@@ -174,10 +163,6 @@ def test_a_prompt_of_the_user_is_not_compared_without_a_label(data, ids, tmp_pat
         rows = [{"id": id, "prediction": "aunt"} | own for id in ids]
         path.write_text("\n".join(map(json.dumps, rows)))
         assert len(read_submissions([path], data.test)) == 1
-    rows = [{"id": id, "prediction": "aunt", "prompt": "Who?", "target": "aunt"} for id in ids]
-    path.write_text("\n".join(map(json.dumps, rows)))
-    with pytest.raises(InputError, match="has another text or label"):
-        read_submissions([path], data.test)
 
 
 def test_predictions_that_pandas_has_written(data, ids, tmp_path) -> None:
@@ -193,14 +178,6 @@ def test_predictions_that_pandas_has_written(data, ids, tmp_path) -> None:
     frame.assign(replica=0.5).to_csv(tmp_path / "a.csv")
     with pytest.raises(InputError, match=r"a\.csv, row 1: replica '0\.5', expected an integer"):
         read_submissions([tmp_path / "a.csv"], data.test)
-
-
-def test_relation_ids_as_text_are_refused(data, ids, tmp_path) -> None:
-    path = tmp_path / "ids.csv"
-    rows = [f"{id},{target}" for id, target in zip(ids, data.test.target, strict=True)]
-    path.write_text("\n".join(["id,prediction", *rows]))
-    with pytest.raises(InputError, match=r"ids\.csv: all are numbers as text, expected names"):
-        read_submissions([path], data.test)
 
 
 def test_relations_may_be_named_by_numbers(tmp_path) -> None:
@@ -230,11 +207,8 @@ def test_unmapped_predictions_are_counted_and_wrong(data, ids, tmp_path) -> None
     texts[0], texts[30], texts[31] = "dunno", "a cousin", ""
     (tmp_path / "lm.jsonl").write_text(lines_of(ids, texts))
     submissions = read_submissions([tmp_path / "lm.jsonl"], data.test)
-    assert np.flatnonzero(submissions[0].predictions.relation[0] == UNMAPPED).tolist() == [
-        0,
-        30,
-        31,
-    ]
+    relation = submissions[0].predictions.relation[0]
+    assert np.flatnonzero(relation == UNMAPPED).tolist() == [0, 30, 31]
     found = evaluate(data, submissions).results
     points = [row for row in found["rows"] if row["model"] == "lm"]
     assert {p["task"] for p in points} == {"1.2", "1.3", "1.5", "2.4"}
@@ -248,7 +222,7 @@ def test_unmapped_predictions_are_counted_and_wrong(data, ids, tmp_path) -> None
 def test_free_text_has_a_second_accuracy_without_what_sentences_state(
     data, ids, small_folder, tmp_path, capsys
 ) -> None:
-    """Of a relation alone, after markers, and in sentences, that are all right or not mapped."""
+    """Answers are a relation alone, after a marker, or in a sentence, or are not mapped."""
     forms = ["{}", "Answer: {}", '{{"answer": "{}"}}', "It is late, so she is her {}.", "Hm."]
     texts = [forms[i % 5].format(RELATIONS[t]) for i, t in enumerate(data.test.target)]
     (tmp_path / "lm.jsonl").write_text(lines_of(ids, texts))
@@ -264,25 +238,14 @@ def test_free_text_has_a_second_accuracy_without_what_sentences_state(
     assert accuracy["lm (strict)"] == pytest.approx(0.6)
     assert [pair["models"] for pair in results["compared"]] == [["lm", "plain"]]
     printed = capsys.readouterr().out
-    assert printed == (tmp_path / "out" / "scores.txt").read_text()
     assert re.search(r"\nclean +lm \(strict\) +\.60", printed)
-    assert "lm (strict): without the 16 of 80 answers whose relation is read from sent" in printed
-    found = evaluate(data, to_submissions("lm", texts, data.test)).results
-    rows = [row for row in results["rows"] if row["model"] == "lm (strict)"]
-    rows_in_memory = json.loads(json.dumps(found["rows"]))
-    assert [row for row in rows_in_memory if row["model"] == "lm (strict)"] == rows
-    truth = GroundTruth(data.test, data.train)
-    rows = score_submission(read_submissions(files, data.test)[0], truth)
-    assert {(one.series.name, one.series.kind) for one in rows} == {
-        ("lm", "model"), ("lm (strict)", "strict"),
-    }  # fmt: skip
-
-
-def test_a_submission_cannot_have_the_name_of_a_baseline(data, ids, tmp_path) -> None:
-    path = tmp_path / "given rules.jsonl"
-    path.write_text(lines_of(ids, ["dunno"] * len(ids)))
-    with pytest.raises(InputError, match="two rows named 'given rules', expected each once"):
-        evaluate(data, read_submissions([path], data.test))
+    assert "lm (strict): without the 16 of 80 answers" in printed
+    in_memory = evaluate(data, to_submissions("lm", texts, data.test)).results
+    strict, same = (
+        [row for row in found["rows"] if row["kind"] == "strict"]
+        for found in (results, json.loads(json.dumps(in_memory)))
+    )
+    assert strict == same and {row["name"] for row in strict} == {"lm (strict)"}
 
 
 def test_a_swapped_comparison_has_the_opposite_sign(data, ids, tmp_path) -> None:
@@ -374,15 +337,11 @@ def test_paired_tests_with_holms_correction(data) -> None:
     (pair,) = results["compared"]
     assert [point["p"] for point in pair["tasks"]] == [2 / 32, 2 / 64, 2 / 256, 1]
     assert [point["p_holm"] for point in pair["tasks"]] == [4 / 32, 6 / 64, 8 / 256, 1]
-    assert comparison(pair) == [
-        ["a against b", "1.2", "1.3", "1.5", "2.4"],
-        ["stories", "20", "20", "20", "20"],
-        ["difference in accuracy", "+.25", "+.30", "+.40", "+.00"],
-        ["stories where a is better", "5", "6", "8", "1"],
-        ["stories where b is better", "0", "0", "0", "1"],
-        ["p", ".062", ".031", ".008", "1.000"],
-        ["p, Holm over the tasks", ".125", ".094", ".031", "1.000"],
-    ]
+    assert [line[1:] for line in comparison(pair)] == [
+        ["1.2", "1.3", "1.5", "2.4"], ["20"] * 4, ["+.25", "+.30", "+.40", "+.00"],
+        ["5", "6", "8", "1"], ["0", "0", "0", "1"], [".062", ".031", ".008", "1.000"],
+        [".125", ".094", ".031", "1.000"],
+    ]  # fmt: skip
 
 
 def some_probabilities(test: Records, replicas: int = 2) -> Predictions:
@@ -418,27 +377,20 @@ def test_probabilities_are_those_of_the_same_labels(data, tmp_path) -> None:
         (lambda p: p[:0], "expected probabilities from 0 to 1"),
         (lambda p: p.astype(str), "expected probabilities from 0 to 1"),
         (lambda p: p - 0.01, "expected probabilities from 0 to 1"),
-        (lambda p: p + np.float32("inf"), "expected probabilities from 0 to 1"),
+        (None, "a story occurs twice"),
     ],
 )
-def test_probabilities_are_numbers_from_0_to_1(change, message: str, data, tmp_path) -> None:
+def test_wrong_probabilities_are_one_line_errors(change, message: str, data, tmp_path) -> None:
     path = tmp_path / "p.npz"
     write_predictions(path, some_probabilities(data.test), data.test)
     arrays = dict(np.load(path))
-    changed = change(arrays["probabilities"])
-    np.savez(path, **arrays | {"probabilities": changed})
-    with pytest.raises(InputError, match=message):
-        read_predictions([path], data.test)
-
-
-def test_probabilities_have_each_story_once(data, tmp_path) -> None:
-    path = tmp_path / "p.npz"
-    write_predictions(path, some_probabilities(data.test), data.test)
-    arrays = dict(np.load(path))
-    for name, axis in (("probabilities", 1), ("predicted", 1), ("ids", 0), ("targets", 0)):
-        arrays[name] = np.concatenate([arrays[name]] * 2, axis=axis)
+    if change:
+        arrays["probabilities"] = change(arrays["probabilities"])
+    else:
+        for name, axis in (("probabilities", 1), ("predicted", 1), ("ids", 0), ("targets", 0)):
+            arrays[name] = np.concatenate([arrays[name]] * 2, axis=axis)
     np.savez(path, **arrays)
-    with pytest.raises(InputError, match="a story occurs twice"):
+    with pytest.raises(InputError, match=message):
         read_predictions([path], data.test)
 
 
@@ -452,11 +404,6 @@ def test_answers_of_probabilities_are_written(data, tmp_path) -> None:
     assert all(line["text"] == line["relation"] for line in lines)
 
 
-def test_scores_are_not_written_into_the_data(tmp_path) -> None:
-    with pytest.raises(InputError, match="the folder of the data, expected another one"):
-        main(["--data", str(tmp_path), "--predictions", "x.csv", "--out", str(tmp_path)])
-
-
 def test_an_ensemble_cannot_have_the_name_of_another_submission(data) -> None:
     found, every = some_probabilities(data.test), np.arange(len(data.test))
     ensembled = Submission("m", found, every)
@@ -468,7 +415,7 @@ def test_an_ensemble_cannot_have_the_name_of_another_submission(data) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["two\nlines", "\x1b[31mred", "  last epoch", "ceiling", "stories"]
+    "name", ["two\nlines", "\x1b[31mred", "  last epoch", "ceiling", "stories", "given rules"]
 )
 def test_a_name_is_one_line_and_not_that_of_another_line(name, data) -> None:
     """Names with two spaces before them belong to the line above in tables."""
@@ -526,9 +473,8 @@ def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:
     printed = capsys.readouterr().out
     lines = [line.split() for line in printed.splitlines()]
     assert ["clean", "first", "(1", "replica)", *["1.00"] * 3] in lines
-    assert ["supporting", "second", "(1", "replica)", ".00"] in lines
     assert ["clean", "not", "mapped", *["20"] * 3] in lines
-    for words in (*BASELINES, "ceiling", "first against second", "Holm", "+1.00", "<.001"):
+    for words in (*BASELINES, "ceiling", "first against second", "<.001"):
         assert words in printed
     written = {path.name: path for path in (tmp_path / "out").iterdir()}
     assert set(written) == {"scores.json", "scores.txt", "scores.png", "answers.csv"}
@@ -549,18 +495,14 @@ def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:
             "no prediction of replica 1 for 1 of 80",
         ),
         ("a.jsonl", lambda lines: [*lines[:3], "{", *lines[4:]], "row 4: not a line of JSON"),
-        ("a.jsonl", lambda lines: ["[" * 100_000], "row 1: not a line of JSON"),
         ("a.jsonl", lambda lines: ["[1]", *lines], "row 1: expected a JSON object"),
         ("a.jsonl", lambda lines: ['{"di": 1}', *lines], 'row 1: "id" is missing'),
-        ("a.jsonl", lambda lines: ['{"id": 1}', *lines], '"prediction" is missing'),
         ("a.jsonl", lambda lines: ['{"id": "1.2/1", "prediction": 4}'], '"prediction" is missing'),
         ("a.jsonl", lambda lines: [lines[0].replace("{", '{"replica": -1, ')], "replica '-1'"),
-        ("a.jsonl", lambda lines: [*lines, lines[0].replace("{", '{"replica": 1, ')], "replica 1"),
         ("a.csv", lambda lines: ["id,answer", "1,aunt"], 'expected one column "prediction"'),
         ("a.csv", lambda lines: ["id,prediction"], "no rows"),
         ("a.csv", lambda lines: ["id,prediction", "1.2/1"], "row 1: 1 cells, expected 2"),
         ("a.csv", lambda lines: ["id,prediction", '"1.2/1'], "not a CSV row"),
-        ("a.csv", lambda lines: ["id,prediction", "9.9/1,aunt"], "row 1: no test story '9.9/1'"),
         ("a.txt", lambda lines: lines, "expected .csv, .jsonl"),
     ],
 )
@@ -574,13 +516,14 @@ def test_a_damaged_file_is_a_one_line_error(data, ids, tmp_path, name, change, e
 def test_invalid_arguments_are_one_line_errors(small_folder, ids, tmp_path: Path) -> None:
     path = tmp_path / "lm.jsonl"
     path.write_text(lines_of(ids, ["aunt"] * len(ids)))
-    options = ["--data", str(small_folder), "--predictions"]
+    options, folder = ["--data", str(small_folder), "--predictions"], str(tmp_path)
     for arguments, expected in [
         ([*options, str(path), str(path)], "expected each once"),
         ([*options, str(tmp_path / "absent.csv")], "No such file"),
         ([*options], "--predictions"),
         ([*options, str(path), "--out", str(path)], "cannot be written"),
         (["--data", "nowhere", "--predictions", str(path)], "nowhere"),
+        (["--data", folder, "--predictions", "x.csv", "--out", folder], "the folder of the data"),
     ]:
         with pytest.raises(InputError, match=expected):
             main(arguments)
