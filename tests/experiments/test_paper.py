@@ -143,3 +143,22 @@ def test_figures_show_curves(tmp_path) -> None:
         render.write_figures({"star": star | {"rows": rows}}, tmp_path / name)
     one, other = ((tmp_path / name / "star.png").read_bytes() for name in ("all", "curves"))
     assert one == other and len(curves) < len(star["rows"])
+
+
+def test_published_rows_stand_below_models_that_were_given_the_same() -> None:
+    """In the tables by k of the pages, whatever the other parts of a table hold."""
+    seen = 0
+    for page in render.PAGES:
+        own: tuple[str, ...] = ()
+        for line in (paper.ROOT / page).read_text().splitlines():
+            cells = [cell.strip() for cell in line.split("|")[1:-1]]
+            place = next((i for i, cell in enumerate(cells[:3]) if cell in ("facts", "story")), 0)
+            if not place:
+                continue
+            name, reads, given = cells[place - 1 : place + 2]
+            if ", published (" in name:
+                assert own == (name.partition(",")[0], reads, given), f"{page}: {line}"
+                seen += 1
+            else:
+                own = name, reads, given
+    assert seen > 5

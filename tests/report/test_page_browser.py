@@ -234,6 +234,27 @@ def test_tables_are_copied(page, content) -> None:
         assert field.get_attribute("value").split() == tables[id][form].split()
 
 
+def test_a_wide_table_is_not_cut_off(open_content, content) -> None:
+    """At 1280 pixels. On a phone its first column stays when it is scrolled, and the first chart
+    ends on the first screen."""
+    cells = ["a_long_name_405B (10 replicas)", "predicates and genders", *[".95 (.91-1.00)"] * 9]
+    content["tables"][0] |= {
+        "columns": ["model", "given", *(f"k={k}" for k in range(2, 11))],
+        "lines": [{"cells": cells, "kind": "model", "part": False}],
+    }
+    page = open_content(content)
+    cut = "const d = document.getElementById(arguments[0]); return d.scrollWidth - d.clientWidth"
+    assert page.execute_script(cut, "table-body") == 0
+    size = {"width": 400, "height": 700, "deviceScaleFactor": 1, "mobile": False}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    assert page.execute_script(cut, "table-body") > 300
+    page.execute_script("document.getElementById('table-body').scrollLeft = 300")
+    body, (first, *_) = page.find_element(By.ID, "table-body"), find(page, "#table-body tbody th")
+    assert first.rect["x"] == body.rect["x"]
+    chart = find(page, "#charts .chart svg")[0].rect
+    assert page.find_element(By.ID, "headline").rect["y"] < chart["y"] < 700 - chart["height"]
+
+
 def test_a_data_set_is_chosen_and_stays_chosen(page) -> None:
     """That of a model with answers without a relation and stories without an answer."""
     select(page, "set-choice", "other")

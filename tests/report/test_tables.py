@@ -114,20 +114,20 @@ def test_settings_that_are_not_the_usual_ones_are_listed(results) -> None:
     """GAT with other settings of its own and of training; the defaults of MAC; a model that is not
     in the registry any more."""
     gat, mac, other = (results["models"][model]["settings"] for model in ("gat", "mac", "ncrl"))
-    gat |= {"heads": 1, "dropout": 0.25}
+    gat |= {"steps": 1, "dropout": 0.25}
     gat["train"] |= {"epochs": 7, "learning_rate": 1e-5, "ema_decay": 0.5, "replicas": 3}
     mac["train"]["checkpoint_minutes"] = 9.0
     results["models"]["gone"] = {"settings": {"hidden": 3, "train": other["train"]}}
     table = settings_table(results)
     assert table == [
         ["model", "epochs", "steps", "patience", "batch", "learning rate", "other settings"],
-        ["gat", "7", "", "", "100", "1e-05", "dropout 0.25, heads 1, train.ema_decay 0.5"],
+        ["gat", "7", "", "", "100", "1e-05", "dropout 0.25, steps 1, train.ema_decay 0.5"],
         ["mac", "", "20000", "3000", "20", "0.001", ""],
         ["ncrl", "", "3000", "1000", "100", "0.0005", ""],
         ["gone", "", "3000", "1000", "100", "0.0005", "hidden 3"],
     ]
     del results["models"]["gone"]
-    line = "| gat | 7 |  |  | 100 | 1e-05 | dropout 0.25, heads 1, train.ema_decay 0.5 |"
+    line = "| gat | 7 |  |  | 100 | 1e-05 | dropout 0.25, steps 1, train.ema_decay 0.5 |"
     assert line in results_markdown(results)
 
 
