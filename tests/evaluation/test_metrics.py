@@ -112,7 +112,7 @@ def test_majority_accuracy_is_the_frequency_of_the_most_frequent_label(small) ->
 
 
 def test_macro_accuracy_by_hand() -> None:
-    """Of three stories of label 0 two are right, and that of label 1: (2 / 3 + 1) / 2. Deviations
+    """Two of three stories of label 0 are right, and that of label 1: (2 / 3 + 1) / 2. Deviations
     from the accuracy .75 times the weights 2/3 and 2 are 1/6, 1/6, -1/2, 1/2, with mean 1/12."""
     target, relation = np.array([0, 0, 0, 1]), np.array([[0, 0, 5, 1]])
     values = macro_accuracy(Predictions(relation, relation, np.ones((1, 4))), target)
@@ -140,7 +140,7 @@ def test_a_metric_does_not_depend_on_the_order_of_stories(metric: str, small) ->
 
 @pytest.mark.parametrize("right", [(0.4, 0.6, 0.8, 0.9), (0.9, 0.8, 0.6, 0.4), (0.97,) * 4])
 def test_coverage_of_the_interval_of_the_macro_accuracy(right: tuple[float, ...]) -> None:
-    """Of labels with 5 to 100 stories, which may be the harder or the easier ones."""
+    """Labels have 5 to 100 stories; the rare ones may be the harder or the easier ones."""
     rng, trials, target = np.random.default_rng(0), 400, np.repeat(np.arange(4), [5, 20, 40, 100])
     covered = 0
     for _ in range(trials):
