@@ -339,10 +339,11 @@ def scores(small_folder: Path, predictions: Path, tmp_path: Path) -> tuple[str, 
     main(["--data", str(small_folder), "--predictions", str(predictions),
           "--out", str(tmp_path / "scores")])  # fmt: skip
     results = json.loads((tmp_path / "scores" / "scores.json").read_text())
-    (name, model), *others = results["models"].items()
-    assert [other for other, _ in others] == [f"{name} (strict)"]
-    points = {row["task"]: row["accuracy"] for row in results["rows"] if row["model"] == name}
-    return name, model["replicas"], points
+    kinds = {row["name"]: row["kind"] for row in results["rows"] if row["kind"] != "baseline"}
+    name, _ = kinds
+    assert kinds == {name: "model", f"{name} (strict)": "strict"}
+    rows = [row for row in results["rows"] if row["name"] == name and row["count"]]
+    return name, rows[0]["replicas"], {row["task"]: row["accuracy"] for row in rows}
 
 
 KNOWN = {"1.2": 1.0, "1.3": 0.0, "1.5": 0.0, "2.4": 0.0}
