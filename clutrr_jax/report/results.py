@@ -119,8 +119,10 @@ def table(
         for row in of_run:
             if compares or row.series.kind not in (*BESIDE, "baseline"):
                 known.setdefault(row.series.name, row.series)
-    order = {model: i for i, model in enumerate(one.model for one in known.values())}
-    ordered = sorted(known.values(), key=lambda one: (one.kind == "baseline", order[one.model]))
+    models = list(dict.fromkeys(one.model for one in known.values()))  # in the order of their runs
+    ordered = sorted(
+        known.values(), key=lambda one: (one.kind == "baseline", models.index(one.model))
+    )
     rows = _measured_rows(experiment, scores, ordered)
     rows += averages(experiment, ordered, rows)
     return {

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -12,8 +12,8 @@ from ml_collections import ConfigDict
 
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.evaluation.metrics import interval
-from clutrr_jax.evaluation.scores import Score, Series, measure
-from clutrr_jax.experiment import MODEL, Experiment, Training, runs
+from clutrr_jax.evaluation.scores import Kind, Score, Series, measure
+from clutrr_jax.experiment import MODEL, SINGLE, Experiment, Training, runs
 from clutrr_jax.report.accuracy import accuracy_table, difference
 from clutrr_jax.report.results import averages, cell_row, collect, compared, table
 from clutrr_jax.report.write import write_report
@@ -183,6 +183,17 @@ def test_row_of_a_published_table_has_error_ceiling_and_stories(tmp_path: Path) 
     assert row["stderr"] == pytest.approx(0.05)
     assert row["high"] == pytest.approx(0.9935, abs=5e-5)
     assert results["models"]["gat"]["replicas"] == 2
+
+
+def test_models_stand_in_the_order_of_their_runs() -> None:
+    """With their ensembles behind them, which models of one replica lack; baselines are last."""
+    names = ("gat", "gat (ensemble of 2)", "rn", "given rules")
+    kinds: tuple[Kind, ...] = ("model", "ensemble", "model", "baseline")
+    series = [Series(name, kind, name.partition(" (")[0])
+              for name, kind in zip(names, kinds, strict=True)]  # fmt: skip
+    scores = [replace(counts(10, 1.0, 5), series=series[i]) for i in (3, 1, 2, 0)]
+    found = table(SINGLE, [("", SINGLE.trainings[0], scores)], [series[0], series[2]])
+    assert [row["name"] for row in found["rows"]] == list(names)
 
 
 def test_row_of_a_figure_has_errors_ceilings_and_stories(tmp_path: Path) -> None:
