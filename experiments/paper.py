@@ -80,7 +80,7 @@ PARTS: dict[str, tuple[str, Mapping[str, Any]]] = {
 # an earlier commit, on a GPU.
 SPEEDS = ("speed_cpu", "speed_gpu")
 
-# What is kept of the results of an experiment.
+# Parts of the results of an experiment that its record keeps.
 KEPT = (
     "name", "scale", "columns", "data", "models", "rows", "claims", "note", "versions", "devices",
     "wall_seconds",

@@ -93,9 +93,11 @@ def score(series: Series, predictions: Predictions, truth: GroundTruth) -> list[
 
 def _values(predictions: Predictions, target: np.ndarray) -> dict[str, Values]:
     last = predictions._replace(relation=predictions.last, probabilities=None)
+    is_last = np.array_equal(predictions.relation, predictions.last)  # the default selection
     found = {}
     for name, metric in METRICS.items():
-        values, values_last = metric(predictions, target), metric(last, target)
+        values = metric(predictions, target)
+        values_last = values if is_last else metric(last, target)
         if values is not None:
             replicas = values.mean(axis=1).tolist()
             of_last = replicas if values_last is None else values_last.mean(axis=1).tolist()
