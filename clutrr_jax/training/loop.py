@@ -179,10 +179,8 @@ class Trainer:
     def init(self, start: tuple[Any, Any] | None = None) -> TrainState:
         """Initial state of all replicas, on their devices. It has random parameters, or the
         parameters and buffers [R, ...] of `start`, which must have the shapes of the model."""
-        init, pretrained = (
-            jax.jit(partial(init_state, self.setup)),
-            self.setup.model.load_pretrained(),
-        )
+        init = jax.jit(partial(init_state, self.setup))
+        pretrained = self.setup.model.load_pretrained()
         states = [init(seed, pretrained) for seed in self.replicas.seeds]
         state = jax.tree.map(lambda *leaves: np.stack(leaves), *states)
         if start:
