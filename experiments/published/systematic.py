@@ -70,7 +70,9 @@ def _ncrl_table_3() -> list[PublishedRow]:
     rows = []
     for line in _NCRL_TABLE_3.strip().splitlines():
         name, (model, means) = line[:16].rstrip(), line[16:].split(maxsplit=1)
-        rows.append(PublishedRow(name, NCRL, K234, _by_k(5, means), model=model.strip("-")))
+        model = model.strip("-")
+        given = "order of facts" if model.startswith("edge_") else "nothing"
+        rows.append(PublishedRow(name, NCRL, K234, _by_k(5, means), model=model, given=given))
     return rows
 
 
