@@ -103,10 +103,10 @@ def derived(parts: Sequence[Recorded], kind: str, models: str, panel: str = "") 
 
 
 def published(parts: Sequence[Recorded]) -> list[str]:
-    """Means over the k of each published row, next to ours of the same model, given the same, and
-    what differs."""
+    """Means over the k of each published row, next to ours of the same model, given the same, what
+    our settings were chosen on, and what differs."""
     heads = ["published row", "trained on k", "k", "ours", "published", "difference"]
-    table = [[*heads, "what differs in ours"]]
+    table = [[*heads, "chosen on", "what differs in ours"]]
     measured = {(*key[:2], row["of"], row["given"]): row["accuracy"]
                 for part in parts for key, row in _rows(part).items()
                 if row["kind"] == "model" and row["accuracy"] is not None}  # fmt: skip
@@ -123,7 +123,7 @@ def published(parts: Sequence[Recorded]) -> list[str]:
             table.append([
                 name, panel, f"{shared[0][1]}-{shared[-1][1]}",
                 format_fraction(mine), format_fraction(theirs), format_fraction(mine - theirs, "+"),
-                OF_MODEL[rows[0]["of"]],
+                MODELS[rows[0]["of"]].chosen_on, OF_MODEL[rows[0]["of"]],
             ])  # fmt: skip
     return markdown_table(table)
 
