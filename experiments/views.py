@@ -20,6 +20,7 @@ from clutrr_jax.report.results import BESIDE
 from clutrr_jax.report.tables import markdown_table
 from experiments.claims import CAUTIONS, REASONS
 from experiments.published.differences import OF_MODEL
+from experiments.published.ledger import ROWS
 from generator.errors import plain_text
 
 Recorded = Mapping[str, Any]  # content of a file in `results/`
@@ -124,6 +125,21 @@ def published(parts: Sequence[Recorded]) -> list[str]:
                 format_fraction(mine), format_fraction(theirs), format_fraction(mine - theirs, "+"),
                 MODELS[rows[0]["of"]].chosen_on, OF_MODEL[rows[0]["of"]],
             ])  # fmt: skip
+    return markdown_table(table)
+
+
+def ledger() -> list[str]:
+    """All published rows: their data, what they were given, and whether they are comparable."""
+    heads = ["published row", "source", "data", "train stories", "test stories", "reads", "given"]
+    table = [[*heads, "accuracy", "comparable"]]
+    for row in ROWS:
+        means = [format_fraction(accuracy.mean) for accuracy in row.by_k.values()]
+        found = [f"k = {min(row.by_k)}-{max(row.by_k)}: {' '.join(means)}"] if means else []
+        if row.overall:
+            found.append(f"all: {format_fraction(row.overall.mean)}")
+        comparable = f"no: {row.differs}" if row.differs else "yes"
+        table.append([row.name, str(row.source), *row.data, row.reads, row.given,
+                      "; ".join(found), comparable])  # fmt: skip
     return markdown_table(table)
 
 
