@@ -55,10 +55,10 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
     """Accuracies of trained models by k, with the published rows of the same model, given the same,
     below.
 
-    Models that read facts come first, and the best ones at the largest k. In a table of one panel,
-    baselines, if `models` is empty, and the number of stories are last; and in every table
-    ceilings, if one is below 1. `panel` are some panels joined by ";", `models` some models joined
-    by commas; empty for all.
+    Models that read facts come first, and the best ones at the largest k. Then come baselines, and
+    in a table of one panel the number of stories; and in every table ceilings, if one is below 1.
+    `panel` are some panels joined by ";", `models` some models and baselines joined by commas;
+    empty for all, baselines in a table of one panel only.
     """
     about = ["reads", "given", "parameters", "replicas"]
     lines: list[list[str]] = []
@@ -69,8 +69,8 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
         below = _published_rows(parts[0], shown, xs)
         for _, cells in sorted(measured):
             lines += [[shown, *cells], *below.pop((cells[0], cells[2]), [])]
-        if len(panels) == 1 and not models:
-            for _, series, *cells in _selected(parts[:1], shown, ("baseline",)):
+        for _, series, *cells in _selected(parts[:1], shown, ("baseline",)):
+            if series in models.split(",") or (len(panels) == 1 and not models):
                 lines.append([shown, series, "", BASELINES[series], "", "", *cells, ""])
         tests = _tests(parts, shown)
         ceilings = [format_fraction(row["ceiling"]) if row else "" for row in tests]
