@@ -129,7 +129,8 @@ def published(parts: Sequence[Recorded]) -> list[str]:
 
 
 def ledger() -> list[str]:
-    """All published rows: their data, what they were given, and whether they are comparable."""
+    """All published rows: their data, what they were given, and whether they are comparable; and
+    the titles of their sources."""
     heads = ["published row", "source", "data", "train stories", "test stories", "reads", "given"]
     table = [[*heads, "accuracy", "comparable"]]
     for row in ROWS:
@@ -138,9 +139,12 @@ def ledger() -> list[str]:
         if row.overall:
             found.append(f"all: {format_fraction(row.overall.mean)}")
         comparable = f"no: {row.differs}" if row.differs else "yes"
-        table.append([row.name, str(row.source), *row.data, row.reads, row.given,
+        _, authors, year, _, place = row.source
+        table.append([row.name, f"{authors} {year}, {place}", *row.data, row.reads, row.given,
                       "; ".join(found), comparable])  # fmt: skip
-    return markdown_table(table)
+    titles = dict.fromkeys(f"- {source.authors} {source.year}: “{source.title}”"
+                           for source in (row.source for row in ROWS))  # fmt: skip
+    return [*markdown_table(table), "", *titles]
 
 
 def speed(parts: Sequence[Recorded]) -> list[str]:

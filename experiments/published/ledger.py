@@ -185,7 +185,7 @@ _OTHER_TEXT = (
     ),
     PublishedRow(
         "RECKONING (GPT-2)", RECKONING, DataSet("CLUTRR-SG", "", ""), "story", LANGUAGE_MODEL,
-        "other stories, one sentence for each fact",
+        "other stories",
     ),
     PublishedRow(
         "Path-of-Thoughts", PATHS, DataSet("CLUTRR", "none", ""), "story", LANGUAGE_MODEL,
