@@ -11,7 +11,7 @@ from clutrr_jax.launch import parse
 from clutrr_jax.report.tables import changed_settings
 from experiments import claims, figure5, paper, render, table2, views
 from experiments.published.differences import OF_MODEL
-from experiments.published.ledger import ROWS
+from experiments.published.ledger import REPRODUCED, ROWS
 from generator.errors import InputError
 
 RECORDED = paper.recorded()
@@ -67,6 +67,15 @@ def test_recorded_published_rows_are_those_of_the_ledger(name: str) -> None:
     assert recorded == [(train, k, row.label, accuracy.mean, str(row.source))
                         for train, row, _ in figure5.references()
                         for k, accuracy in row.by_k.items()]  # fmt: skip
+
+
+def test_pages_with_tables_of_the_papers_say_that_the_stories_are_others() -> None:
+    pages = [page for page in render.PAGES
+             if "<!-- rendered: grid" in (paper.ROOT / page).read_text()]  # fmt: skip
+    assert pages == ["docs/robustness.md", "docs/workshop.md"]
+    for page in pages:
+        assert "other stories" in " ".join((paper.ROOT / page).read_text().split())
+    assert all(row.differs.startswith("other stories") for row in REPRODUCED)
 
 
 def test_ledger_says_which_rows_are_comparable() -> None:
