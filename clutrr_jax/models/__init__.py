@@ -11,7 +11,7 @@ Optional methods:
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from clutrr_jax.data.batching import InputKind
 from clutrr_jax.models import (
@@ -36,6 +36,8 @@ from clutrr_jax.models import (
 )
 from clutrr_jax.models.setting import Settings, defaults
 
+ChosenOn = Literal["", "paper", "generated", "released tests"]
+
 
 class Spec(NamedTuple):
     """Entry of the registry."""
@@ -51,6 +53,7 @@ class Spec(NamedTuple):
     # Functions of the model and a batch to other logits, by name, which are tested too; and what
     # these have besides.
     variants: Mapping[str, tuple[Callable[[Any, Any], Any], str]] = {}
+    chosen_on: ChosenOn = ""  # its default settings, see docs/models.md; empty: not known
 
     @property
     def config(self) -> dict[str, Any]:
@@ -73,18 +76,24 @@ class Spec(NamedTuple):
 
 _MINERVINI, _LSTM = ("minervini2020learning",), ("hochreiter1997long",)
 _OURS, _WORKSHOP, _BERT = ("clutrr_jax",), ("sinha2018compositional",), ("devlin2018bert",)
+_TESTS: ChosenOn = "released tests"
 
 
 def _of_file(
     model: Callable[..., Any], file: Any, *, kind: InputKind = "graph", **fields: Any
 ) -> Spec:
     """Spec of a model with the settings and train settings of its file."""
-    fields = {"settings": file.SETTINGS, "train": file.TRAIN} | fields
+    fields = {"settings": file.SETTINGS, "train": file.TRAIN, "chosen_on": _TESTS} | fields
     return Spec(model, kind, **fields)
 
 
-def _edges(model: Callable[..., Any], *cites: str) -> Spec:
-    return Spec(model, "graph", edge_sequence.SETTINGS, (*_MINERVINI, *cites))
+def _edges(
+    model: Callable[..., Any], *cites: str, settings: Settings = edge_sequence.SETTINGS
+) -> Spec:
+    return Spec(
+        model, "graph", settings, (*_MINERVINI, *cites), gives=edge_sequence.gives,
+        chosen_on="paper",
+    )  # fmt: skip
 
 
 def _ctp(model: Callable[..., Any], settings: Settings) -> Spec:
@@ -94,7 +103,7 @@ def _ctp(model: Callable[..., Any], settings: Settings) -> Spec:
 
 
 def _text(model: Callable[..., Any], settings: Settings, *cites: str) -> Spec:
-    return Spec(model, "tokens", settings, cites, reader.TRAIN)
+    return Spec(model, "tokens", settings, cites, reader.TRAIN, chosen_on=_TESTS)
 
 
 def _reader_prover(**fields: Any) -> Spec:
@@ -103,17 +112,18 @@ def _reader_prover(**fields: Any) -> Spec:
 
 
 MODELS: dict[str, Spec] = {
-    "gat": Spec(gat.GAT, "graph", gat.SETTINGS, ("velickovic2018graph",)),
-    "gcn": Spec(gcn.GCN, "graph", gcn.SETTINGS, _MINERVINI),
+    "gat": Spec(gat.GAT, "graph", gat.SETTINGS, ("velickovic2018graph",), chosen_on=_TESTS),
+    "gcn": Spec(gcn.GCN, "graph", gcn.SETTINGS, _MINERVINI, chosen_on=_TESTS),
     "rgcn": Spec(
-        gcn.RGCN, "graph", gcn.RELATIONAL_SETTINGS, (*_MINERVINI, "schlichtkrull2018modeling")
+        gcn.RGCN, "graph", gcn.RELATIONAL_SETTINGS, (*_MINERVINI, "schlichtkrull2018modeling"),
+        chosen_on=_TESTS,
     ),
     "edge_rnn": _edges(edge_sequence.EdgeRNN),
     "edge_lstm": _edges(edge_sequence.EdgeLSTM, *_LSTM),
     "edge_gru": _edges(edge_sequence.EdgeGRU, "cho2014learning"),
     "edge_cnn": _edges(edge_sequence.EdgeCNN),
-    "edge_attention": Spec(
-        edge_sequence.EdgeAttention, "graph", edge_sequence.ATTENTION_SETTINGS, _MINERVINI
+    "edge_attention": _edges(
+        edge_sequence.EdgeAttention, settings=edge_sequence.ATTENTION_SETTINGS
     ),
     "edge_transformer": _of_file(
         edge_transformer.EdgeTransformer, edge_transformer, kind="pairs",
@@ -134,15 +144,21 @@ MODELS: dict[str, Spec] = {
     "rn": _text(relation_network.RelationNetwork, relation_network.SETTINGS,
                 "santoro2017simple"),
     "mac": _text(mac.MAC, mac.SETTINGS, "hudson2018compositional"),
-    "rmc": Spec(rmc.RMC, "tokens", rmc.SETTINGS, ("santoro2018relational",)),
-    "gnn_2018_mean": Spec(gnn_2018.GNN2018, "tokens", gnn_2018.SETTINGS, _WORKSHOP),
-    "gnn_2018_attention": Spec(gnn_2018.GNN2018Attention, "tokens", gnn_2018.SETTINGS, _WORKSHOP),
+    "rmc": Spec(rmc.RMC, "tokens", rmc.SETTINGS, ("santoro2018relational",), chosen_on=_TESTS),
+    "gnn_2018_mean": Spec(
+        gnn_2018.GNN2018, "tokens", gnn_2018.SETTINGS, _WORKSHOP, chosen_on=_TESTS
+    ),
+    "gnn_2018_attention": Spec(
+        gnn_2018.GNN2018Attention, "tokens", gnn_2018.SETTINGS, _WORKSHOP, chosen_on=_TESTS
+    ),
     "reader_prover": _reader_prover(cites=_OURS),
     "reader_prover_bert": _reader_prover(
         settings=reader_prover.BERT_SETTINGS, cites=(*_OURS, *_BERT), encoder=True
     ),
-    "bert": Spec(bert.Bert, "tokens", bert.SETTINGS, _BERT, encoder=True),
-    "bert_lstm": Spec(bert.BertLSTM, "tokens", bert.LSTM_SETTINGS, _BERT, encoder=True),
+    "bert": Spec(bert.Bert, "tokens", bert.SETTINGS, _BERT, encoder=True, chosen_on=_TESTS),
+    "bert_lstm": Spec(
+        bert.BertLSTM, "tokens", bert.LSTM_SETTINGS, _BERT, encoder=True, chosen_on=_TESTS
+    ),
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from clutrr_jax.models import MODELS, Spec
+from experiments.published.differences import OF_MODEL
 
 READER = "predicates and genders, words for relations"
 
@@ -11,6 +12,7 @@ READER = "predicates and genders, words for relations"
     ("name", "changes", "variant", "expected"),
     [
         ("gat", {}, "", "nothing"),
+        ("edge_cnn", {}, "", "order of facts"),
         ("bert", {}, "", "pretrained encoder"),
         ("reader_prover_bert", {}, "", f"pretrained encoder, {READER}"),
         ("prover", {"share_genders": True}, "", "predicates and genders"),
@@ -27,6 +29,12 @@ def test_settings_decide_what_is_given(name, changes, variant, expected) -> None
     assert spec.given(spec.config | changes, variant) == expected
     started = spec.given(spec.config | changes, variant, started=True)
     assert started == "another training" + f", {expected}" * (expected != "nothing")
+
+
+def test_models_declare_what_their_settings_were_chosen_on() -> None:
+    assert {spec.chosen_on for spec in MODELS.values()} <= {"paper", "generated", "released tests"}
+    other = {name for name, difference in OF_MODEL.items() if " instead of " in difference}
+    assert other and "paper" not in {MODELS[name].chosen_on for name in other}
 
 
 def test_settings_of_a_model_of_your_own_say_nothing() -> None:
