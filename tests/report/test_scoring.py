@@ -318,7 +318,7 @@ def test_intervals_and_stories_of_the_table(with_ambiguous_stories) -> None:
         ["  not mapped", "", "18", "12"],
     ]
     assert lines[-3:] == [
-        ["majority label", "nothing", "1.00", ".60"],
+        ["majority label", "labels of the test", "1.00", ".60"],
         ["several answers", "", "0", "4"],
         ["stories", "", "20", "10"],
     ]
