@@ -1,12 +1,23 @@
 """Paired tests between models on the same stories, and their tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
+from clutrr_jax.data.clauses import number_clauses
 from clutrr_jax.data.records import Records, tasks
+from clutrr_jax.evaluation.statistics import (
+    Spread,
+    over_seeds,
+    satterthwaite,
+    spread,
+    summarize,
+    sums,
+)
 from clutrr_jax.language_models.submissions import Submission
 from clutrr_jax.report.accuracy import format_fraction, format_p, label_tests
 
@@ -16,35 +27,81 @@ PAIRED_LEGEND = (
 )
 
 
-def pairs(submissions: Iterable[Submission], test: Records) -> list[dict[str, Any]]:
+def pairs(submissions: Sequence[Submission], test: Records) -> list[dict[str, Any]]:
     """Returns the paired tests between each two of these, see `compare`."""
-    return [compare(a, b, test) for a, b in combinations(submissions, 2)]
+    clauses = number_clauses(test)
+    return [compare(a, b, test, clauses) for a, b in combinations(submissions, 2)]
 
 
-def compare(a: Submission, b: Submission, test: Records) -> dict[str, Any]:
-    """Paired test of two submissions on the stories that both have, per task: `p` is the exact
-    p-value, `p_holm` the same corrected over the tasks."""
+def compare(a: Submission, b: Submission, test: Records, clauses: np.ndarray) -> dict[str, Any]:
+    """Paired test of two submissions on the stories that both have, per task: `p` is its p-value,
+    `p_holm` the same corrected over the tasks. `clauses` are those of the test stories, [S].
+
+    `alone` names the submissions without several replicas: the test does not cover their seeds.
+    """
     both, of_a, of_b = np.intersect1d(a.stories, b.stories, return_indices=True)
-    test = test.select(both)
-    right_a, right_b = (s.predictions.relation[:, columns] == test.target
-                        for s, columns in ((a, of_a), (b, of_b)))  # fmt: skip
-    # Differences of mean accuracy, scaled to integers: the numbers of replicas may differ.
-    difference = right_a.sum(axis=0) * len(right_b) - right_b.sum(axis=0) * len(right_a)
+    test, clause = test.select(both), np.unique(clauses[both], return_inverse=True)[1]
+    right = [s.predictions.relation[:, columns] == test.target
+             for s, columns in ((a, of_a), (b, of_b))]  # fmt: skip
+    by_task = tasks(test)
+    of_tests = [np.unique(clause[stories], return_inverse=True)[1] for _, stories in by_task]
+    results = [
+        [one[:, stories] for _, stories in by_task] for one in right
+    ]  # fmt: skip
     points = [
-        {
-            "task": task,
-            "count": len(stories),
-            "difference": float(difference[stories].mean() / (len(right_a) * len(right_b))),
-            "better": int((difference[stories] > 0).sum()),
-            "worse": int((difference[stories] < 0).sum()),
-            "p": paired_p(difference[stories]),
-        }
-        for task, stories in tasks(test)
+        {"task": task, "count": len(stories)} | point
+        for (task, stories), point in zip(by_task, differences(*results, of_tests), strict=True)
     ]
+    alone = [s.name for s, one in zip((a, b), right, strict=True) if len(one) == 1]
+    return {"models": [a.name, b.name], "alone": alone, "tasks": points}
+
+
+def differences(
+    a: Sequence[np.ndarray], b: Sequence[np.ndarray], clauses: Sequence[np.ndarray]
+) -> list[dict[str, Any]]:
+    """Compares two models, given for each test whether their replicas [R, S] are right, and the
+    clauses of its stories [S], from 0."""
+    tests = [[summarize(*one) for one in zip(of_model, clauses, strict=True)]
+             for of_model in (a, b)]  # fmt: skip
+    spreads = [spread([[test] for test in of_model]) for of_model in tests]
+    points: list[dict[str, Any]] = []
+    for right_a, right_b, clause, *cell in zip(a, b, clauses, *tests, strict=True):
+        # Differences of mean accuracy, scaled to integers: the numbers of replicas may differ.
+        scale = len(right_a) * len(right_b) * len(clause)
+        of_story = right_a.sum(axis=0) * len(right_b) - right_b.sum(axis=0) * len(right_a)
+        of_clause = sums(of_story, clause)
+        seeds = [over_seeds([test], one) for test, one in zip(cell, spreads, strict=True)]
+        over_clauses = float(np.square(of_clause / scale).sum())
+        points.append({
+            "clauses": len(of_clause),
+            "difference": float(of_clause.sum() / scale),
+            "better": int((of_clause > 0).sum()),
+            "worse": int((of_clause < 0).sum()),
+            "p": with_seeds(paired_p(of_clause), over_clauses, seeds, spreads),
+        })  # fmt: skip
     corrected = holm(np.array([point["p"] for point in points])).tolist()
-    for point, p in zip(points, corrected, strict=True):
-        point["p_holm"] = p
-    return {"models": [a.name, b.name], "tasks": points}
+    return [point | {"p_holm": p} for point, p in zip(points, corrected, strict=True)]
+
+
+def with_seeds(
+    p: float,
+    over_clauses: float,
+    seeds: Sequence[tuple[float, float]],
+    spreads: Sequence[Spread],
+) -> float:
+    """The p-value of a test over clauses and seeds, given that over clauses, the variance of the
+    difference over clauses, and the results of `over_seeds` for both models.
+
+    The quantile of the normal distribution that `p` stands for shrinks by the part of the clauses
+    in the standard error, and gets Student's distribution.
+    """
+    variance = over_clauses + sum(part for part, _ in seeds)
+    parts = [(part, one.freedom) for (_, part), one in zip(seeds, spreads, strict=True)]
+    freedom = satterthwaite(variance, parts)
+    if p == 1 or freedom == math.inf:
+        return p
+    distance = stats.norm.isf(max(p, 1e-300) / 2) * math.sqrt(over_clauses / variance)
+    return float(2 * stats.t.sf(distance, freedom))
 
 
 def paired_p(difference: np.ndarray) -> float:
