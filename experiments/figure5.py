@@ -12,16 +12,16 @@ Hardware: the laptop scale on released data takes three hours on one core, 20 mi
 for the GAT.
 
 Expected result: accuracy near 1 up to the longest k in training, then falling; the GAT is above the
-text models. The paper prints only a plot. For comparison the report shows the published accuracies
-of `experiments/published/systematic.py`: in the plot people and CTP; in the table and, if switched
-on, in the charts of `report.html` all of them.
+text models. The paper prints only a plot. For comparison the report shows the comparable rows of
+`experiments/published/ledger.py`: in the plot CTP; in the table and, if switched on, in the charts
+of `report.html` all of them.
 """
 
 from clutrr_jax.evaluation.published import Reference
 from clutrr_jax.experiment import MODEL, Experiment, Training, experiment_config
 from experiments import claims
 from experiments.published.clutrr import MODELS_2019
-from experiments.published.systematic import CTP, GRAPH_ROWS, PEOPLE, TEXT_ROWS
+from experiments.published.ledger import CTP, ROWS
 
 TESTS = range(2, 11)
 RELEASES = {"2,3": "data_089907f8", "2,3,4": "data_db9b8f04"}  # by k in training
@@ -38,26 +38,13 @@ def training(train: str, release: str = "") -> Training:
 
 
 def references() -> tuple[Reference, ...]:
-    """Returns the published rows with accuracies by k, for each training."""
+    """Returns the comparable published rows that have accuracies by k, for each training."""
     return tuple(
-        Reference(train, row, shown=row is PEOPLE or row in CTP)
+        Reference(train, row, shown=row in CTP)
         for train, release in RELEASES.items()
-        for row in (PEOPLE, *GRAPH_ROWS, *TEXT_ROWS)
-        if row.by_k and (row is PEOPLE or row.data == release)
+        for row in ROWS
+        if row.by_k and row.data.name == release and not row.differs
     )
-
-
-def text_models() -> str:
-    """Returns a sentence on published accuracies over all test stories, by source."""
-    found: dict[str, list[str]] = {}
-    for row in TEXT_ROWS:
-        if row.overall:
-            source = f"{row.source.authors} {row.source.year}"
-            parts = filter(None, (source, row.source.place, row.data))
-            accuracy = f"{row.overall.mean:g}".removeprefix("0")
-            found.setdefault(", ".join(parts), []).append(f"{row.name} {accuracy}")
-    listed = "; ".join(f"{', '.join(rows)} ({source})" for source, rows in found.items())
-    return f"Published accuracies of text models over all test stories: {listed}."
 
 
 def get_config():
@@ -70,6 +57,5 @@ def get_config():
             laptop={"gat": 10, "bilstm_attention": 2, "bilstm_mean": 2},
             references=references(),
             claims=claims.FIGURE_5,
-            note=text_models(),
         ),
     )

@@ -4,7 +4,8 @@
     python -m experiments.render --check    # only says which pages differ, with exit code 1
 
 A page has blocks between `<!-- rendered: VIEW PARTS ARGUMENTS -->` and `<!-- end -->`, whose text
-is replaced. The views are the functions of `experiments/views.py`; PARTS are joined by "+".
+is replaced. The views are the functions of `experiments/views.py`; PARTS are joined by "+". The
+view `ledger`, of the published rows, has none.
 """
 
 import re
@@ -59,16 +60,18 @@ def render(page: str, found: Mapping[str, views.Recorded]) -> str:
 
     def block(match: re.Match[str]) -> str:
         start, view, arguments, end = match.groups()
-        one_of("view", view, [*VIEWS, "commands"])
+        one_of("view", view, [*VIEWS, "commands", "ledger"])
+        lines = views.ledger() if view == "ledger" else of_parts(view, arguments)
+        return "".join([start, *(f"{line}\n" for line in lines), end])
+
+    def of_parts(view: str, arguments: str) -> list[str]:
         parts, *words = shlex.split(arguments) or [""]
         names = parts.split("+")
         for name in names:
             one_of("part", name, found)
         if view == "commands":
-            lines = commands(names)
-        else:
-            lines = VIEWS[view]([found[name] for name in names], *words)
-        return "".join([start, *(f"{line}\n" for line in lines), end])
+            return commands(names)
+        return VIEWS[view]([found[name] for name in names], *words)
 
     return BLOCK.sub(block, page)
 

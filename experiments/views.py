@@ -20,6 +20,7 @@ from clutrr_jax.report.results import BESIDE
 from clutrr_jax.report.tables import markdown_table
 from experiments.claims import CAUTIONS, REASONS
 from experiments.published.differences import OF_MODEL
+from experiments.published.ledger import ROWS
 from generator.errors import plain_text
 
 Recorded = Mapping[str, Any]  # content of a file in `results/`
@@ -54,10 +55,10 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
     """Accuracies of trained models by k, with the published rows of the same model, given the same,
     below.
 
-    Models that read facts come first, and the best ones at the largest k. In a table of one panel,
-    baselines, if `models` is empty, and the number of stories are last; and in every table
-    ceilings, if one is below 1. `panel` are some panels joined by ";", `models` some models joined
-    by commas; empty for all.
+    Models that read facts come first, and the best ones at the largest k. Then come baselines, and
+    in a table of one panel the number of stories; and in every table ceilings, if one is below 1.
+    `panel` are some panels joined by ";", `models` some models and baselines joined by commas;
+    empty for all, baselines in a table of one panel only.
     """
     about = ["reads", "given", "parameters", "replicas"]
     lines: list[list[str]] = []
@@ -68,8 +69,8 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
         below = _published_rows(parts[0], shown, xs)
         for _, cells in sorted(measured):
             lines += [[shown, *cells], *below.pop((cells[0], cells[2]), [])]
-        if len(panels) == 1 and not models:
-            for _, series, *cells in _selected(parts[:1], shown, ("baseline",)):
+        for _, series, *cells in _selected(parts[:1], shown, ("baseline",)):
+            if series in models.split(",") or (len(panels) == 1 and not models):
                 lines.append([shown, series, "", BASELINES[series], "", "", *cells, ""])
         tests = _tests(parts, shown)
         ceilings = [format_fraction(row["ceiling"]) if row else "" for row in tests]
@@ -125,6 +126,25 @@ def published(parts: Sequence[Recorded]) -> list[str]:
                 MODELS[rows[0]["of"]].chosen_on, OF_MODEL[rows[0]["of"]],
             ])  # fmt: skip
     return markdown_table(table)
+
+
+def ledger() -> list[str]:
+    """All published rows: their data, what they were given, and whether they are comparable; and
+    the titles of their sources."""
+    heads = ["published row", "source", "data", "train stories", "test stories", "reads", "given"]
+    table = [[*heads, "accuracy", "comparable"]]
+    for row in ROWS:
+        means = [format_fraction(accuracy.mean) for accuracy in row.by_k.values()]
+        found = [f"k = {min(row.by_k)}-{max(row.by_k)}: {' '.join(means)}"] if means else []
+        if row.overall:
+            found.append(f"all: {format_fraction(row.overall.mean)}")
+        comparable = f"no: {row.differs}" if row.differs else "yes"
+        _, authors, year, _, place = row.source
+        table.append([row.name, f"{authors} {year}, {place}", *row.data, row.reads, row.given,
+                      "; ".join(found), comparable])  # fmt: skip
+    titles = dict.fromkeys(f"- {source.authors} {source.year}: “{source.title}”"
+                           for source in (row.source for row in ROWS))  # fmt: skip
+    return [*markdown_table(table), "", *titles]
 
 
 def speed(parts: Sequence[Recorded]) -> list[str]:

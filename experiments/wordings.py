@@ -1,4 +1,4 @@
-"""Other wordings: a text model on sentences that none of its settings was chosen on.
+"""Other wordings: a text model on sentences that are not the paraphrases.
 
 Trains on 2,500 stories of k = 2, 3 in the words of each bank of `examples/other_wordings.py`, and
 tests on 100 stories of each k = 2..10 in the same words, with new clauses. Not in any paper.

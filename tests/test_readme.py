@@ -53,7 +53,8 @@ def test_example_model(small, monkeypatch) -> None:
 
     data = laws.repeat_facts(small)
     laws.test_padding_never_changes_a_logit(name, data)
-    laws.test_order_of_nodes_and_edges_never_matters(name, data)
+    laws.test_order_of_people_never_matters(name, data)
+    laws.test_order_of_facts_matters_to_models_that_are_given_it_alone(name, data)
 
     train = ConfigDict(TRAIN | {"batch": 32})
     trainer = Trainer(spec, ConfigDict(spec.config), train, small, Replicas(2))
@@ -75,7 +76,8 @@ def test_model_of_shared_layers(small, monkeypatch) -> None:
     monkeypatch.setitem(MODELS, "one_round", spec)
     data = laws.repeat_facts(small)
     laws.test_padding_never_changes_a_logit("one_round", data)
-    laws.test_order_of_nodes_and_edges_never_matters("one_round", data)
+    laws.test_order_of_people_never_matters("one_round", data)
+    laws.test_order_of_facts_matters_to_models_that_are_given_it_alone("one_round", data)
 
 
 def test_relations_and_rules() -> None:

@@ -31,6 +31,14 @@ class Source(NamedTuple):
         return ", ".join(filter(None, (f"{self.authors} {self.year}", title, self.place)))
 
 
+class DataSet(NamedTuple):
+    """Data on which accuracies were measured."""
+
+    name: str  # id of a released data set, else a description
+    train: str  # train stories; "" if not known
+    tests: str  # test stories; "" if not known
+
+
 @dataclass(frozen=True)
 class PublishedRow:
     """Published accuracies of one model.
@@ -38,21 +46,25 @@ class PublishedRow:
     Attributes:
       name: of the model.
       source: where the accuracies were published.
-      data: released data set that it was trained and tested on (language models that were not
-        trained: tested on); empty if it was another one, or if the source does not say.
+      data: what it was trained and tested on (language models that were not trained: tested on).
+      reads: "facts" or "story".
+      given: as in `clutrr_jax.models.Spec.given`.
+      differs: what keeps the accuracies from being compared with those measured on released data;
+        empty if nothing does.
       by_k: accuracy on the tests of length k.
       overall: accuracy on all test stories.
       model: the same model in `clutrr_jax.models.MODELS`; empty if there is none.
-      given: as in `clutrr_jax.models.Spec.given`; empty for people.
     """
 
     name: str
     source: Source
-    data: str = ""
+    data: DataSet
+    reads: str
+    given: str
+    differs: str
     by_k: Mapping[int, Accuracy] = field(default_factory=dict)
     overall: Accuracy | None = None
     model: str = ""
-    given: str = "nothing"
 
     @property
     def label(self) -> str:

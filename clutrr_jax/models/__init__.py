@@ -87,8 +87,13 @@ def _of_file(
     return Spec(model, kind, **fields)
 
 
-def _edges(model: Callable[..., Any], *cites: str) -> Spec:
-    return Spec(model, "graph", edge_sequence.SETTINGS, (*_MINERVINI, *cites), chosen_on="paper")
+def _edges(
+    model: Callable[..., Any], *cites: str, settings: Settings = edge_sequence.SETTINGS
+) -> Spec:
+    return Spec(
+        model, "graph", settings, (*_MINERVINI, *cites), gives=edge_sequence.gives,
+        chosen_on="paper",
+    )  # fmt: skip
 
 
 def _ctp(model: Callable[..., Any], settings: Settings) -> Spec:
@@ -117,9 +122,8 @@ MODELS: dict[str, Spec] = {
     "edge_lstm": _edges(edge_sequence.EdgeLSTM, *_LSTM),
     "edge_gru": _edges(edge_sequence.EdgeGRU, "cho2014learning"),
     "edge_cnn": _edges(edge_sequence.EdgeCNN),
-    "edge_attention": Spec(
-        edge_sequence.EdgeAttention, "graph", edge_sequence.ATTENTION_SETTINGS, _MINERVINI,
-        chosen_on="paper",
+    "edge_attention": _edges(
+        edge_sequence.EdgeAttention, settings=edge_sequence.ATTENTION_SETTINGS
     ),
     "edge_transformer": _of_file(
         edge_transformer.EdgeTransformer, edge_transformer, kind="pairs",

@@ -8,7 +8,8 @@ Shapes: B stories, F facts of a story, T = 3 F symbols, D symbol dimension, H hi
 V distinct symbols.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +31,12 @@ SETTINGS = {
 ATTENTION_SETTINGS = SETTINGS | {  # the authors' 3 heads do not divide 100
     "heads": Setting(4, "attention heads, a divisor of embedding", at_least=1)
 }
+
+
+def gives(settings: Mapping[str, Any]) -> list[str]:
+    """What an encoder of a sequence has besides the facts, see `Spec`: the data state the facts of
+    the clause first, in the order in which they follow each other."""
+    return ["order of facts"]
 
 
 def rnn(inputs: jax.Array, weight: jax.Array, mask: jax.Array) -> jax.Array:

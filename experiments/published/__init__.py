@@ -1,5 +1,6 @@
 """Published accuracies as data.
 
 - `clutrr`: the tables of the CLUTRR papers, and people
-- `systematic`: other work on the released data sets, by clause length k (figure 5)
+- `ledger`: a row for each published model, with its source, data, and whether it is comparable
+- `differences`: what differs in our model of the same name
 """

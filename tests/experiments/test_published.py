@@ -7,7 +7,7 @@ import pytest
 from clutrr_jax.data.batching import GRAPHS
 from clutrr_jax.evaluation.published import PublishedRow
 from clutrr_jax.models import MODELS
-from experiments.figure5 import RELEASES
+from experiments.figure5 import RELEASES, references
 from experiments.published.clutrr import (
     HUMANS,
     MODELS_2018,
@@ -18,7 +18,7 @@ from experiments.published.clutrr import (
     TABLE_4,
     WORKSHOP_TABLE_1,
 )
-from experiments.published.systematic import CTP, GRAPH_ROWS, PEOPLE, TEXT_ROWS
+from experiments.published.ledger import CTP, ROWS
 
 
 def test_every_cell_exists_and_is_a_fraction() -> None:
@@ -41,14 +41,34 @@ def test_repeated_numbers_agree() -> None:
         assert key[2] != "gat" or TABLE_3[key] == TABLE_4[key]
 
 
-ROWS = (PEOPLE, *GRAPH_ROWS, *TEXT_ROWS)
-
-
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name}, {row.data}")
-def test_row_has_a_source_and_accuracies(row: PublishedRow) -> None:
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name}, {row.data.name}")
+def test_row_says_where_it_was_measured_and_what_was_given(row: PublishedRow) -> None:
     assert row.source.short and row.source.authors and 2018 <= row.source.year <= 2026
+    assert row.source.title and row.source.place and row.data.name and row.given
+    assert row.reads in ("facts", "story", "facts (GAT) or story")
     found = [*row.by_k.values(), *([row.overall] if row.overall else [])]
-    assert found and all(0 <= cell.mean <= 1 and cell.error is None for cell in found)
+    assert all(0 <= cell.mean <= 1 and cell.error is None for cell in found)
     assert set(row.by_k) <= set(range(2, 11))
-    assert row.data in ("", *RELEASES.values())
-    assert not row.model or (row.model in MODELS and MODELS[row.model].kind in GRAPHS)
+    if row.model:
+        spec = MODELS[row.model]
+        reads = "facts" if spec.kind in GRAPHS else "story"
+        assert (row.reads, row.given) == (reads, spec.given(spec.config))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name}, {row.data.name}")
+def test_comparable_rows_have_accuracies_on_released_data(row: PublishedRow) -> None:
+    if not row.differs:
+        assert row.data.name in RELEASES.values() and row.data.tests and (row.by_k or row.overall)
+    else:
+        assert not row.model
+
+
+def test_only_comparable_rows_stand_beside_measured_ones() -> None:
+    beside = [reference.row for reference in references()]
+    assert beside == [
+        row for release in RELEASES.values() for row in ROWS
+        if row.by_k and row.data.name == release and not row.differs
+    ]  # fmt: skip
+    assert {"people, limited time", "Edge Transformer"}.isdisjoint(row.name for row in beside)
+    labels = [row.label for row in ROWS if row.differs]
+    assert set(labels).isdisjoint(row.label for row in beside)

@@ -12,6 +12,7 @@ READER = "predicates and genders, words for relations"
     ("name", "changes", "variant", "expected"),
     [
         ("gat", {}, "", "nothing"),
+        ("edge_cnn", {}, "", "order of facts"),
         ("bert", {}, "", "pretrained encoder"),
         ("reader_prover_bert", {}, "", f"pretrained encoder, {READER}"),
         ("prover", {"share_genders": True}, "", "predicates and genders"),
