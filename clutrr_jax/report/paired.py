@@ -11,7 +11,6 @@ from scipy import stats
 from clutrr_jax.data.clauses import number_clauses
 from clutrr_jax.data.records import Records, tasks
 from clutrr_jax.evaluation.statistics import (
-    Spread,
     over_seeds,
     satterthwaite,
     spread,
@@ -70,37 +69,40 @@ def differences(
         scale = len(right_a) * len(right_b) * len(clause)
         of_story = right_a.sum(axis=0) * len(right_b) - right_b.sum(axis=0) * len(right_a)
         of_clause = sums(of_story, clause)
-        seeds = [over_seeds([test], one) for test, one in zip(cell, spreads, strict=True)]
-        over_clauses = float(np.square(of_clause / scale).sum())
+        seeds = [tuple(scale**2 * part for part in over_seeds([test], one))
+                 for test, one in zip(cell, spreads, strict=True)]  # fmt: skip
         points.append({
             "clauses": len(of_clause),
             "difference": float(of_clause.sum() / scale),
             "better": int((of_clause > 0).sum()),
             "worse": int((of_clause < 0).sum()),
-            "p": with_seeds(paired_p(of_clause), over_clauses, seeds, spreads),
+            "p": with_seeds(of_clause, seeds, [one.freedom for one in spreads]),
         })  # fmt: skip
     corrected = holm(np.array([point["p"] for point in points])).tolist()
     return [point | {"p_holm": p} for point, p in zip(points, corrected, strict=True)]
 
 
 def with_seeds(
-    p: float,
-    over_clauses: float,
-    seeds: Sequence[tuple[float, float]],
-    spreads: Sequence[Spread],
+    of_clause: np.ndarray, seeds: Sequence[tuple[float, float]], freedoms: Sequence[float]
 ) -> float:
-    """The p-value of a test over clauses and seeds, given that over clauses, the variance of the
-    difference over clauses, and the results of `over_seeds` for both models.
+    """The p-value of a sum of differences over clauses and seeds, given the differences [C] in
+    steps of 1 / scale, and for both models the result of `over_seeds` times scale^2 and its degrees
+    of freedom.
 
-    The quantile of the normal distribution that `p` stands for shrinks by the part of the clauses
-    in the standard error, and gets Student's distribution.
+    The error over clauses is that with which a normal test has the p-value of the exact one, but at
+    least the root of the sum of squares. That over seeds adds to it.
     """
-    variance = over_clauses + sum(part for part, _ in seeds)
-    parts = [(part, one.freedom) for (_, part), one in zip(seeds, spreads, strict=True)]
-    freedom = satterthwaite(variance, parts)
-    if p == 1 or freedom == math.inf:
+    p, total = paired_p(of_clause), abs(float(of_clause.sum()))
+    if p == 1 or not any(part for part, _ in seeds):
         return p
-    distance = stats.norm.isf(max(p, 1e-300) / 2) * math.sqrt(over_clauses / variance)
+    over_clauses = max(
+        float(np.square(of_clause.astype(float)).sum()),
+        (total / float(stats.norm.isf(max(p, 1e-300) / 2))) ** 2,
+    )
+    variance = over_clauses + sum(part for part, _ in seeds)
+    parts = [(uncertain, freedom) for (_, uncertain), freedom in zip(seeds, freedoms, strict=True)]
+    distance = total / math.sqrt(variance)
+    freedom = satterthwaite(variance, parts)
     return float(2 * stats.t.sf(distance, freedom))
 
 
