@@ -17,8 +17,8 @@ Predictions that are not mapped, missing ones ("" or null) too, are counted and 
 Free text has a second row, "NAME (strict)", in which only a relation counts that follows a marker
 (rule 6) or stands alone in the last line or at the beginning (rule 7), and none that is read from
 sentences. answers.csv says which relation was read from each. A story without a line was not asked:
-a file is scored on the stories it has, which are the same in all replicas; the baselines and the
-ceiling are those of the stories that any file has. Every two files are compared on the stories that
+a file is scored on the stories it has, which are the same in all replicas; the baselines are scored
+on the stories that any file has. Every two files are compared on the stories that
 both have with McNemar's exact test (with several replicas its generalization, an exact sign-flip
 test), two-sided, corrected over the tasks by Holm's method.
 """

@@ -4,8 +4,8 @@
     python examples/train_gat.py --data data_089907f8.zip
 
 Trains on stories of k = 2, 3 and tests on k = 2..10, by default generated ones, in about a minute
-on two cores. Prints the accuracy for each k next to baselines and the ceiling. Expected result:
-1.00 for k = 2, 3, and less and less after it, because the network does not learn the rules.
+on two cores. Prints the accuracy for each k next to baselines. Expected result: 1.00 for k = 2, 3,
+and less and less after it, because the network does not learn the rules.
 
 Shapes: R replicas, B stories, N people, E messages (facts, and one from each person to itself),
 H hidden units, K attention heads.

@@ -89,8 +89,7 @@ def gain(table: Measurements, model: str) -> Estimate:
 FIGURE_5: Claims = {
     "Q1, systematic generalisation": {
         "the GAT is near-perfect on held-out clauses of k = 3": lambda t: all_of(
-            mean(t, train, 3, "gat").exceeds(t[train, 3, "gat"].ceiling - MARGIN)
-            for train in TRAINS
+            mean(t, train, 3, "gat").exceeds(1 - MARGIN) for train in TRAINS
         ),
         "the best text model is significantly below the GAT on k = 3": lambda t: all_of(
             above(t, (train, 3, "gat"), (train, 3, m)) for train in TRAINS for m in text_models(t)
@@ -171,15 +170,8 @@ def gat_wins(table: Measurements, pairs: Iterable[tuple[str, str]]) -> Evidence:
 
 def improves(table: Measurements, model: str, by: float) -> Evidence:
     """Evidence that training on the noise of the test instead of clean stories helps by more than
-    `by` for all three kinds of noise.
-
-    Accuracies are compared as fractions of the ceilings of their tests, which differ.
-    """
-
-    def fraction(train: str, test: str) -> Estimate:
-        return mean(table, train, test, model) / table[train, test, model].ceiling
-
-    return all_of((fraction(n, n) - fraction("clean", n)).exceeds(by) for n in NOISY)
+    `by` for all three kinds of noise."""
+    return all_of(above(table, (n, n, model), ("clean", n, model), by) for n in NOISY)
 
 
 def gains(table: Measurements, models: Iterable[str], by: float) -> list[Evidence]:
@@ -210,7 +202,7 @@ TABLE_2: Claims = {
             ~above(t, ("clean", "clean", "gat"), ("clean", "disconnected", "gat"), MARGIN)
         ),
         # The GAT is better for all three kinds of noise, and every text model at most .05 better
-        # for one of them, as fractions of the ceilings.
+        # for one of them.
         "only the GAT consistently improves by training on the noise of the test": lambda t: all_of(
             [improves(t, "gat", 0), *(~improves(t, m, MARGIN) for m in text_models(t))]
         ),
@@ -284,7 +276,7 @@ WORKSHOP_TABLE_1: Claims = {
 }
 
 # Why a claim can fail here, by statement: shown next to the verdict "not supported".
-_NO_ROOM = "the GAT answers nearly all tests, which leaves no room above it"
+_NEARLY_ALL = "the GAT answers nearly all stories of these tests"
 REASONS = {
     "with the same paraphrases in training and tests all text models are competitive with the "
     "GAT": ("reading known paraphrases is a part of what they lack, composing the facts another"),
@@ -294,12 +286,14 @@ REASONS = {
     "trained on clean stories, the GAT does poorly with supporting facts": (
         "it reads facts, in which a detour is a second path to the same answer"
     ),
-    "only the GAT consistently improves by training on the noise of the test": _NO_ROOM,
-    "among the kinds of noise, the GAT learns most from irrelevant facts": _NO_ROOM,
+    "only the GAT consistently improves by training on the noise of the test": (
+        "stories with several answers are in the tests of the noisy releases and in none of the "
+        "clean one, on which the GAT answers all"
+    ),
     "without paraphrases some text models come close to the GAT": (
         "each fact is easy to read, but the text models compose the facts worse"
     ),
-    "without paraphrases text models outperform the GAT in several settings": _NO_ROOM,
+    "without paraphrases text models outperform the GAT in several settings": _NEARLY_ALL,
     "no graph network is above the LSTM on the length that both were trained on": (
         "the LSTM has a quarter of its steps, after which it still misses tests of its length"
     ),

@@ -8,7 +8,7 @@ generated.
 Hardware: the laptop scale takes a little over two hours on one core.
 
 Expected result: the text models are far better than in table 3; in the paper some are above the GAT
-in some rows, which has no room above it here (docs/results.md).
+in some rows, here in none (docs/results.md).
 """
 
 from clutrr_jax.experiment import Experiment, experiment_config

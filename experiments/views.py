@@ -10,6 +10,7 @@ from clutrr_jax.data.batching import GRAPHS
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.models import MODELS
 from clutrr_jax.report.accuracy import (
+    about_tests,
     accuracy_table,
     format_fraction,
     published_by_key,
@@ -56,9 +57,9 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
     below.
 
     Models that read facts come first, and the best ones at the largest k. Then come baselines, and
-    in a table of one panel the number of stories; and in every table ceilings, if one is below 1.
-    `panel` are some panels joined by ";", `models` some models and baselines joined by commas;
-    empty for all, baselines in a table of one panel only.
+    in a table of one panel the number of stories, also of those with several answers. `panel` are
+    some panels joined by ";", `models` some models and baselines joined by commas; empty for all,
+    baselines in a table of one panel only.
     """
     about = ["reads", "given", "parameters", "replicas"]
     lines: list[list[str]] = []
@@ -72,13 +73,9 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
         for _, series, *cells in _selected(parts[:1], shown, ("baseline",)):
             if series in models.split(",") or (len(panels) == 1 and not models):
                 lines.append([shown, series, "", BASELINES[series], "", "", *cells, ""])
-        tests = _tests(parts, shown)
-        ceilings = [format_fraction(row["ceiling"]) if row else "" for row in tests]
-        if set(ceilings) - {"", "1.00"}:
-            lines.append([shown, "ceiling", *[""] * len(about), *ceilings, ""])
         if len(panels) == 1:
-            stories = [str(row["count"]) if row else "" for row in tests]
-            lines.append([shown, "stories", *[""] * len(about), *stories, ""])
+            for label, of_x in about_tests(_tests(parts, shown)).items():
+                lines.append([shown, label, *[""] * len(about), *of_x.values(), ""])
     return _table(parts, about, lines, ["largest standard error"])
 
 
@@ -264,10 +261,10 @@ def _published_rows(
     return found
 
 
-def _tests(parts: Sequence[Recorded], panel: str) -> list[Row]:
-    """A row of each x in a panel, with the ceiling and the number of stories of its test."""
-    found = [[row_of_test(_rows(part), panel, x) for part in parts] for x in _xs(parts)]
-    return [max(rows, key=lambda row: row.get("count") or 0) for rows in found]
+def _tests(parts: Sequence[Recorded], panel: str) -> dict[Any, Row]:
+    """The row of `row_of_test` of each x in a panel."""
+    found = {x: [row_of_test(_rows(part), panel, x) for part in parts] for x in _xs(parts)}
+    return {x: max(rows, key=lambda row: row.get("count") or 0) for x, rows in found.items()}
 
 
 def _selected(

@@ -7,7 +7,6 @@ The exit code is 1 if a label is wrong. Columns of the report:
   ambiguous          rows for which other relations are implied as well
   wrong              rows without a label, or whose label is not implied or has the wrong gender;
                      the label of a row without facts is compared with the genders alone
-  ceiling            best achievable accuracy: a row with n implied relations counts 1 / n
   twice              stories that occur earlier in the file
   unnamed            rows with a person who is not in the story
   disagree           rows whose k, f_comb, query, query_edge or genders contradict the facts
@@ -66,7 +65,6 @@ class Findings:
     ambiguous: int = 0
     wrong: int = 0
     unchecked: int = 0  # labels of rows without facts
-    ceiling: float = 0.0  # sum over the rows
     readings: Counter[str] = field(default_factory=Counter)  # implied relations of ambiguous rows
     mistakes: list[str] = field(default_factory=list)  # descriptions of the first wrong rows
     duplicates: int = 0  # stories that occur earlier in the file
@@ -108,17 +106,14 @@ def _judge(row: Row, relations: list[int], misread: str, result: Findings) -> No
     result.labels[label, f"{row.noise}.{row.k}"] += 1
     if not row.relations and row.target >= 0 and has_gender_of_target(row):
         result.unchecked += 1
-        result.ceiling += 1
         return
     if row.target in relations:
         result.unique += len(relations) == 1
         result.ambiguous += len(relations) > 1
-        result.ceiling += 1 / len(relations)
         if len(relations) > 1:
             result.readings[" or ".join(sorted(names[r] for r in relations))] += 1
         return
     result.wrong += 1
-    result.ceiling += 1
     if len(result.mistakes) < _LISTED:
         x, y = (row.names[element] for element in row.query)
         found = " or ".join(names[r] for r in relations)
@@ -242,7 +237,7 @@ def report(name: str, found: dict[str, Findings]) -> str:
     for file, f in found.items():
         cells: dict[str, object] = {
             "file": file, "rows": f.rows, "unique": f.unique, "ambiguous": f.ambiguous,
-            "wrong": f.wrong, "ceiling": f"{f.ceiling / f.rows:.4f}", "twice": f.duplicates,
+            "wrong": f.wrong, "twice": f.duplicates,
         }  # fmt: skip
         if f.kinship:
             cells |= {"unnamed": f.unnamed, "disagree": f.disagreeing, "clauses": len(f.clauses)}

@@ -63,14 +63,14 @@ def test_run_writes_report(finished) -> None:
         for task in ("1.2", "1.3", "2.4", "1.5")
     }
     row = rows["gat", "1.5"]
-    assert (row["k"], row["count"], row["replicas"], row["ceiling"]) == (5, 20, 2, 1.0)
+    assert (row["k"], row["count"], row["replicas"], row["ambiguous"]) == (5, 20, 2, 0)
     assert 0 <= row["low"] <= row["accuracy"] <= row["high"] <= 1
     assert results["models"]["gat"]["settings"]["train"]["epochs"] == 2
     assert results["versions"]["jax"]
     assert (workdir / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert (workdir / "report.html").read_text().count("attention") > 0
     for text in (printed, (workdir / "results.md").read_text()):
-        assert "prover (2 replicas)" in text and "ceiling" in text and "majority" in text
+        assert "prover (2 replicas)" in text and "majority" in text
     assert len((workdir / "gat" / "predictions.csv").read_text().splitlines()) == 1 + 2 * 80
     assert list((workdir / "gat" / "tensorboard").glob("events.*"))
     assert len(read_lines(workdir / "gat" / "metrics.jsonl")) == 2

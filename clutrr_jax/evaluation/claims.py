@@ -8,7 +8,7 @@ What the verdicts do not cover: the interval of a cell with one replica covers o
 only. Cells are taken as independent. Those on the same test stories are not, which makes the
 interval of their difference too wide and leaves more claims undecided. Those of the same replicas
 are not either, which makes the interval of their mean too narrow if some replicas are better than
-others on all tests. Ceilings do not vary.
+others on all tests.
 """
 
 import math
@@ -57,9 +57,6 @@ class Estimate(NamedTuple):
     def __sub__(self, other: "Estimate") -> "Estimate":
         below, above = math.hypot(self.below, other.above), math.hypot(self.above, other.below)
         return Estimate(self.value - other.value, below, above)
-
-    def __truediv__(self, number: float) -> "Estimate":
-        return Estimate(*(part / number for part in self))
 
     def exceeds(self, bound: float) -> Evidence:
         """Evidence that the value is above a bound.

@@ -52,12 +52,6 @@ class GroundTruth:
         label_follows = follows[np.arange(len(follows)), predicate]
         return np.where(label_follows, follows.sum(axis=-1), 1)
 
-    @property
-    def ceilings(self) -> np.ndarray:
-        """Best achievable accuracy per story, [S]: no model can know which of the possible answers
-        is the label."""
-        return 1 / self.possible_answers
-
     @cached_property
     def baselines(self) -> dict[str, Predictions]:
         """Predictions of each of BASELINES: rules need the facts of the test stories, and induced

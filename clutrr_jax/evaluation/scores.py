@@ -44,7 +44,7 @@ class Score:
     series: Series
     task: str  # T.K
     count: int  # test stories
-    ceiling: float  # best achievable accuracy: mean of `GroundTruth.ceilings`
+    ambiguous: int | None  # test stories with several answers; None in files of version 0.2.0
     metrics: Mapping[str, Values]
     unmapped: int = 0  # predictions that are no relation
 
@@ -52,7 +52,7 @@ class Score:
         """Returns the row as `model.json` and `data.json` hold it."""
         values = {name: found._asdict() for name, found in self.metrics.items()}
         return self.series._asdict() | {
-            "task": self.task, "count": self.count, "ceiling": self.ceiling,
+            "task": self.task, "count": self.count, "ambiguous": self.ambiguous,
             "unmapped": self.unmapped, "metrics": values,
         }  # fmt: skip
 
@@ -67,7 +67,7 @@ class Measured:
     high: float
     count: int  # stories that each replica was tested on
     replicas: int
-    ceiling: float  # best achievable accuracy
+    ambiguous: int | None  # of these stories, those with several answers; None if not known
     accuracy_last: float  # as `accuracy`, last epoch
     stderr_last: float | None
     accuracies: tuple[float, ...] = ()  # of each replica, tested epoch, run by run
@@ -83,7 +83,7 @@ def score(series: Series, predictions: Predictions, truth: GroundTruth) -> list[
                 series=series,
                 task=task,
                 count=len(stories),
-                ceiling=float(truth.ceilings[stories].mean()),
+                ambiguous=int((truth.possible_answers[stories] > 1).sum()),
                 metrics=_values(part, target),
                 unmapped=int((part.relation == UNMAPPED).sum()),
             )
@@ -160,8 +160,8 @@ def read_scores(content: Mapping[str, Any], known: Sequence[Series] = ()) -> lis
             series = _series_of_old(row["model"], known)
             tested, last = (np.array(row[c]) / row["count"] for c in ("correct", "correct_last"))
             metrics = {"accuracy": Values(tested.tolist(), last.tolist(), row["story_variance"])}
-        unmapped = row.get("unmapped", 0)
-        found.append(Score(series, row["task"], row["count"], row["ceiling"], metrics, unmapped))
+        about = series, row["task"], row["count"], row.get("ambiguous"), metrics
+        found.append(Score(*about, row.get("unmapped", 0)))
     return found
 
 
@@ -188,13 +188,13 @@ def measure(runs: Sequence[Sequence[Score]], metric: str = "accuracy") -> Measur
     # mean would vary as much.
     variance = float(weights**2 / counts @ [_story_variance(run, metric) for run in runs])
     independent = float(1 / (weights**2 / counts).sum())
-    ceilings_of_runs = [np.average([t.ceiling for t in run], weights=[t.count for t in run])
-                        for run in runs]  # fmt: skip
+    ambiguous = [test.ambiguous for run in runs for test in run if test.ambiguous is not None]
+    is_known = len(ambiguous) == sum(map(len, runs))
     return Measured(
         *interval(values, variance * independent, independent),
         count=round(counts.mean()),
         replicas=len(values),
-        ceiling=float(np.mean(ceilings_of_runs)),
+        ambiguous=round(sum(ambiguous) / len(runs)) if is_known else None,
         accuracy_last=float(last.mean()),
         stderr_last=standard_error(last),
         accuracies=tuple(values.tolist()),

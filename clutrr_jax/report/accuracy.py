@@ -37,7 +37,7 @@ def label_tests(tests: Sequence[str]) -> list[str]:
 
 def rows_by_key(results: Results, metric: str = "accuracy") -> Cells:
     """Returns the rows by (panel, x, series), also those of cells that are not measured; of another
-    metric those that have it, with its values in the columns of the accuracy and no ceiling."""
+    metric those that have it, with its values in the columns of the accuracy."""
     rows = [row for row in results["rows"] if row["kind"] != "published"]
     if metric != "accuracy":
         rows = [_of_metric(row, metric) for row in rows if metric in row["metrics"]]
@@ -49,7 +49,7 @@ def _of_metric(row: Row, metric: str) -> Row:
     bounds = {name: values[name] for name in ("stderr", "low", "high")}
     last = {"accuracy_last": values["mean"], "stderr_last": values["stderr"]}
     return {**row, **bounds, **last, "accuracy": values["mean"],
-            "accuracies": values["replicas"], "ceiling": None}  # fmt: skip
+            "accuracies": values["replicas"]}  # fmt: skip
 
 
 def published_by_key(results: Results) -> Cells:
@@ -104,7 +104,7 @@ class Line(NamedTuple):
 
     words: tuple[str, ...]  # panel, if there are several, series and given; or panel and x
     cells: Sequence[str]
-    kind: str = ""  # of the series, or "ceiling" or "stories"; empty in a grid
+    kind: str = ""  # of the series; "test" of lines about the tests; empty in a grid
     is_part: bool = False  # whether it says more about the line above
 
 
@@ -147,6 +147,7 @@ def accuracy_table(
     if not is_grid(results):
         return _figure(results, rows, published, intervals, cell)
     series = list(dict.fromkeys(key[2] for key in rows))
+    of_tests = about_tests({key[:2]: row_of_test(rows, *key[:2]) for key in rows})
     lines = []
     for panel, x in dict.fromkeys(key[:2] for key in rows):
         cells: list[str] = []
@@ -155,10 +156,10 @@ def accuracy_table(
             found = difference(row, paper)
             text = format_fraction(found[0], "+") + MARK * found[1] if found else ""
             cells += [cell(row), with_stderr(paper or {}), text]
-        cells += _ceiling_and_stories(row_of_test(rows, panel, x))
+        cells += [about[panel, x] for about in of_tests.values()]
         lines.append(Line((str(panel), str(x)), cells))
     columns = [column for name in series for column in (name, "paper", "difference")]
-    return Table(tuple(results["columns"][:2]), [*columns, "ceiling", "stories"], lines)
+    return Table(tuple(results["columns"][:2]), [*columns, *of_tests], lines)
 
 
 def _figure(
@@ -184,10 +185,8 @@ def _figure(
                 if name == (paper["of"] if paper["of"] in series else ""):
                     texts = [with_stderr(published.get((panel, x, label), {})) for x in xs]
                     lines.append(Line((str(panel), label, paper["given"]), texts, "published"))
-        of_tests = zip(*map(_ceiling_and_stories, tests), strict=True)
-        for label, cells in zip(("ceiling", "stories"), of_tests, strict=True):
-            if any(cells):
-                lines.append(Line((str(panel), label, ""), cells, label))
+        for label, of_x in about_tests(dict(zip(xs, tests, strict=True))).items():
+            lines.append(Line((str(panel), label, ""), list(of_x.values()), "test"))
     first = int(len(panels) == 1)
     return Table(
         (panel_name, series_name, "given")[first:],
@@ -233,17 +232,22 @@ def _series(
 
 
 def row_of_test(rows: Cells, panel: Any, x: Any) -> Row:
-    """The first row of a test with the most stories, whose ceiling is that of the test; {} if there
-    is none. A series may have a part of the stories of a test."""
+    """The first row of a test with the most stories; {} if there is none. A series may have a part
+    of the stories of a test."""
     found = [row for key, row in rows.items() if key[:2] == (panel, x) and row["count"]]
     return max(found, key=lambda row: row["count"], default={})
 
 
-def _ceiling_and_stories(row: Row) -> tuple[str, str]:
-    """Ceiling and number of stories of a test."""
-    if not row:
-        return "", ""
-    return "" if row["ceiling"] is None else format_fraction(row["ceiling"]), str(row["count"])
+def about_tests(tests: Mapping[Any, Row]) -> dict[str, dict[Any, str]]:
+    """Returns the number of stories with several answers, if there are some, and that of stories,
+    of each test, given its row of `row_of_test`."""
+    found = {}
+    for label, name in (("several answers", "ambiguous"), ("stories", "count")):
+        if any(row.get(name) for row in tests.values()):
+            found[label] = {
+                key: "" if row.get(name) is None else str(row[name]) for key, row in tests.items()
+            }
+    return found
 
 
 def further_metrics(results: Results) -> dict[str, str]:

@@ -32,7 +32,7 @@ from generator.files import atomic_write, write_text
 ANSWERS = "answers.csv"
 # Columns of `AccuracyTable`, before those of further metrics.
 COLUMNS = ("model", "task", "k", "accuracy", "stderr", "low", "high", "count", "replicas",
-           "ceiling")  # fmt: skip
+           "ambiguous")  # fmt: skip
 
 
 class AccuracyTable(list[dict[str, Any]]):
@@ -108,8 +108,8 @@ class Evaluation:
             models = [name for name, rows in by_name.items() if rows[0]["kind"] == "model"]
             found.append(
                 f"{data['scored_rows']:,} of {data['test_rows']:,} test stories have a prediction "
-                f"({', '.join(f'{name} {asked[name]:,}' for name in models)}); the baselines and "
-                "the ceiling are those of these stories"
+                f"({', '.join(f'{name} {asked[name]:,}' for name in models)}); the baselines "
+                "are scored on these stories"
             )
         for pair in self.results["compared"]:
             if not pair["tasks"]:

@@ -95,7 +95,7 @@ def latex_table(results: Results, metric: str = "accuracy") -> str:
     body: list[str] = []
     has_panels, previous = table.words[0] == results["columns"][0], [*table.lines[:1], *table.lines]
     for before, line, cells in zip(previous, table.lines, texts, strict=False):
-        starts = line.kind != before.kind and line.kind in ("baseline", "ceiling")
+        starts = line.kind != before.kind and line.kind in ("baseline", "test")
         if line.words[0] != before.words[0] if has_panels else starts:
             body.append(r"\midrule")
         body.append(_latex_line(cells))

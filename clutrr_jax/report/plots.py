@@ -16,7 +16,6 @@ from clutrr_jax.report.accuracy import (
     axes_of,
     is_grid,
     published_by_key,
-    row_of_test,
     rows_by_key,
 )
 from clutrr_jax.report.results import BESIDE
@@ -89,8 +88,8 @@ def _plot(results: Results) -> Figure:
 
     Measured accuracies have bands or bars of 95 % intervals, and faint points for the replicas.
     Published ones of the same cells are hollow, references dotted (those that are shown by
-    default), baselines and ceilings thin. Averages over panels have a panel of their own. Ensembles
-    and strict series are in the table only.
+    default), baselines thin. Averages over panels have a panel of their own. Ensembles and strict
+    series are in the table only.
     """
     rows = {key: row for key, row in rows_by_key(results).items() if row["kind"] not in BESIDE}
     published = published_by_key(results)
@@ -122,16 +121,12 @@ def _plot(results: Results) -> Figure:
             reference = [published.get((panel, x, name), {}) for x in xs]
             style = {"color": line_style(i)["color"], "ls": ":", "lw": 1.6}
             _plot_line(axes, at, reference, name, style)
-        tests = [row_of_test(rows, panel, x) for x in xs]
-        ceilings = [(i, row["ceiling"]) for i, row in zip(at, tests, strict=True) if row]
-        axes.plot(*(zip(*ceilings, strict=True) if ceilings else ((), ())), "k:", lw=0.9,
-                  label="ceiling")  # fmt: skip
         axes.set_xticks(at, [str(x) for x in xs], rotation=0 if is_curve else 30)
         axes.set(xlim=(-0.5, len(xs) - 0.5), ylim=(0, 1.03), xlabel=results["columns"][1])
         axes.set_title(title(results) if len(panels) == 1 else f"{results['columns'][0]}: {panel}")
         axes.grid(alpha=0.25)
     all_axes[0].set_ylabel("accuracy (hollow: paper)" if is_grid(results) else "accuracy")
-    named = {*series, *dotted, "ceiling"}
+    named = {*series, *dotted}
     handles = {line.get_label(): line for axes in all_axes for line in axes.lines
                if line.get_label() in named}  # fmt: skip
     # A legend leaves out what has a label that begins with "_".

@@ -168,9 +168,11 @@ def legend(results: Results) -> str:
     text = (
         "Accuracy on the test stories; in parentheses its 95 % interval over test stories and "
         "replicas. A value after ± is a standard error. Given: what a model has besides the "
-        "training stories and their answers. The ceiling is the best achievable accuracy. The last "
-        "epoch of a model has a row if another epoch is tested and its accuracies differ."
+        "training stories and their answers. The last epoch of a model has a row if another epoch "
+        "is tested and its accuracies differ."
     )
+    if any(row["ambiguous"] for row in results["rows"]):
+        text += " Several answers: stories from whose facts the rules derive several relations."
     if is_grid(results):
         text += (
             f" {MARK}: the 95 % intervals of the measured and published accuracy do not overlap."

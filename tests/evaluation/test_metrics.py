@@ -1,4 +1,4 @@
-"""Counts, intervals, ceilings, baselines and the file of predictions."""
+"""Counts, intervals, stories with several answers, baselines and the file of predictions."""
 
 import numpy as np
 import pandas as pd
@@ -94,11 +94,11 @@ def test_scores_by_hand(small) -> None:
     assert [(r.task, r.count) for r in rows] == [("1.2", 20), ("1.3", 20), ("1.5", 20), ("2.4", 20)]
     for row in rows:
         values = row.metrics["accuracy"]
-        assert (values.replicas, values.last, row.ceiling) == ([1, 0.25], [0, 0.5], 1.0)
+        assert (values.replicas, values.last, row.ambiguous) == ([1, 0.25], [0, 0.5], 0)
         found = measure([[row]])
         assert (found.accuracy, found.stderr) == (0.625, pytest.approx(0.375))
         assert (found.accuracy_last, found.stderr_last) == (0.25, pytest.approx(0.25))
-        assert (found.count, found.replicas, found.ceiling) == (20, 2, 1.0)
+        assert (found.count, found.replicas, found.ambiguous) == (20, 2, 0)
 
 
 def test_majority_accuracy_is_the_frequency_of_the_most_frequent_label(small) -> None:
@@ -152,8 +152,8 @@ def test_coverage_of_the_interval_of_the_macro_accuracy(right: tuple[float, ...]
     assert covered / trials >= 0.93
 
 
-def test_ceiling_of_the_known_ambiguity() -> None:
-    """A husband's son's grandmother is the mother or the mother-in-law: the ceiling is one half."""
+def test_the_known_ambiguity_is_counted() -> None:
+    """A husband's son's grandmother is the mother or the mother-in-law."""
     change = {
         "story": "[Ann] [Bob] [Cy] [Di]",
         "query": "('Ann', 'Di')",
@@ -164,9 +164,9 @@ def test_ceiling_of_the_known_ambiguity() -> None:
         "genders": "Ann:female,Bob:male,Cy:male,Di:female",
     }
     records = records_of({}, change, {"task_name": "task_1.3"})
-    assert GroundTruth(records).ceilings.tolist() == [1.0, 0.5, 1.0]
+    assert GroundTruth(records).possible_answers.tolist() == [1, 2, 1]
     rows = score_baselines(GroundTruth(records))[-2:]
-    assert [(row.task, row.ceiling) for row in rows] == [("1.2", 0.75), ("1.3", 1.0)]
+    assert [(row.task, row.ambiguous) for row in rows] == [("1.2", 1), ("1.3", 0)]
 
 
 CHANGES = {

@@ -36,15 +36,15 @@ def variance(correct: list[int], count: int) -> float:
     return float((np.arange(count) < np.array(correct)[:, None]).mean(axis=0).var())
 
 
-def counts(count: int, ceiling: float, *correct: int, task: str = "1.2") -> Score:
-    return score_of("gat", task, count, [*correct], variance([*correct], count), ceiling)
+def counts(count: int, *correct: int, task: str = "1.2", ambiguous: int = 0) -> Score:
+    return score_of("gat", task, count, [*correct], variance([*correct], count), ambiguous)
 
 
 def test_two_tests_of_a_cell_count_as_one() -> None:
     """The replicas answer 8, 9 and 7 of 10 stories, three of which not all of them."""
-    found = measure([[counts(6, 1.0, 6, 6, 5), counts(4, 0.75, 2, 3, 2)]])
+    found = measure([[counts(6, 6, 6, 5), counts(4, 2, 3, 2, ambiguous=2)]])
     assert (found.accuracy, found.replicas, found.count) == (pytest.approx(0.8), 3, 10)
-    assert found.ceiling == pytest.approx(0.9)
+    assert found.ambiguous == 2
     answers = np.arange(6) < np.array([[6], [6], [5]]), np.arange(4) < np.array([[2], [3], [2]])
     right = np.hstack(answers)
     expected = interval(right.mean(axis=1), right.mean(axis=0).var(), 10)
@@ -53,18 +53,21 @@ def test_two_tests_of_a_cell_count_as_one() -> None:
 
 def test_replicas_on_stories_of_their_own_know_more_than_on_the_same_ones() -> None:
     """Wilson's intervals of 100 of 105 and of 400 of 420, where the replicas do not differ."""
-    same = measure([[counts(105, 1.0, 100, 100, 100, 100)]])
-    own = measure([[counts(105, 1.0, 100)]] * 4)
+    same = measure([[counts(105, 100, 100, 100, 100)]])
+    own = measure([[counts(105, 100)]] * 4)
     for found, low, high in ((same, 0.8933, 0.9795), (own, 0.9276, 0.9690)):
         assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
         assert found.accuracy == pytest.approx(100 / 105) and found.stderr == pytest.approx(0)
 
 
 def test_replicas_with_own_data_sets_count_equally() -> None:
-    """Also if their tests differ in size: accuracies .5 and .9, ceilings .8 and 1.0."""
-    found = measure([[counts(10, 0.8, 5)], [counts(30, 1.0, 27)]])
-    assert (found.accuracy, found.ceiling) == (pytest.approx(0.7), pytest.approx(0.9))
+    """Also if their tests differ in size: accuracies .5 and .9, and 4 and 2 stories with several
+    answers. Their number is unknown if a file of version 0.2.0 is among them."""
+    found = measure([[counts(10, 5, ambiguous=4)], [counts(30, 27, ambiguous=2)]])
+    assert (found.accuracy, found.ambiguous) == (pytest.approx(0.7), 3)
     assert (found.count, found.replicas) == (20, 2)
+    old = replace(counts(30, 27), ambiguous=None)
+    assert measure([[counts(10, 5, ambiguous=4)], [old]]).ambiguous is None
     assert found.stderr == pytest.approx(0.2)  # standard deviation .4 / sqrt(2), over sqrt(2)
 
 
@@ -72,7 +75,7 @@ def test_a_row_names_the_tests_that_were_counted() -> None:
     """Released test files lack some of those of the table; a cell without a test names them all."""
     experiment = with_scale("table2", "laptop", models="gat").experiment
     (train,) = (one for one in experiment.trainings if one.name == "clean")
-    tests = [counts(10, 1.0, 9, task=task) for task in ("1.2", "1.3", "2.3")]
+    tests = [counts(10, 9, task=task) for task in ("1.2", "1.3", "2.3")]
     rows = table(experiment, [("", train, tests)])["rows"]
     measured = [row for row in rows if row["kind"] == "model" and not row["average"]]
     assert {row["test"]: row["task"] for row in measured if row["train"] == "clean"} == {
@@ -83,7 +86,7 @@ def test_a_row_names_the_tests_that_were_counted() -> None:
 
 def test_cells_are_compared_on_the_lengths_that_all_have() -> None:
     """Only the diagonal has tests of k = 2. Cells by k have no length in common."""
-    tests = [counts(10, 1.0, n, task=task) for task, n in (("1.2", 9), ("1.3", 5), ("2.3", 6))]
+    tests = [counts(10, n, task=task) for task, n in (("1.2", 9), ("1.3", 5), ("2.3", 6))]
     pooled = {("clean", "clean", MODEL): ("1.2", "1.3"), ("clean", "sup", MODEL): ("2.2", "2.3")}
     by_k = {("clean", k, MODEL): (f"1.{k}",) for k in (2, 3)}
     for tests_by_cell, expected in ((pooled, [0.5, 0.6]), (by_k, [0.9, 0.5])):
@@ -165,21 +168,21 @@ def write(config: ConfigDict, workdir: Path) -> tuple[dict, list[list[str]]]:
     return results, accuracy_table(results).texts()
 
 
-def test_row_of_a_published_table_has_error_ceiling_and_stories(tmp_path: Path) -> None:
+def test_row_of_a_published_table_has_error_and_stories(tmp_path: Path) -> None:
     """Two of three replicas have finished: .8 and .9 of 10 + 30 stories of their own."""
     config = with_scale("table2", "laptop", models="gat")
     config.train.replicas = 3
     first, second, *_ = runs(config)
-    finish(tmp_path, first, [counts(10, 1.0, 6, task="1.2"), counts(30, 0.9, 26, task="1.3")])
-    finish(tmp_path, second, [counts(10, 1.0, 9, task="1.2"), counts(30, 1.0, 27, task="1.3")])
+    finish(tmp_path, first, [counts(10, 6, task="1.2"), counts(30, 26, task="1.3", ambiguous=6)])
+    finish(tmp_path, second, [counts(10, 9, task="1.2"), counts(30, 27, task="1.3")])
     results, table = write(config, tmp_path)
-    assert table[0] == ["train", "test", "gat", "paper", "difference", "ceiling", "stories"]
-    # Ceilings (10 + 27) / 40 and 1. The standard error of .8 and .9 is .05, and t / z is 6.483:
+    assert table[0] == ["train", "test", "gat", "paper", "difference", "several answers", "stories"]
+    # The standard error of .8 and .9 is .05, and t / z is 6.483:
     # V = (.16 + .09) / 160 + .1051 and n = .1275 / V = 1.196, so the interval ends below .995.
-    assert table[1] == ["clean", "clean", ".85 ±.05", "1.00 ±.00", "-.15*", ".96", "40"]
+    assert table[1] == ["clean", "clean", ".85 ±.05", "1.00 ±.00", "-.15*", "3", "40"]
     row = results["rows"][0]
     assert row["replicas"] == 2 and row["count"] == 40
-    assert row["ceiling"] == pytest.approx(0.9625)
+    assert row["ambiguous"] == 3
     assert row["stderr"] == pytest.approx(0.05)
     assert row["high"] == pytest.approx(0.9935, abs=5e-5)
     assert results["models"]["gat"]["replicas"] == 2
@@ -191,24 +194,24 @@ def test_models_stand_in_the_order_of_their_runs() -> None:
     kinds: tuple[Kind, ...] = ("model", "ensemble", "model", "baseline")
     series = [Series(name, kind, name.partition(" (")[0])
               for name, kind in zip(names, kinds, strict=True)]  # fmt: skip
-    scores = [replace(counts(10, 1.0, 5), series=series[i]) for i in (3, 1, 2, 0)]
+    scores = [replace(counts(10, 5), series=series[i]) for i in (3, 1, 2, 0)]
     found = table(SINGLE, [("", SINGLE.trainings[0], scores)], [series[0], series[2]])
     assert [row["name"] for row in found["rows"]] == list(names)
 
 
-def test_row_of_a_figure_has_errors_ceilings_and_stories(tmp_path: Path) -> None:
+def test_row_of_a_figure_has_errors_and_stories(tmp_path: Path) -> None:
     """Accuracies .7 and .9 at k = 2, and of one replica at k = 3."""
     config = with_scale("figure6", "laptop", models="gat")
     first, second, *_ = runs(config)
-    finish(tmp_path, first, [counts(20, 0.9, 14, task="1.2"), counts(10, 0.7, 6, task="1.3")])
-    finish(tmp_path, second, [counts(20, 0.8, 18, task="1.2")])
+    finish(tmp_path, first, [counts(20, 14, task="1.2"), counts(10, 6, task="1.3", ambiguous=6)])
+    finish(tmp_path, second, [counts(20, 18, task="1.2", ambiguous=8)])
     _, table = write(config, tmp_path)
     lines = {tuple(line[:2]): line[3:5] for line in table}
     assert lines["train k", "model"] == ["k=2", "k=3"]
     assert lines["2,3", "gat"] == [".80 ±.10", ".60"]
-    assert lines["2,3", "ceiling"] == [".85", ".70"]
+    assert lines["2,3", "several answers"] == ["4", "6"]
     assert lines["2,3", "stories"] == ["20", "10"]
-    assert lines["2,3,4", "gat"] == ["", ""] and ("2,3,4", "ceiling") not in lines
+    assert lines["2,3,4", "gat"] == ["", ""] and ("2,3,4", "several answers") not in lines
 
 
 # Through launch.py

@@ -27,10 +27,10 @@ def paper(columns: tuple[str, ...], key: tuple, name: str, mean: float, error: A
 
 
 def score_of(
-    name: str, task: str, count: int, correct: list[int], variance: float, ceiling: float
+    name: str, task: str, count: int, correct: list[int], variance: float, ambiguous: int = 0
 ) -> Score:
     """A row of the table of scores; `correct`: answers of each replica that are right."""
     right = [n / count for n in correct]
     model, variant, _ = name.partition(": ")
     series = Series(name, "variant" if variant else "model", model, "nothing")
-    return Score(series, task, count, ceiling, {"accuracy": Values(right, right, variance)})
+    return Score(series, task, count, ambiguous, {"accuracy": Values(right, right, variance)})

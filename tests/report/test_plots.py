@@ -12,7 +12,7 @@ from clutrr_jax.report.plots import COLORS, plot_results, save_figure
 from tests.report.rows import paper, row
 
 COLUMNS = ("train k", "k", "model")
-ROW = {"accuracy": 0.7, "stderr": 0.1, "low": 0.6, "high": 0.9, "ceiling": 0.95, "count": 20}
+ROW = {"accuracy": 0.7, "stderr": 0.1, "low": 0.6, "high": 0.9, "count": 20}
 BLANK: dict[str, Any] = {}
 
 
@@ -39,7 +39,6 @@ def test_curves_are_accuracies_and_bands_are_intervals() -> None:
     lines = lines_of(axes)
     np.testing.assert_allclose(lines["gat"], [[0, 0.7], [2, 0.4]])
     np.testing.assert_allclose(lines["majority label"], [[0, 0.2]])
-    np.testing.assert_allclose(lines["ceiling"], [[0, 0.95], [2, 0.95]])
     assert [label.get_text() for label in axes.get_xticklabels()] == ["2", "3", "4"]
     (band,) = (found for found in axes.collections if isinstance(found, PolyCollection))
     corners = band.get_paths()[0].vertices
@@ -147,7 +146,7 @@ def test_names_are_shown_as_they_are(title, tmp_path) -> None:
     for suffix in (".png", ".svg", ".pdf"):
         save_figure(figure, tmp_path / f"a{suffix}")
     (axes,), (legend,) = figure.axes, figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == [*NAMES, "ceiling"]
+    assert [text.get_text() for text in legend.get_texts()] == [*NAMES]
     assert axes.get_title() == f"test on {title}"
     assert [label.get_text() for label in axes.get_xticklabels()] == ["$k$", "_"]
     first = legend.legend_handles[0]

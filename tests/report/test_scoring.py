@@ -215,7 +215,7 @@ def test_unmapped_predictions_are_counted_and_wrong(data, ids, tmp_path) -> None
     assert sum(p["unmapped"] for p in points) == 3
     for point in points:
         assert np.isclose(point["accuracy"], 1 - point["unmapped"] / 20)
-        assert point["low"] <= point["accuracy"] <= point["high"] and point["ceiling"] == 1
+        assert point["low"] <= point["accuracy"] <= point["high"] and point["ambiguous"] == 0
     assert list(dict.fromkeys(row["name"] for row in found["rows"])) == ["lm", *BASELINES]
 
 
@@ -298,7 +298,7 @@ def with_ambiguous_stories() -> Dataset:
     return Dataset("by hand", None, records_of(*stories))
 
 
-def test_intervals_and_ceilings_of_the_table(with_ambiguous_stories) -> None:
+def test_intervals_and_stories_of_the_table(with_ambiguous_stories) -> None:
     """Wilson's intervals of 15 of 20 and 8 of 10 are .531-.888 and .490-.943. Of the fractions of
     three replicas that are right, 1 (12 stories of k = 2), 2/3 (2), 1/3 (2) and 0 (4), the variance
     is .1656. With the standard error .0577 and t / z = 2.195, V is .1656 / 20 + .0161 = .0243, so
@@ -319,7 +319,7 @@ def test_intervals_and_ceilings_of_the_table(with_ambiguous_stories) -> None:
     ]
     assert lines[-3:] == [
         ["majority label", "nothing", "1.00", ".60"],
-        ["ceiling", "", "1.00", ".80"],  # (4 / 2 + 6) / 10
+        ["several answers", "", "0", "4"],
         ["stories", "", "20", "10"],
     ]
 
@@ -415,7 +415,8 @@ def test_an_ensemble_cannot_have_the_name_of_another_submission(data) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["two\nlines", "\x1b[31mred", "  last epoch", "ceiling", "stories", "given rules"]
+    "name",
+    ["two\nlines", "\x1b[31mred", "  last epoch", "several answers", "stories", "given rules"],
 )
 def test_a_name_is_one_line_and_not_that_of_another_line(name, data) -> None:
     """Names with two spaces before them belong to the line above in tables."""
@@ -474,7 +475,7 @@ def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:
     lines = [line.split() for line in printed.splitlines()]
     assert ["clean", "first", "(1", "replica)", *["1.00"] * 3] in lines
     assert ["clean", "not", "mapped", *["20"] * 3] in lines
-    for words in (*BASELINES, "ceiling", "first against second", "<.001"):
+    for words in (*BASELINES, "stories", "first against second", "<.001"):
         assert words in printed
     written = {path.name: path for path in (tmp_path / "out").iterdir()}
     assert set(written) == {"scores.json", "scores.txt", "scores.png", "answers.csv"}

@@ -68,16 +68,9 @@ function ownLines() {
       return row && paper && { value: paper.accuracy, details: details(row) };
     },
   });
-  const ceiling = (panel, x) => {
-    const row = ALL_SERIES.map(({ name }) => rowOf(panel, x, name)).find((found) => found?.ceiling);
-    return row && { value: row.ceiling, details: [`${fraction(row.ceiling)}: best achievable accuracy`] };
-  };
   const models = MODEL_SERIES.map(({ name, shown }, i) => ({ ...seriesStyle(i), label: name, on: shown }));
   const baselines = BASELINE_SERIES.map(({ name, shown }, i) => plainKey(name, i, shown));
-  return [
-    ...models.map(measured), ...models.map(published), ...baselines.map(measured),
-    { key: plainKey("ceiling", baselines.length, true), point: ceiling },
-  ];
+  return [...models.map(measured), ...models.map(published), ...baselines.map(measured)];
 }
 
 // A reference has the style of its model, if the model was run.
@@ -174,7 +167,7 @@ function showTable() {
     for (const { cells, kind, part } of lines) {
       const line = Object.assign([...cells], { part });
       if (part) groups.at(-1).push(line);
-      else (["ceiling", "stories"].includes(kind) && PANELS.length === 1 ? last : groups).push([line]);
+      else (kind === "test" && PANELS.length === 1 ? last : groups).push([line]);
     }
     sortableTable("table-body", columns, groups, (line, before) =>
       tableRow(line[0], line.slice(1).map(withInterval), {

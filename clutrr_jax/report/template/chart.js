@@ -18,7 +18,7 @@ const SHAPES = [
 // Color and marker of the series with the given index: 40 different pairs.
 const seriesStyle = (i) =>
   ({ style: `c${i % 8}`, path: "line", shape: SHAPES[(i + Math.floor(i / 8)) % 5] });
-// A thin gray line without markers, for baselines and ceilings.
+// A thin gray line without markers, for baselines.
 const plainKey = (label, i, on) =>
   ({ label, style: "plain", path: `line thin dash${i % 4}`, shape: null, on });
 
