@@ -32,7 +32,8 @@ def number_clauses(records: Records) -> np.ndarray:
         color = after
     of_story = np.zeros(len(records), np.uint64)
     np.add.at(of_story, np.repeat(np.arange(len(records)), people), _mix(color))
-    told = [hash((records.stories[i], records.story(i).query)) for i in np.flatnonzero(sizes == 0)]
+    bare = map(records.story, np.flatnonzero(sizes == 0).tolist())
+    told = [hash((one.text, one.query)) for one in bare]
     of_story[sizes == 0] = np.array(told, np.int64).astype(np.uint64)
     return np.unique(of_story, return_inverse=True)[1]
 

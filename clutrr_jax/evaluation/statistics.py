@@ -55,8 +55,13 @@ def summarize(values: np.ndarray, clause: np.ndarray) -> Test:
     own = float(np.square(of_clause).sum()) / replicas
     of_all = float(np.square(of_clause.sum(axis=0)).sum())  # includes each with itself
     shared = (of_all - replicas * own) / (replicas * (replicas - 1)) if replicas > 1 else own
-    weight = float(np.square(np.bincount(clause) / stories).sum())
-    return Test(means, 1 / stories, weight, float(values.var(axis=1).mean()), own, shared)
+    variance = float(values.var(axis=1).mean())
+    return Test(means, 1 / stories, weight_of(clause), variance, own, shared)
+
+
+def weight_of(clause: np.ndarray) -> float:
+    """Sum of the squared shares of the clauses [S] in the stories: 1 / S if all differ."""
+    return float(np.square(np.bincount(clause) / len(clause)).sum())
 
 
 def sums(values: np.ndarray, clause: np.ndarray) -> np.ndarray:
@@ -67,18 +72,17 @@ def sums(values: np.ndarray, clause: np.ndarray) -> np.ndarray:
 
 
 def pool(tests: Sequence[Test], counts: Sequence[int]) -> Test:
-    """Several tests of the same replicas as one test, given their numbers of stories."""
+    """Several tests of the same replicas as one test, given their numbers of stories. Which tests
+    there are is no matter of chance."""
     share = np.array(counts) / sum(counts)
-    values = np.stack([test.values for test in tests])  # [tests, R]
-    means = values.mean(axis=1)
-    between = share @ (means - share @ means) ** 2
-    variance = share @ [test.variance for test in tests]
-    squares = share**2
+    stories, clauses, variance, own, shared = np.array([test[1:] for test in tests]).T
     return Test(
-        share @ values,
-        *(float(squares @ [getattr(t, part) for t in tests]) for part in ("stories", "clauses")),
-        float(variance + between),
-        *(float(squares @ [getattr(t, part) for t in tests]) for part in ("own", "shared")),
+        share @ np.stack([test.values for test in tests]),
+        float(share**2 @ stories),
+        float(share**2 @ clauses),
+        float(share @ variance),
+        float(share**2 @ own),
+        float(share**2 @ shared),
     )
 
 
@@ -102,7 +106,9 @@ def spread(cells: Sequence[Sequence[Test]]) -> Spread:
         own, shared = own + test.own, shared + (test.shared if len(test.values) > 1 else test.own)
     a, b = (min(1.0, max(0.0, part / whole)) for part, whole in ((excess, most), (shared, own)))
     found = Spread(a, b)
-    rows = np.array([_between(cell, found) for cell in cells if sum(len(t.values) for t in cell) > 1])
+    rows = np.array(
+        [_between(cell, found) for cell in cells if sum(len(t.values) for t in cell) > 1]
+    )
     if not len(rows):
         return found
     p, slope, between, noise, replicas = rows.T
@@ -193,7 +199,8 @@ def interval(cell: Sequence[Test], found: Spread) -> tuple[float, float]:
     for test in cell:
         p = np.clip(test.values, 0, 1)
         of_one = float((p * (1 - p)).mean())
-        scale = test.variance / of_one if of_one else 1.0  # 1 for the accuracy
+        # 1 for the accuracy; at least 1, since few errors say little about the others
+        scale = max(1.0, test.variance / of_one) if of_one else 1.0
         alike = (1 - found.of_replicas) / len(test.values) + found.of_replicas
         clauses += (len(test.values) / replicas) ** 2 * scale * _unit(test, found) * alike
     slope, (_, uncertain) = _slope(values, cell), over_seeds(cell, found)

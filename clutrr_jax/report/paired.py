@@ -22,37 +22,38 @@ from clutrr_jax.report.accuracy import format_fraction, format_p, label_tests
 
 PAIRED_LEGEND = (
     "Accuracy of a model minus that of another one on the same test stories; in parentheses the "
-    "p-value of an exact test that they are equally good, Holm-corrected over the tests of the row."
+    "p-value of a test that they are equally good over clauses and seeds, Holm-corrected over the "
+    "tests of the row. Of a model with one replica, it is about this training."
 )
 
 
 def pairs(submissions: Sequence[Submission], test: Records) -> list[dict[str, Any]]:
     """Returns the paired tests between each two of these, see `compare`."""
-    clauses = number_clauses(test)
-    return [compare(a, b, test, clauses) for a, b in combinations(submissions, 2)]
+    return [compare(a, b, test) for a, b in combinations(submissions, 2)]
 
 
-def compare(a: Submission, b: Submission, test: Records, clauses: np.ndarray) -> dict[str, Any]:
+def compare(a: Submission, b: Submission, test: Records) -> dict[str, Any]:
     """Paired test of two submissions on the stories that both have, per task: `p` is its p-value,
-    `p_holm` the same corrected over the tasks. `clauses` are those of the test stories, [S].
-
-    `alone` names the submissions without several replicas: the test does not cover their seeds.
-    """
+    `p_holm` the same corrected over the tasks."""
     both, of_a, of_b = np.intersect1d(a.stories, b.stories, return_indices=True)
-    test, clause = test.select(both), np.unique(clauses[both], return_inverse=True)[1]
-    right = [s.predictions.relation[:, columns] == test.target
-             for s, columns in ((a, of_a), (b, of_b))]  # fmt: skip
-    by_task = tasks(test)
+    test = test.select(both)
+    by_task, clause = list(tasks(test)), number_clauses(test)
+    right_a, right_b = (
+        [right[:, stories] for _, stories in by_task]
+        for right in (
+            a.predictions.relation[:, of_a] == test.target,
+            b.predictions.relation[:, of_b] == test.target,
+        )
+    )
     of_tests = [np.unique(clause[stories], return_inverse=True)[1] for _, stories in by_task]
-    results = [
-        [one[:, stories] for _, stories in by_task] for one in right
-    ]  # fmt: skip
-    points = [
-        {"task": task, "count": len(stories)} | point
-        for (task, stories), point in zip(by_task, differences(*results, of_tests), strict=True)
-    ]
-    alone = [s.name for s, one in zip((a, b), right, strict=True) if len(one) == 1]
-    return {"models": [a.name, b.name], "alone": alone, "tasks": points}
+    points = differences(right_a, right_b, of_tests)
+    return {
+        "models": [a.name, b.name],
+        "tasks": [
+            {"task": task, "count": len(stories)} | point
+            for (task, stories), point in zip(by_task, points, strict=True)
+        ],
+    }
 
 
 def differences(
@@ -69,50 +70,48 @@ def differences(
         scale = len(right_a) * len(right_b) * len(clause)
         of_story = right_a.sum(axis=0) * len(right_b) - right_b.sum(axis=0) * len(right_a)
         of_clause = sums(of_story, clause)
-        seeds = [tuple(scale**2 * part for part in over_seeds([test], one))
-                 for test, one in zip(cell, spreads, strict=True)]  # fmt: skip
+        seeds = [over_seeds([test], one) for test, one in zip(cell, spreads, strict=True)]
         points.append({
             "clauses": len(of_clause),
             "difference": float(of_clause.sum() / scale),
             "better": int((of_clause > 0).sum()),
             "worse": int((of_clause < 0).sum()),
-            "p": with_seeds(of_clause, seeds, [one.freedom for one in spreads]),
+            "p": with_seeds(of_clause, scale, seeds, [one.freedom for one in spreads]),
         })  # fmt: skip
     corrected = holm(np.array([point["p"] for point in points])).tolist()
     return [point | {"p_holm": p} for point, p in zip(points, corrected, strict=True)]
 
 
 def with_seeds(
-    of_clause: np.ndarray, seeds: Sequence[tuple[float, float]], freedoms: Sequence[float]
+    of_clause: np.ndarray,
+    scale: int,
+    seeds: Sequence[tuple[float, float]],
+    freedoms: Sequence[float],
 ) -> float:
     """The p-value of a sum of differences over clauses and seeds, given the differences [C] in
-    steps of 1 / scale, and for both models the result of `over_seeds` times scale^2 and its degrees
-    of freedom.
+    steps of 1 / scale, and for both models the result of `over_seeds` and its degrees of freedom.
 
     The error over clauses is that with which a normal test has the p-value of the exact one, but at
     least the root of the sum of squares. That over seeds adds to it.
     """
-    p, total = paired_p(of_clause), abs(float(of_clause.sum()))
-    if p == 1 or not any(part for part, _ in seeds):
+    p, difference = paired_p(of_clause), abs(float(of_clause.sum())) / scale
+    if p == 1 or not any(variance for variance, _ in seeds):
         return p
-    over_clauses = max(
-        float(np.square(of_clause.astype(float)).sum()),
-        (total / float(stats.norm.isf(max(p, 1e-300) / 2))) ** 2,
-    )
-    variance = over_clauses + sum(part for part, _ in seeds)
+    squares = float(np.square(of_clause / scale).sum())
+    over_clauses = max(squares, (difference / stats.norm.isf(max(p, 1e-300) / 2)) ** 2)
+    variance = over_clauses + sum(variance for variance, _ in seeds)
     parts = [(uncertain, freedom) for (_, uncertain), freedom in zip(seeds, freedoms, strict=True)]
-    distance = total / math.sqrt(variance)
     freedom = satterthwaite(variance, parts)
-    return float(2 * stats.t.sf(distance, freedom))
+    return float(2 * stats.t.sf(difference / math.sqrt(variance), freedom))
 
 
 def paired_p(difference: np.ndarray) -> float:
     """Two-sided p-value of an exact sign-flip test of the sum of differences.
 
-    Under the null hypothesis both models are equally good and the sign of each story's difference
-    is random. With one prediction per model and story this is McNemar's exact test; SciPy has no
+    Under the null hypothesis both models are equally good and the sign of each clause's difference
+    is random. With one prediction per model and clause this is McNemar's exact test; SciPy has no
     exact test for the general case at these sample sizes. The distribution of the sum is computed
-    by convolution. `difference` [S] are integers: correct predictions of one model minus those of
+    by convolution. `difference` [C] are integers: correct predictions of one model minus those of
     the other.
     """
     steps = np.abs(difference[difference != 0])
@@ -141,10 +140,11 @@ def comparison(pair: Mapping[str, Any]) -> list[list[str]]:
     (a, b), points = pair["models"], pair["tasks"]
     return [
         [f"{a} against {b}", *label_tests([p["task"] for p in points])],
+        ["clauses", *(str(p["clauses"]) for p in points)],
         ["stories", *(str(p["count"]) for p in points)],
         ["difference in accuracy", *(format_fraction(p["difference"], "+") for p in points)],
-        [f"stories where {a} is better", *(str(p["better"]) for p in points)],
-        [f"stories where {b} is better", *(str(p["worse"]) for p in points)],
+        [f"clauses where {a} is better", *(str(p["better"]) for p in points)],
+        [f"clauses where {b} is better", *(str(p["worse"]) for p in points)],
         ["p", *(format_p(point["p"]) for point in points)],
         ["p, Holm over the tasks", *(format_p(point["p_holm"]) for point in points)],
     ]

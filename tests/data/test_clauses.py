@@ -8,14 +8,14 @@ from clutrr_jax.data.clauses import number_clauses
 from clutrr_jax.data.records import concatenate
 from tests.data.test_records import records_of
 
-PEOPLE = 4
+PEOPLE, NAMES = 4, ("Ann", "Bob", "Cy", "Di")
 
 
 def story(facts, query=(0, 3), order=range(PEOPLE), text="") -> dict:
     """A row with facts (X, relation, Y), whose people have the given places."""
     return {
-        "story": text or " ".join("[Ann] [Bob] [Cy] [Di]".split()[i] for i in range(PEOPLE)),
-        "query": str(tuple("Ann Bob Cy Di".split()[order[i]] for i in query)),
+        "story": text or "[Ann] [Bob] [Cy] [Di]",
+        "query": str(tuple(NAMES[order[i]] for i in query)),
         "story_edges": str([(order[x], order[y]) for x, _, y in facts]),
         "edge_types": str([relation for _, relation, _ in facts]),
         "query_edge": str(tuple(order[i] for i in query)),
@@ -24,8 +24,7 @@ def story(facts, query=(0, 3), order=range(PEOPLE), text="") -> dict:
 
 
 def test_clauses_are_the_facts_up_to_renaming() -> None:
-    """Against the definition: some bijection of the people maps facts to facts and query to query.
-    """
+    """Against the definition: a bijection of the people keeps facts and query."""
     rng = np.random.default_rng(0)
     names = ("son", "mother")
     graphs = [

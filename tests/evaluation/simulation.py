@@ -64,7 +64,9 @@ def coverage(
     """Share of the intervals that hold the accuracy, and their mean width."""
     rng, found = np.random.default_rng(0), []
     for _ in range(trials):
-        cells = [[one] for one in tests_of(draw(rng, clauses, replicas, deviation, accuracy), stories)]
+        cells = [
+            [one] for one in tests_of(draw(rng, clauses, replicas, deviation, accuracy), stories)
+        ]
         of_model = spread(cells)
         found += [interval(cell, of_model) for cell in cells]
     low, high = np.array(found).T
