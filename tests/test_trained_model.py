@@ -410,7 +410,7 @@ def test_an_ensemble_of_one_is_the_model_and_of_equals_is_each(test) -> None:
     values = np.random.default_rng(0).dirichlet(np.ones(22), (1, len(test))).astype(np.float32)
     one = Predictions(values.argmax(axis=-1), values.argmax(axis=-1), values.max(axis=-1), values)
     assert ensemble(one) is None
-    same = Predictions(*(np.repeat(part, 4, axis=0) for part in one))
+    same = Predictions(*(np.repeat(part, 4, axis=0) for part in one[:4]))
     found = ensemble(same)
     np.testing.assert_array_equal(found.relation, one.relation)
     np.testing.assert_allclose(found.probabilities, values, rtol=1e-6)

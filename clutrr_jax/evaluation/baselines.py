@@ -2,7 +2,7 @@
 
     given rules     what the algebra derives or leaves possible: for kinship, the 16 rules
     induced rules   the same with compositions induced from the training rows
-    majority label  most frequent label of each test set
+    majority label  most frequent label of each test set, from the labels of the test
 
 Rules with one head derive facts (`closure`). A composition table with several heads excludes
 relations until one is left (path consistency).
@@ -13,13 +13,17 @@ from dataclasses import replace
 import numpy as np
 
 from clutrr_jax.data.records import Records, by_people, tasks
-from clutrr_jax.evaluation.predictions import Predictions
+from clutrr_jax.evaluation.predictions import UNMAPPED, Predictions
 from generator.relations.algebra import Algebra
 from generator.relations.deduction import closure
 from generator.relations.path_consistency import possible_relations
 
 # What each of them is given, as in `clutrr_jax.models.Spec.given`.
-BASELINES = {"given rules": "rules", "induced rules": "nothing", "majority label": "nothing"}
+BASELINES = {
+    "given rules": "rules",
+    "induced rules": "nothing",
+    "majority label": "labels of the test",
+}
 
 
 def induced(train: Records) -> Algebra:
@@ -98,19 +102,12 @@ def _padded_facts(records: Records) -> tuple[np.ndarray, np.ndarray]:
 def predict_with(algebra: Algebra, test: Records) -> Predictions:
     """The relation that an algebra derives or leaves possible for each query pair.
 
-    Of several relations, the lowest-numbered one is predicted, with probability 1 / their number.
-    Without any, the prediction has probability 0: it is the last relation that is the head of no
-    rule, if there is one, and has the property of the second element (a sibling-in-law).
+    One of several relations is drawn, each with the same chance. Without any there is no answer.
     """
     follows = answers(test, algebra)
-    count = follows.sum(axis=-1)
-    view, gender = test.algebra.coarse, test.genders[test.node_start[:-1] + test.query[:, 1]]
-    no_head = ~test.algebra.composition.any(axis=(0, 1))  # [R]
-    properties = view.relation.shape[1]
-    agrees = np.array(view.property) == (gender % properties)[:, None]  # unknown: the first
-    no_answer = test.unstated - 1 - (no_head & agrees)[:, ::-1].argmax(axis=-1)  # the last one
-    best = np.where(count, follows.argmax(axis=-1), no_answer)[None]
-    return Predictions(best, best, (np.minimum(count, 1) / np.maximum(count, 1))[None])
+    chances = follows / np.maximum(follows.sum(axis=-1, keepdims=True), 1)
+    best = np.where(follows.any(axis=-1), follows.argmax(axis=-1), UNMAPPED)[None]
+    return Predictions(best, best, chances.max(axis=-1)[None], chances=chances[None])
 
 
 def majority(records: Records) -> Predictions:

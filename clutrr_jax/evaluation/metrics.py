@@ -18,13 +18,15 @@ Metric = Callable[[Predictions, np.ndarray], np.ndarray | None]
 
 
 def accuracy(predictions: Predictions, target: np.ndarray) -> np.ndarray:
-    """Fraction of the test stories that are answered correctly."""
-    return predictions.relation == target
+    """Fraction of the test stories that are answered correctly, expected if an answer is drawn."""
+    if predictions.chances is None:
+        return predictions.relation == target
+    return np.take_along_axis(predictions.chances, target[None, :, None], axis=-1)[..., 0]
 
 
 def macro_accuracy(predictions: Predictions, target: np.ndarray) -> np.ndarray:
     """Accuracy on the test stories of each label, averaged over the labels of the test."""
-    right = predictions.relation == target
+    right = accuracy(predictions, target)
     _, label, count = np.unique(target, return_inverse=True, return_counts=True)
     of_label = np.stack([right[:, label == i].mean(axis=1) for i in range(len(count))], axis=1)
     # Deviations from the accuracy of the label would be too small for labels with few stories.

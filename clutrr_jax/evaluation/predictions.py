@@ -22,6 +22,9 @@ class Predictions(NamedTuple):
     last: np.ndarray  # [R, S] after the last epoch, by default the same
     probability: np.ndarray  # [R, S] probability of `relation`
     probabilities: np.ndarray | None = None  # [R, S, N] of all N relations, float32, if known
+    # [R, S, N] chance of each relation to be the answer, if a baseline draws one of several; then
+    # `relation` is the first of them
+    chances: np.ndarray | None = None
 
     def select(self, stories: np.ndarray) -> "Predictions":
         """The same for some of the stories: indices."""

@@ -52,7 +52,7 @@ def csv_rows(results: Results, scores: Iterable[Scored]) -> list[list[str]]:
             for replica, accuracy in enumerate(one.metrics["accuracy"].replicas):
                 values = {name: f"{of_metric.replicas[replica]:.6f}"
                           for name, of_metric in one.metrics.items()}  # fmt: skip
-                correct = round(accuracy * one.count)
+                correct = f"{accuracy * one.count:.10g}"  # a fraction if answers are drawn
                 lines.append(of_test | {"replica": replica, "correct": correct} | values)
         for pair in results["compared"]:  # of one data set
             model, other = pair["models"]

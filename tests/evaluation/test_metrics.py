@@ -6,11 +6,11 @@ import pytest
 
 from clutrr_jax.evaluation.baselines import BASELINES, majority
 from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.evaluation.metrics import METRICS, macro_accuracy
+from clutrr_jax.evaluation.metrics import METRICS, accuracy, macro_accuracy
 from clutrr_jax.evaluation.predictions import Predictions, export_predictions
 from clutrr_jax.evaluation.scores import Series, measure, score, score_baselines
 from clutrr_jax.language_models.submissions import read_submissions
-from generator.relations.kinship import NUM_RELATIONS
+from generator.relations.kinship import NUM_RELATIONS, RELATION_ID
 from tests.data.test_records import records_of
 
 
@@ -75,25 +75,44 @@ def test_a_metric_does_not_depend_on_the_order_of_stories(metric: str, small) ->
     moved = METRICS[metric](found.select(order), target[order])
     np.testing.assert_allclose(moved, of_all[:, order], rtol=1e-6)
     for replica in range(3):
-        alone = Predictions(*(array[[replica]] for array in found))
+        alone = Predictions(*(array[[replica]] for array in found[:4]))
         np.testing.assert_allclose(METRICS[metric](alone, target)[0], of_all[replica], rtol=1e-6)
 
 
+# A husband's son's grandmother is the mother or the mother-in-law.
+AMBIGUOUS = {
+    "story": "[Ann] [Bob] [Cy] [Di]",
+    "query": "('Ann', 'Di')",
+    "target": "mother",
+    "story_edges": "[(0, 1), (1, 2), (2, 3)]",
+    "edge_types": "['husband', 'son', 'grandmother']",
+    "query_edge": "(0, 3)",
+    "genders": "Ann:female,Bob:male,Cy:male,Di:female",
+}
+
+
 def test_the_known_ambiguity_is_counted() -> None:
-    """A husband's son's grandmother is the mother or the mother-in-law."""
-    change = {
-        "story": "[Ann] [Bob] [Cy] [Di]",
-        "query": "('Ann', 'Di')",
-        "target": "mother",
-        "story_edges": "[(0, 1), (1, 2), (2, 3)]",
-        "edge_types": "['husband', 'son', 'grandmother']",
-        "query_edge": "(0, 3)",
-        "genders": "Ann:female,Bob:male,Cy:male,Di:female",
-    }
-    records = records_of({}, change, {"task_name": "task_1.3"})
+    records = records_of({}, AMBIGUOUS, {"task_name": "task_1.3"})
     assert GroundTruth(records).possible_answers.tolist() == [1, 2, 1]
     rows = score_baselines(GroundTruth(records))[-2:]
+    assert {row.series.given for row in rows} == {"labels of the test"}
     assert [(row.task, row.ambiguous) for row in rows] == [("1.2", 1), ("1.3", 0)]
+
+
+def test_given_rules_have_the_expected_credit_of_a_draw() -> None:
+    """One half, whichever of the two answers is the label, and none if it is another one; so the
+    accuracy with a certain story is (1 + 1/2 + 1/2 + 0) / 4 and the variance of the credits 1/8."""
+    labels = ["mother", "mother-in-law", "aunt"]
+    test = records_of({}, *({**AMBIGUOUS, "target": label} for label in labels))
+    given = GroundTruth(test).baselines["given rules"]
+    assert accuracy(given, test.target).tolist() == [[1, 0.5, 0.5, 0]]
+    assert given.probability.tolist() == [[1, 0.5, 0.5, 0.5]]
+    assert given.relation[0, 1:].tolist() == [RELATION_ID["mother"]] * 3
+    (row, *_) = score_baselines(GroundTruth(test))
+    assert row.metrics["accuracy"][:3] == ([0.5], [0.5], 0.125)
+    assert row.metrics["macro accuracy"].replicas == [pytest.approx(0.5)]
+    found = measure([[row]])
+    assert 0 <= found.low < 0.5 < found.high <= 1
 
 
 CHANGES = {

@@ -189,3 +189,29 @@ def test_published_rows_stand_below_models_that_were_given_the_same() -> None:
             else:
                 own = name, reads, given
     assert seen > 5
+
+
+def accuracies(name: str, series: str) -> dict[tuple, tuple[float, int]]:
+    """Accuracy and stories of a series of a part by (panel, x)."""
+    panel, x, _ = RECORDED[name]["columns"]
+    rows = [row for row in RECORDED[name]["rows"] if row["name"] == series]
+    return {(row[panel], row[x]): (row["accuracy"], row["count"]) for row in rows}
+
+
+def test_induced_rules_are_the_row_to_beat() -> None:
+    """As docs/results.md, docs/studies.md, docs/robustness.md and README.md say."""
+    counted = accuracies("figure5", "induced rules")
+    for name in ("figure5", "structured", "graphs", "stories", "slow", "genders"):
+        for model in RECORDED[name]["models"]:
+            for (panel, k), (accuracy, stories) in accuracies(name, model).items():
+                if panel == "2,3" and k >= 4:
+                    assert (accuracy - counted[panel, k][0]) * stories <= 1
+    for name in ("leaderboard", "star"):
+        assert {found for found, _ in accuracies(name, "induced rules").values()} == {1.0}
+    sizes = {
+        "scaling": ((10, 1_000), (10, 10_000)),
+        "robustness": (("1,000, clean", 10), ("20,000, clean", 10)),
+    }
+    for name, (few, many) in sizes.items():
+        found, learned = accuracies(name, "induced rules"), accuracies(name, "prover")
+        assert found[few][0] < 0.6 and learned[few][0] == found[many][0] == 1

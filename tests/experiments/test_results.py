@@ -174,7 +174,7 @@ def test_row_of_a_published_table_has_error_and_stories(tmp_path: Path) -> None:
     results, table = write(config, tmp_path)
     of_tests = ["several answers", "clauses", "stories"]
     assert table[0] == ["train", "test", "gat", "paper", "difference", *of_tests]
-    assert table[1] == ["clean", "clean", ".85 ±.05", "1.00 ±.00", "-.15", "3", "40", "40"]
+    assert table[1] == ["clean", "clean", ".85 ±.05", "1.00 ±.00", "-.15*", "3", "40", "40"]
     row = results["rows"][0]
     assert row["replicas"] == 2 and row["count"] == 40
     assert row["ambiguous"] == 3

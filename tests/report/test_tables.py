@@ -89,7 +89,7 @@ def test_the_last_epoch_has_a_line_if_it_differs(results) -> None:
         ["ncrl (2 replicas)", "nothing", ".60 ±.01", ".20 ±.02"],
         ["given rules", "rules", "1.00", ".92"],
         ["induced rules", "nothing", ".97", ".91"],
-        ["majority label", "nothing", ".15", ".10"],
+        ["majority label", "labels of the test", ".15", ".10"],
         ["several answers", "", "0", "3"],
         ["stories", "", "20", "30"],
     ]
