@@ -179,9 +179,10 @@ def test_row_of_a_published_table_has_error_and_stories(tmp_path: Path) -> None:
     assert row["replicas"] == 2 and row["count"] == 40
     assert row["ambiguous"] == 3
     assert row["stderr"] == pytest.approx(0.05)
-    # Variance between the replicas .005, less .16 and .09 over 40 stories: .001875 or .115 on the
-    # logit scale. It has one degree of freedom, and nothing is certain.
-    assert row["seeds"] == pytest.approx((0.001875 / 0.1275**2) ** 0.5)
+    # Variance between the replicas .005, less that over 40 clauses: p (1 - p) is .24 and .1156 in
+    # 10 and 30 stories, and .09. With one degree of freedom nothing is certain.
+    over_clauses = ((0.24 + 3 * 26 * 4 / 900) / 4 + 0.09) / 2 / 40
+    assert row["seeds"] == pytest.approx(((0.005 - over_clauses) / 0.1275**2) ** 0.5)
     assert row["low"] < 0.5 and row["high"] > 0.98
     assert results["models"]["gat"]["replicas"] == 2
 
