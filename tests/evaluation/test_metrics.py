@@ -1,5 +1,7 @@
 """Counts, intervals, stories with several answers, baselines and the file of predictions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,9 +10,16 @@ from clutrr_jax.evaluation.baselines import BASELINES, majority
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.metrics import METRICS, accuracy, macro_accuracy
 from clutrr_jax.evaluation.predictions import Predictions, export_predictions
-from clutrr_jax.evaluation.scores import Series, measure, score, score_baselines
+from clutrr_jax.evaluation.scores import (
+    Series,
+    Values,
+    measure,
+    read_scores,
+    score,
+    score_baselines,
+)
 from clutrr_jax.language_models.submissions import read_submissions
-from generator.relations.kinship import NUM_RELATIONS, RELATION_ID
+from generator.relations.kinship import NUM_RELATIONS, RELATION_ID, UNKNOWN_GENDER
 from tests.data.test_records import records_of
 
 
@@ -99,6 +108,23 @@ def test_the_known_ambiguity_is_counted() -> None:
     assert [(row.task, row.ambiguous) for row in rows] == [("1.2", 1), ("1.3", 0)]
 
 
+def test_scores_of_earlier_versions_are_read() -> None:
+    """They hold a best accuracy, `ceiling`, which does not say how many stories have several
+    answers. Version 0.2.0 counts the right answers of each replica, which are taken to be right on
+    the same stories, all of which are clauses."""
+    old = {"model": "gat", "task": "1.3", "count": 4, "ceiling": 0.5, "correct": [3, 1],
+           "correct_last": [2, 2], "story_variance": 0.125}  # fmt: skip
+    values = Values([0.75, 0.25], [0.5, 0.5], 0.1875, 0.1875 / 4, 0.1875 / 4)
+    later = {name: old[name] for name in ("task", "count", "ceiling")}
+    later |= {"name": "gat", "kind": "model", "model": "gat", "given": "nothing",
+              "metrics": {"accuracy": {"replicas": [0.75, 0.25], "last": [0.5, 0.5],
+                                       "variance": 0.125}}}  # fmt: skip
+    found = read_scores({"tests": [old, later]}, [Series("gat", "model", "gat", "nothing")])
+    assert found[0] == found[1]
+    assert (found[0].ambiguous, found[0].metrics["accuracy"]) == (None, values)
+    assert measure([found[:1]]).ambiguous is None
+
+
 def test_given_rules_have_the_expected_credit_of_a_draw() -> None:
     """One half, whichever of the two answers is the label, and none if it is another one; so the
     accuracy with a certain story is (1 + 1/2 + 1/2 + 0) / 4 and the variance of the credits 1/8."""
@@ -142,5 +168,12 @@ def test_baselines_of_unambiguous_stories(small) -> None:
     found = GroundTruth(small.test, small.train).baselines
     assert list(found) == list(BASELINES)
     np.testing.assert_array_equal(found["given rules"].relation[0], small.test.target)
+    hidden = replace(small.test, genders=np.full_like(small.test.genders, UNKNOWN_GENDER))
+    for test in (small.test, hidden):  # what the rules of kinship and the genders do not change
+        unruled = replace(
+            test, algebra=replace(test.algebra, heads=((),) * len(test.algebra.heads))
+        )
+        induced_rules = GroundTruth(unruled, small.train).baselines["induced rules"]
+        np.testing.assert_array_equal(induced_rules.chances, found["induced rules"].chances)
     without = GroundTruth(small.test).baselines
     assert tuple(without) == ("given rules", "majority label")
