@@ -53,8 +53,8 @@ def _released(name: str) -> Path:
                 return path
     looked = ", ".join(map(str, folders)) or "not set"
     raise InputError(
-        f"{name}: no such file, expected {name}.zip in a folder of CLUTRR_RELEASES ({looked}) or in "
-        f"{cache_folder()}; the README of https://github.com/facebookresearch/clutrr links it"
+        f"{name}: no such file, expected {name}.zip in a folder of CLUTRR_RELEASES ({looked}) or "
+        f"in {cache_folder()}; the README of https://github.com/facebookresearch/clutrr links it"
     )
 
 
