@@ -21,7 +21,6 @@ query pair, and facts that contradict each other are wrong. Without stories, `tw
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tqdm import tqdm
 
@@ -29,6 +28,7 @@ from generator.checks import content, has_gender_of_target
 from generator.data_sets import Table, data_sets
 from generator.errors import Parser, plain_text
 from generator.implied import implied, otherwise
+from generator.named import find_data
 from generator.relations.kinship import (
     GENDER_NAMES,
     GENDER_OF,
@@ -281,10 +281,11 @@ def _labels(split: str, found: list[Findings]) -> str:
 def main(argv: list[str], prog: str = "python -m generator audit") -> int:
     """Audits files and prints the findings. Returns 1 if a label is wrong, else 0."""
     parser = Parser(prog=prog, description=__doc__)
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE",
-                        help=f"a .zip, a folder, or a {', '.join(SUFFIXES)} file")  # fmt: skip
+    parser.add_argument("files", nargs="+", metavar="FILE",
+                        help=f"a .zip, a folder, a {', '.join(SUFFIXES)} file, or a name such as "
+                        "clutrr-v1/gen23")  # fmt: skip
     wrong = rows = 0
-    for name, tables in data_sets(parser.parse_args(argv).files):
+    for name, tables in data_sets([find_data(file) for file in parser.parse_args(argv).files]):
         for algebra in dict.fromkeys(table.rows[0].algebra.name for table in tables):
             seen = Seen()
             found = {table.name: audit(table, seen) for table in tables

@@ -18,11 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from clutrr_jax.evaluation.metrics import CONFIDENCE
 from clutrr_jax.evaluation.scores import Measured
+from clutrr_jax.evaluation.statistics import Z
 
 LEVEL = 0.05  # largest p-value of a decided claim
-Z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))  # half-width of an interval, in standard errors
 
 
 class Evidence(NamedTuple):

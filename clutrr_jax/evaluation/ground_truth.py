@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from clutrr_jax.data.clauses import number_clauses
 from clutrr_jax.data.records import Records, by_people
 from clutrr_jax.evaluation.baselines import (
     BASELINES,
@@ -37,6 +38,11 @@ class GroundTruth:
         if len(stories) == len(self.test):
             return self
         return GroundTruth(self.test.select(stories), self.train)
+
+    @cached_property
+    def clauses(self) -> np.ndarray:
+        """Number of the clause of each story, see `number_clauses`, [S]."""
+        return number_clauses(self.test)
 
     @cached_property
     def possible_answers(self) -> np.ndarray:

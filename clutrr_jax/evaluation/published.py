@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from clutrr_jax.evaluation.metrics import t_quantile
+from clutrr_jax.evaluation.statistics import t_quantile
 
 RUNS = 10  # behind each published error (Sinha et al. 2019, section 4.2)
 ROUNDING = 0.005  # published accuracies have two decimals
@@ -91,5 +91,5 @@ def published_interval(published: Accuracy) -> tuple[float, float]:
 
     Without a published error, the rounding error alone.
     """
-    half = ROUNDING + t_quantile(RUNS) * (published.error or 0)
+    half = ROUNDING + t_quantile(RUNS - 1) * (published.error or 0)
     return max(0.0, published.mean - half), min(1.0, published.mean + half)

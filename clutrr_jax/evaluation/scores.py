@@ -3,18 +3,31 @@
 A series is predictions under a name: those of a model, and what is derived from them.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from clutrr_jax.data.records import tasks
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.evaluation.metrics import METRICS, interval, standard_error
+from clutrr_jax.evaluation.metrics import METRICS
 from clutrr_jax.evaluation.predictions import UNMAPPED, Predictions, ensemble
+from clutrr_jax.evaluation.statistics import (
+    Spread,
+    Test,
+    interval,
+    pool,
+    spread,
+    standard_error,
+    summarize,
+    weight_of,
+)
 from clutrr_jax.models import MODELS
+
+K = TypeVar("K")
 
 # "variant": other logits of a model; "strict": answers that stand alone; "published": of a paper
 Kind = Literal["model", "variant", "ensemble", "strict", "baseline", "published"]
@@ -34,7 +47,9 @@ class Values(NamedTuple):
 
     replicas: Sequence[float]  # [R] tested epoch
     last: Sequence[float]  # [R] last epoch
-    variance: float  # over stories, of the mean over replicas, see `metrics.Metric`
+    variance: float  # this and the next ones: see `statistics.Test`
+    own: float
+    shared: float
 
 
 @dataclass(frozen=True)
@@ -44,7 +59,9 @@ class Score:
     series: Series
     task: str  # T.K
     count: int  # test stories
-    ambiguous: int | None  # test stories with several answers; None in files of version 0.2.0
+    clauses: int | None  # of these stories; this and the next ones: None in files of version 0.2.0
+    weight: float | None  # sum of the squared shares of the clauses in the stories
+    ambiguous: int | None  # test stories with several answers
     metrics: Mapping[str, Values]
     unmapped: int = 0  # predictions that are no relation
 
@@ -52,8 +69,9 @@ class Score:
         """Returns the row as `model.json` and `data.json` hold it."""
         values = {name: found._asdict() for name, found in self.metrics.items()}
         return self.series._asdict() | {
-            "task": self.task, "count": self.count, "ambiguous": self.ambiguous,
-            "unmapped": self.unmapped, "metrics": values,
+            "task": self.task, "count": self.count, "clauses": self.clauses,
+            "weight": self.weight, "ambiguous": self.ambiguous, "unmapped": self.unmapped,
+            "metrics": values,
         }  # fmt: skip
 
 
@@ -63,10 +81,12 @@ class Measured:
 
     accuracy: float  # mean over replicas, tested epoch
     stderr: float | None  # standard error of the mean; None for one replica
-    low: float  # 95 % interval, see `metrics.interval`
+    low: float  # 95 % interval, see `statistics.interval`
     high: float
     count: int  # stories that each replica was tested on
+    clauses: int | None  # of these stories; None if not known
     replicas: int
+    seeds: float | None  # see `statistics.Spread.of_seeds`; None if the interval is without seeds
     ambiguous: int | None  # of these stories, those with several answers; None if not known
     accuracy_last: float  # as `accuracy`, last epoch
     stderr_last: float | None
@@ -78,20 +98,24 @@ def score(series: Series, predictions: Predictions, truth: GroundTruth) -> list[
     found = []
     for task, stories in tasks(truth.test):
         target, part = truth.test.target[stories], predictions.select(stories)
+        clause = np.unique(truth.clauses[stories], return_inverse=True)[1]
+        metrics = _values(part, target, clause)
         found.append(
             Score(
                 series=series,
                 task=task,
                 count=len(stories),
+                clauses=int(clause.max()) + 1,
+                weight=weight_of(clause),
                 ambiguous=int((truth.possible_answers[stories] > 1).sum()),
-                metrics=_values(part, target),
+                metrics=metrics,
                 unmapped=int((part.relation == UNMAPPED).sum()),
             )
         )
     return found
 
 
-def _values(predictions: Predictions, target: np.ndarray) -> dict[str, Values]:
+def _values(predictions: Predictions, target: np.ndarray, clause: np.ndarray) -> dict[str, Values]:
     last = predictions._replace(relation=predictions.last, probabilities=None)
     is_last = np.array_equal(predictions.relation, predictions.last)  # the default selection
     found = {}
@@ -99,9 +123,10 @@ def _values(predictions: Predictions, target: np.ndarray) -> dict[str, Values]:
         values = metric(predictions, target)
         values_last = values if is_last else metric(last, target)
         if values is not None:
-            replicas = values.mean(axis=1).tolist()
+            test = summarize(values, clause)
+            replicas = test.values.tolist()
             of_last = replicas if values_last is None else values_last.mean(axis=1).tolist()
-            found[name] = Values(replicas, of_last, float(values.mean(axis=0).var()))
+            found[name] = Values(replicas, of_last, test.variance, test.own, test.shared)
     return found
 
 
@@ -155,14 +180,31 @@ def read_scores(content: Mapping[str, Any], known: Sequence[Series] = ()) -> lis
     for row in content["tests"]:
         if "metrics" in row:
             series = Series(*(row[name] for name in Series._fields))
-            metrics = {name: Values(**values) for name, values in row["metrics"].items()}
+            metrics = {name: Values(**values) if "own" in values else
+                       _alike(values["replicas"], values["last"], row["count"])
+                       for name, values in row["metrics"].items()}  # fmt: skip
         else:
             series = _series_of_old(row["model"], known)
             tested, last = (np.array(row[c]) / row["count"] for c in ("correct", "correct_last"))
-            metrics = {"accuracy": Values(tested.tolist(), last.tolist(), row["story_variance"])}
-        about = series, row["task"], row["count"], row.get("ambiguous"), metrics
-        found.append(Score(*about, row.get("unmapped", 0)))
+            metrics = {"accuracy": _alike(tested.tolist(), last.tolist(), row["count"])}
+        of_test = {name: row.get(name) for name in ("clauses", "weight", "ambiguous")}
+        found.append(
+            Score(
+                series=series,
+                task=row["task"],
+                count=row["count"],
+                metrics=metrics,
+                unmapped=row.get("unmapped", 0),
+                **of_test,
+            )
+        )
     return found
+
+
+def _alike(replicas: Sequence[float], last: Sequence[float], count: int) -> Values:
+    """Values of files that do not say how much replicas agree: they are taken to agree in all."""
+    variance = float(np.mean([p * (1 - p) for p in replicas]))
+    return Values(replicas, last, variance, variance / count, variance / count)
 
 
 def _series_of_old(name: str, known: Sequence[Series]) -> Series:
@@ -171,30 +213,56 @@ def _series_of_old(name: str, known: Sequence[Series]) -> Series:
     return next((s for s in known if s.name == name), known[0]._replace(name=name, kind="ensemble"))
 
 
+def measure_all(
+    cells: Mapping[K, Sequence[Sequence[Score]]], metric: str = "accuracy"
+) -> dict[K, Measured]:
+    """A metric of all cells that have it: the rows of one series on some tests, run by run.
+
+    The spread over seeds is estimated from all cells of a series together.
+    """
+    found: dict[K, Measured] = {}
+    by_series: defaultdict[str, list[K]] = defaultdict(list)
+    for key, runs in cells.items():
+        if all(metric in test.metrics for run in runs for test in run):
+            by_series[runs[0][0].series.name].append(key)
+    for keys in by_series.values():
+        of_series = spread([[_as_test(run, metric) for run in cells[key]] for key in keys])
+        found |= {key: _measure(cells[key], metric, of_series) for key in keys}
+    return {key: found[key] for key in cells if key in found}
+
+
 def measure(runs: Sequence[Sequence[Score]], metric: str = "accuracy") -> Measured | None:
-    """A metric over all replicas of all runs; None if a run does not have it.
+    """A metric of one cell, whose spread over seeds is estimated from it alone; None if it does not
+    have it."""
+    return measure_all({"": runs}, metric).get("")
+
+
+def _measure(runs: Sequence[Sequence[Score]], metric: str, of_series: Spread) -> Measured:
+    """A metric over all replicas of all runs.
 
     The tests of a run are taken as one test: its metric is the mean over them, weighted by their
     stories. Replicas count equally, even if the tests of their runs differ in size. The stories of
     one run are the same for its replicas, those of different runs are independent.
     """
-    if any(metric not in test.metrics for run in runs for test in run):
-        return None
-    values = np.concatenate([_pooled(run, metric, "replicas") for run in runs])
+    cell = [_as_test(run, metric) for run in runs]
+    values = np.concatenate([test.values for test in cell])
     last = np.concatenate([_pooled(run, metric, "last") for run in runs])
-    counts = np.array([sum(test.count for test in run) for run in runs])
-    weights = np.array([len(run[0].metrics[metric].replicas) for run in runs]) / len(values)
-    # Variance of the mean by the choice of stories, and the number of stories of one test whose
-    # mean would vary as much.
-    variance = float(weights**2 / counts @ [_story_variance(run, metric) for run in runs])
-    independent = float(1 / (weights**2 / counts).sum())
-    ambiguous = [test.ambiguous for run in runs for test in run if test.ambiguous is not None]
-    is_known = len(ambiguous) == sum(map(len, runs))
+    low, high = interval(cell, of_series)
+
+    def per_run(name: str) -> int | None:
+        parts = [getattr(test, name) for run in runs for test in run]
+        return None if None in parts else round(sum(parts) / len(runs))
+
     return Measured(
-        *interval(values, variance * independent, independent),
-        count=round(counts.mean()),
+        accuracy=float(values.mean()),
+        stderr=standard_error(values),
+        low=low,
+        high=high,
+        count=round(sum(test.count for run in runs for test in run) / len(runs)),
+        clauses=per_run("clauses"),
         replicas=len(values),
-        ambiguous=round(sum(ambiguous) / len(runs)) if is_known else None,
+        seeds=of_series.of_seeds if of_series.freedom else None,
+        ambiguous=per_run("ambiguous"),
         accuracy_last=float(last.mean()),
         stderr_last=standard_error(last),
         accuracies=tuple(values.tolist()),
@@ -207,8 +275,17 @@ def _pooled(run: Sequence[Score], metric: str, epoch: str) -> np.ndarray:
     return np.average(values, axis=0, weights=[test.count for test in run])
 
 
-def _story_variance(run: Sequence[Score], metric: str) -> float:
-    """`Values.variance` of all tests of a run together."""
-    values, counts = [test.metrics[metric] for test in run], np.array([t.count for t in run])
-    share, means = counts / counts.sum(), np.array([np.mean(v.replicas) for v in values])
-    return float(share @ [v.variance for v in values] + share @ (means - share @ means) ** 2)
+def _as_test(run: Sequence[Score], metric: str) -> Test:
+    """All tests of a run as one test. Clauses that are not known have one story each."""
+    tests = [
+        Test(
+            np.array(values.replicas),
+            1 / test.count,
+            test.weight or 1 / test.count,
+            values.variance,
+            values.own,
+            values.shared,
+        )
+        for test, values in ((test, test.metrics[metric]) for test in run)
+    ]
+    return pool(tests, [test.count for test in run])

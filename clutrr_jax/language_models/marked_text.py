@@ -172,7 +172,8 @@ _TAGS = [
     (re.compile(rf"[<\[]{ANSWER}(?: [^<>\n]*)?[>\]]"), ANSWER_TAG),
     (re.compile(rf"[<\[]{RESULT}(?: [^<>\n]*)?[>\]]"), RESULT_TAG),
     (re.compile(rf"[<\[]/(?:{ANSWER}|{RESULT})[>\]]"), CLOSE),
-    (re.compile(r"</?(?:br|p|div|li|ul|ol|tr|td|th|table|hr|h\d|blockquote|pre)\b[^<>\n]*>"), "\n"),
+    (re.compile(r"(?:</?br\b[^<>\n]*>[ \n]*)+"), "\n"),  # several end no paragraph
+    (re.compile(r"</?(?:p|div|li|ul|ol|tr|td|th|table|hr|h\d|blockquote|pre)\b[^<>\n]*>"), "\n"),
     (re.compile(r"</?[a-z][\w:.-]*(?: [^<>\n]*)?/?>|<\|[^<>|\n]*\|>"), TAG),
 ]
 

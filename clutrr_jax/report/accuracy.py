@@ -8,6 +8,7 @@ from clutrr_jax.evaluation.metrics import METRICS
 from clutrr_jax.experiment import NO_K
 from clutrr_jax.report.results import BESIDE
 
+THIS_TRAINING = " (this training)"  # after an interval that does not cover other seeds
 MARK = "*"  # marks a difference whose two intervals do not overlap
 Results = Mapping[str, Any]  # see `clutrr_jax.report.results`
 Row = Mapping[str, Any]
@@ -224,7 +225,8 @@ def _series(
     if last != [with_stderr(row) for row in rows]:
         yield ["last epoch", *last]
     if intervals and kind != "baseline":
-        yield ["95 % interval", *(_interval(row) if row in measured else "" for row in rows)]
+        label = "95 % interval" + THIS_TRAINING * any(row["seeds"] is None for row in measured)
+        yield [label, *(_interval(row) if row in measured else "" for row in rows)]
         yield ["not mapped", *(str(row["unmapped"]) if row in measured else "" for row in rows)]
     counts = [row.get("count") for row in rows]
     if any(n and n < test["count"] for n, test in zip(counts, tests, strict=True)):
@@ -239,10 +241,11 @@ def row_of_test(rows: Cells, panel: Any, x: Any) -> Row:
 
 
 def about_tests(tests: Mapping[Any, Row]) -> dict[str, dict[Any, str]]:
-    """Returns the number of stories with several answers, if there are some, and that of stories,
-    of each test, given its row of `row_of_test`."""
+    """Returns the number of stories with several answers, if there are some, and those of clauses
+    and stories, of each test, given its row of `row_of_test`."""
     found = {}
-    for label, name in (("several answers", "ambiguous"), ("stories", "count")):
+    labels = {"several answers": "ambiguous", "clauses": "clauses", "stories": "count"}
+    for label, name in labels.items():
         if any(row.get(name) for row in tests.values()):
             found[label] = {
                 key: "" if row.get(name) is None else str(row[name]) for key, row in tests.items()

@@ -31,8 +31,8 @@ from generator.files import atomic_write, write_text
 
 ANSWERS = "answers.csv"
 # Columns of `AccuracyTable`, before those of further metrics.
-COLUMNS = ("model", "task", "k", "accuracy", "stderr", "low", "high", "count", "replicas",
-           "ambiguous")  # fmt: skip
+COLUMNS = ("model", "task", "k", "accuracy", "stderr", "low", "high", "count", "clauses",
+           "replicas", "ambiguous")  # fmt: skip
 
 
 class AccuracyTable(list[dict[str, Any]]):

@@ -23,8 +23,8 @@ from clutrr_jax.report.tables import title
 
 _, *FURTHER = METRICS
 # Columns of `csv_rows`.
-COLUMNS = ("training", "seed", "model", "replica", "noise", "k", "task", "correct", "stories",
-           "accuracy", "against", "difference", "p", "p_holm", *FURTHER)  # fmt: skip
+COLUMNS = ("training", "seed", "model", "replica", "noise", "k", "task", "correct", "clauses",
+           "stories", "accuracy", "against", "difference", "p", "p_holm", *FURTHER)  # fmt: skip
 LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\`{}",
@@ -48,7 +48,8 @@ def csv_rows(results: Results, scores: Iterable[Scored]) -> list[list[str]]:
         training, _, seed = dataset.partition("/")
         about = {"training": training, "seed": seed}
         for one in found:
-            of_test = about | _cell(one.task) | {"model": one.series.name, "stories": one.count}
+            sizes = {"clauses": "" if one.clauses is None else one.clauses, "stories": one.count}
+            of_test = about | _cell(one.task) | {"model": one.series.name} | sizes
             for replica, accuracy in enumerate(one.metrics["accuracy"].replicas):
                 values = {name: f"{of_metric.replicas[replica]:.6f}"
                           for name, of_metric in one.metrics.items()}  # fmt: skip
@@ -58,7 +59,8 @@ def csv_rows(results: Results, scores: Iterable[Scored]) -> list[list[str]]:
             model, other = pair["models"]
             for test in pair["tasks"]:
                 values = {name: f"{test[name]:.6g}" for name in ("difference", "p", "p_holm")}
-                of_pair = {"model": model, "against": other, "stories": test["count"]}
+                sizes = {"clauses": test["clauses"], "stories": test["count"]}
+                of_pair = {"model": model, "against": other} | sizes
                 lines.append(about | _cell(test["task"]) | of_pair | values)
     paths = any(line["task"].startswith("b") for line in lines)
     header = ["paths" if paths and name == "noise" else name for name in COLUMNS]

@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,14 @@ import numpy as np
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.metrics import METRICS
 from clutrr_jax.evaluation.published import Accuracy, published_interval
-from clutrr_jax.evaluation.scores import Measured, Score, Series, measure, read_scores, series_of
+from clutrr_jax.evaluation.scores import (
+    Measured,
+    Score,
+    Series,
+    measure_all,
+    read_scores,
+    series_of,
+)
 from clutrr_jax.experiment import (
     DATA,
     ERROR,
@@ -136,6 +144,7 @@ def _measured_rows(
 ) -> list[dict[str, Any]]:
     """One row for each cell of a series, also for cells that are not measured."""
     found = measured_cells(scores)
+    measured = {metric: measure_all(found, metric) for metric in METRICS}
     keys: dict[Key, tuple[Series, Sequence[str]]] = {}
     for training in experiment.trainings:
         known = dict.fromkeys(row.task for _, t, rows in scores if t is training for row in rows)
@@ -147,7 +156,9 @@ def _measured_rows(
         runs = found.get(key, [])
         if runs or one.kind != "baseline":
             tested = list(dict.fromkeys(row.task for run in runs for row in run)) or names
-            rows.append(cell_row(experiment.column_names, key, one, tested, runs))
+            of_cell = {metric: of_all[key] for metric, of_all in measured.items() if key in of_all}
+            row = cell_row(experiment.column_names, key, one, tested, of_cell)
+            rows.append(row | {"unmapped": sum(test.unmapped for run in runs for test in run)})
     return rows
 
 
@@ -156,23 +167,20 @@ def cell_row(
     key: Key,
     series: Series,
     tests: Sequence[str] = (),
-    runs: Sequence[Sequence[Score]] = (),
+    metrics: Mapping[str, Measured] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Returns a row of the results, given the scores of each run that fills its cell."""
-    row: dict[str, Any] = dict(zip(columns, key, strict=True)) | {
+    """Returns a row of the results, given the metrics of its cell."""
+    return dict(zip(columns, key, strict=True)) | {
         "name": series.name, "kind": series.kind, "of": series.model, "given": series.given,
-        "task": ",".join(tests), **dict.fromkeys(MEASURED), "metrics": {}, "average": False,
+        "task": ",".join(tests),
+        **(asdict(metrics["accuracy"]) if metrics else dict.fromkeys(MEASURED)),
+        "metrics": {
+            name: {"mean": found.accuracy, "stderr": found.stderr, "low": found.low,
+                   "high": found.high, "replicas": found.accuracies}
+            for name, found in metrics.items() if name != "accuracy"
+        },
+        "average": False, "unmapped": 0,
     }  # fmt: skip
-    for metric in METRICS if runs else ():
-        measured = measure(runs, metric)
-        if measured and metric == "accuracy":
-            row |= asdict(measured)
-        elif measured:
-            row["metrics"][metric] = {
-                "mean": measured.accuracy, "stderr": measured.stderr, "low": measured.low,
-                "high": measured.high, "replicas": measured.accuracies,
-            }  # fmt: skip
-    return row | {"unmapped": sum(score.unmapped for run in runs for score in run)}
 
 
 def averages(
@@ -246,11 +254,10 @@ def compared(scores: Sequence[Scored]) -> Measurements:
                            for name, training, rows in scores)  # fmt: skip
     lengths = [{_length(row) for run in of_key for row in run} for of_key in found.values()]
     common = set.intersection(*lengths) if lengths else set()
-    measured = {}
     for key, of_key in found.items():
         shared = [[row for row in run if _length(row) in common] for run in of_key]
-        measured[key] = measure(shared if all(shared) else of_key)
-    return {key: one for key, one in measured.items() if one}
+        found[key] = shared if all(shared) else of_key
+    return measure_all(found)
 
 
 def _length(row: Score) -> str:

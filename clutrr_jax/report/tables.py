@@ -166,8 +166,10 @@ def notes(results: Results) -> list[str]:
 def legend(results: Results) -> str:
     """Returns an explanation of the table of accuracies."""
     text = (
-        "Accuracy on the test stories; in parentheses its 95 % interval over test stories and "
-        "replicas. A value after ± is a standard error. Given: what a model has besides the "
+        "Accuracy on the test stories; in parentheses its 95 % interval over clauses, which are "
+        "stories with the same facts up to names, and over seeds; with one replica, the interval "
+        "is about this training. A value after ± is a standard error over replicas. Given: what a "
+        "model has besides the "
         "training stories and their answers. The last epoch of a model has a row if another epoch "
         "is tested and its accuracies differ."
     )

@@ -15,15 +15,16 @@ from clutrr_jax.evaluation.claims import (
     at_least,
     mean_estimate,
 )
-from clutrr_jax.evaluation.metrics import interval
+from clutrr_jax.evaluation.statistics import Spread, interval, summarize
 
 TRUE, FALSE, OPEN = Evidence(0.0, 1.0), Evidence(1.0, 0.0), Evidence(0.5, 0.5)
 
 
 def proportion(correct: int, stories: int) -> Estimate:
     share = correct / stories
-    mean, _, low, high = interval(np.array([share]), share * (1 - share), stories)
-    return Estimate(mean, mean - low, high - mean)
+    cell = [summarize(np.arange(stories)[None] < correct, np.arange(stories))]
+    low, high = interval(cell, Spread())
+    return Estimate(share, share - low, high - share)
 
 
 def test_a_difference_has_newcombes_interval() -> None:

@@ -18,12 +18,24 @@ from experiments.published.clutrr import TABLE_2, TABLE_3, TABLE_4, WORKSHOP_TAB
 
 def cell(mean: float, error: float | None = 0.0) -> Measured:
     low, high = published_interval(Accuracy(mean, error))
-    return Measured(mean, error, low, high, 200, 10, 0, mean, error)
+    return replace(exact(mean), stderr=error, low=low, high=high, stderr_last=error)
 
 
 def exact(accuracy: float) -> Measured:
     """A measured accuracy without uncertainty."""
-    return Measured(accuracy, 0.0, accuracy, accuracy, 200, 10, 0, accuracy, 0.0)
+    return Measured(
+        accuracy=accuracy,
+        stderr=0.0,
+        low=accuracy,
+        high=accuracy,
+        count=200,
+        clauses=200,
+        replicas=10,
+        seeds=0.0,
+        ambiguous=0,
+        accuracy_last=accuracy,
+        stderr_last=0.0,
+    )
 
 
 def table_of(published: dict) -> Measurements:

@@ -11,7 +11,6 @@ import pytest
 from ml_collections import ConfigDict
 
 from clutrr_jax.data.prepare import Prepared
-from clutrr_jax.evaluation.metrics import interval
 from clutrr_jax.evaluation.scores import Kind, Score, Series, measure
 from clutrr_jax.experiment import MODEL, SINGLE, Experiment, Training, runs
 from clutrr_jax.report.accuracy import accuracy_table, difference
@@ -31,43 +30,27 @@ from tests.report.rows import paper, score_of
 WRONG_AVERAGES = {("table 2", "mac"), ("table 2", "bert"), ("table 4", "bert")}
 
 
-def variance(correct: list[int], count: int) -> float:
-    """Variance over stories, of which each replica answers the first ones."""
-    return float((np.arange(count) < np.array(correct)[:, None]).mean(axis=0).var())
-
-
-def counts(count: int, *correct: int, task: str = "1.2", ambiguous: int = 0) -> Score:
-    return score_of("gat", task, count, [*correct], variance([*correct], count), ambiguous)
+def counts(count: int, *correct: int, task: str = "1.2", **about: int) -> Score:
+    return score_of("gat", task, count, [*correct], **about)
 
 
 def test_two_tests_of_a_cell_count_as_one() -> None:
     """The replicas answer 8, 9 and 7 of 10 stories, three of which not all of them."""
-    found = measure([[counts(6, 6, 6, 5), counts(4, 2, 3, 2, ambiguous=2)]])
+    found = measure([[counts(6, 6, 6, 5, clauses=3), counts(4, 2, 3, 2, ambiguous=2, clauses=2)]])
     assert (found.accuracy, found.replicas, found.count) == (pytest.approx(0.8), 3, 10)
-    assert found.ambiguous == 2
-    answers = np.arange(6) < np.array([[6], [6], [5]]), np.arange(4) < np.array([[2], [3], [2]])
-    right = np.hstack(answers)
-    expected = interval(right.mean(axis=1), right.mean(axis=0).var(), 10)
-    assert (found.accuracy, found.stderr, found.low, found.high) == pytest.approx(expected)
-
-
-def test_replicas_on_stories_of_their_own_know_more_than_on_the_same_ones() -> None:
-    """Wilson's intervals of 100 of 105 and of 400 of 420, where the replicas do not differ."""
-    same = measure([[counts(105, 100, 100, 100, 100)]])
-    own = measure([[counts(105, 100)]] * 4)
-    for found, low, high in ((same, 0.8933, 0.9795), (own, 0.9276, 0.9690)):
-        assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
-        assert found.accuracy == pytest.approx(100 / 105) and found.stderr == pytest.approx(0)
+    assert (found.ambiguous, found.clauses) == (2, 5)
+    assert found.low < 0.8 < found.high and found.stderr == pytest.approx(0.1 / 3**0.5)
 
 
 def test_replicas_with_own_data_sets_count_equally() -> None:
     """Also if their tests differ in size: accuracies .5 and .9, and 4 and 2 stories with several
-    answers. Their number is unknown if a file of version 0.2.0 is among them."""
+    answers. Numbers are unknown if a file of version 0.2.0 is among them."""
     found = measure([[counts(10, 5, ambiguous=4)], [counts(30, 27, ambiguous=2)]])
     assert (found.accuracy, found.ambiguous) == (pytest.approx(0.7), 3)
     assert (found.count, found.replicas) == (20, 2)
-    old = replace(counts(30, 27), ambiguous=None)
-    assert measure([[counts(10, 5, ambiguous=4)], [old]]).ambiguous is None
+    old = replace(counts(30, 27), ambiguous=None, clauses=None, weight=None)
+    with_old = measure([[counts(10, 5, ambiguous=4)], [old]])
+    assert (with_old.ambiguous, with_old.clauses) == (None, None)
     assert found.stderr == pytest.approx(0.2)  # standard deviation .4 / sqrt(2), over sqrt(2)
 
 
@@ -93,6 +76,19 @@ def test_cells_are_compared_on_the_lengths_that_all_have() -> None:
         training = Training("a", {}, tests_by_cell)
         found = compared([("", training, tests)])
         assert [one.accuracy for one in found.values()] == expected
+
+
+def test_seeds_are_those_of_all_tests_of_a_series() -> None:
+    """A cell with one replica has the deviation of the others; a model with one in all of them has
+    the interval of this training."""
+    tests = [counts(100, 60, 80, task="1.2"), counts(100, 70, task="1.3")]
+    rows = table(SINGLE, [("", SINGLE.trainings[0], tests)])["rows"]
+    assert [row["replicas"] for row in rows] == [2, 1]
+    assert rows[0]["seeds"] == rows[1]["seeds"] > 0.2
+    alone = table(SINGLE, [("", SINGLE.trainings[0], tests[1:])])
+    (row,) = alone["rows"]
+    assert row["seeds"] is None and row["high"] - row["low"] < rows[1]["high"] - rows[1]["low"]
+    assert "95 % interval (this training)" in str(accuracy_table(alone, intervals=True).texts())
 
 
 @pytest.mark.parametrize(
@@ -176,15 +172,18 @@ def test_row_of_a_published_table_has_error_and_stories(tmp_path: Path) -> None:
     finish(tmp_path, first, [counts(10, 6, task="1.2"), counts(30, 26, task="1.3", ambiguous=6)])
     finish(tmp_path, second, [counts(10, 9, task="1.2"), counts(30, 27, task="1.3")])
     results, table = write(config, tmp_path)
-    assert table[0] == ["train", "test", "gat", "paper", "difference", "several answers", "stories"]
-    # The standard error of .8 and .9 is .05, and t / z is 6.483:
-    # V = (.16 + .09) / 160 + .1051 and n = .1275 / V = 1.196, so the interval ends below .995.
-    assert table[1] == ["clean", "clean", ".85 ±.05", "1.00 ±.00", "-.15*", "3", "40"]
+    of_tests = ["several answers", "clauses", "stories"]
+    assert table[0] == ["train", "test", "gat", "paper", "difference", *of_tests]
+    assert table[1] == ["clean", "clean", ".85 ±.05", "1.00 ±.00", "-.15*", "3", "40", "40"]
     row = results["rows"][0]
     assert row["replicas"] == 2 and row["count"] == 40
     assert row["ambiguous"] == 3
     assert row["stderr"] == pytest.approx(0.05)
-    assert row["high"] == pytest.approx(0.9935, abs=5e-5)
+    # Variance between the replicas .005, less that over 40 clauses: p (1 - p) is .24 and .1156 in
+    # 10 and 30 stories, and .09. With one degree of freedom nothing is certain.
+    over_clauses = ((0.24 + 3 * 26 * 4 / 900) / 4 + 0.09) / 2 / 40
+    assert row["seeds"] == pytest.approx(((0.005 - over_clauses) / 0.1275**2) ** 0.5)
+    assert row["low"] < 0.5 and row["high"] > 0.98
     assert results["models"]["gat"]["replicas"] == 2
 
 

@@ -121,6 +121,7 @@ in_a_line = separators.filter(lambda text: text.splitlines() in ([], [text]))
 @given(frames, st.sampled_from(["step", "great", "half", "ex", "former", "foster"]), in_a_line)
 @example("{}", "step", "\n")
 @example("{}", "great", "-\n")
+@example("{}", "step", "<br><br>")
 def test_a_relative_outside_the_benchmark_is_never_mapped(frame, prefix, separator) -> None:
     for name in ("mother", "aunt", "mother-in-law"):
         assert to_relation(frame.format(prefix + separator + name), RELATIONS) is None

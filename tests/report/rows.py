@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import numpy as np
+
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.published import Accuracy, published_interval
 from clutrr_jax.evaluation.scores import Score, Series, Values
+from clutrr_jax.evaluation.statistics import summarize
 from clutrr_jax.report.results import MEASURED
 
 
@@ -27,10 +30,20 @@ def paper(columns: tuple[str, ...], key: tuple, name: str, mean: float, error: A
 
 
 def score_of(
-    name: str, task: str, count: int, correct: list[int], variance: float, ambiguous: int = 0
+    name: str, task: str, count: int, correct: list[int], ambiguous: int = 0, clauses: int = 0
 ) -> Score:
-    """A row of the table of scores; `correct`: answers of each replica that are right."""
-    right = [n / count for n in correct]
+    """A row of the table of scores. `correct`: each replica answers the first ones of the stories,
+    of which those of a clause stand together; without `clauses` they all differ."""
+    clause = np.arange(count) * (clauses or count) // count
+    test = summarize(np.arange(count) < np.array(correct)[:, None], clause)
+    right = test.values.tolist()
     model, variant, _ = name.partition(": ")
-    series = Series(name, "variant" if variant else "model", model, "nothing")
-    return Score(series, task, count, ambiguous, {"accuracy": Values(right, right, variance)})
+    return Score(
+        series=Series(name, "variant" if variant else "model", model, "nothing"),
+        task=task,
+        count=count,
+        clauses=clauses or count,
+        weight=test.clauses,
+        ambiguous=ambiguous,
+        metrics={"accuracy": Values(right, right, test.variance, test.own, test.shared)},
+    )

@@ -91,7 +91,7 @@ def test_paired_tests_are_those_of_all_models_or_of_one_from_its_side() -> None:
 
 
 def test_runs_of_a_grid_have_their_training_and_seed() -> None:
-    score = score_of("gat", "1.2", 10, [9, 8], 0.1)
+    score = score_of("gat", "1.2", 10, [9, 8])
     lines = csv_rows({"compared": []}, [("k23/1", Training(), [score])])
     assert [line[:8] for line in lines[1:]] == [
         ["k23", "1", "gat", "0", "clean", "2", "1.2", "9"],

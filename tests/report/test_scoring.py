@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, wilcoxon
 
+from clutrr_jax.data.clauses import number_clauses
 from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.records import Records, positional_ids, story_ids, tasks
 from clutrr_jax.evaluation.baselines import BASELINES
@@ -35,7 +36,7 @@ from clutrr_jax.language_models.submissions import (
 )
 from clutrr_jax.report.accuracy import format_fraction
 from clutrr_jax.report.evaluation import evaluate, write
-from clutrr_jax.report.paired import compare, comparison, holm, paired_p
+from clutrr_jax.report.paired import compare, comparison, differences, holm, paired_p
 from clutrr_jax.score import main
 from generator.errors import InputError
 from generator.relations.kinship import RELATIONS
@@ -299,27 +300,30 @@ def with_ambiguous_stories() -> Dataset:
 
 
 def test_intervals_and_stories_of_the_table(with_ambiguous_stories) -> None:
-    """Wilson's intervals of 15 of 20 and 8 of 10 are .531-.888 and .490-.943. Of the fractions of
-    three replicas that are right, 1 (12 stories of k = 2), 2/3 (2), 1/3 (2) and 0 (4), the variance
-    is .1656. With the standard error .0577 and t / z = 2.195, V is .1656 / 20 + .0161 = .0243, so
-    the interval is Wilson's with n = .21 / V = 8.63; of k = 3, n = .24 / (.1956 / 10 + .0161)."""
+    """The stories of k = 2 are copies, those of k = 3 are two clauses: intervals by hand stand in
+    tests/evaluation/test_statistics.py."""
     target = with_ambiguous_stories.records("test").target
     one = submission("one", target, [*range(15), *range(22, 30)])
     right = [[*range(n), *range(20, 20 + m)] for n, m in ((12, 5), (14, 6), (16, 7))]
     three = submission("three", target, *right)
-    lines = evaluate(with_ambiguous_stories, [one, three]).tables()[0]
-    assert lines[:7] == [
+    found = evaluate(with_ambiguous_stories, [one, three])
+    lines = found.tables()[0]
+    rows = {row["name"]: row for row in found.results["rows"] if row["k"] == 2}
+    assert [line for line in lines[:7] if "interval" not in line[0]] == [
         ["model", "given", "k=2", "k=3"],
         ["one (1 replica)", "", ".75", ".80"],
-        ["  95 % interval", "", ".53-.89", ".49-.94"],
         ["  not mapped", "", "5", "2"],
         ["three (3 replicas)", "", ".70 ±.06", ".60 ±.06"],
-        ["  95 % interval", "", ".38-.90", ".27-.86"],
         ["  not mapped", "", "18", "12"],
     ]
-    assert lines[-3:] == [
+    for line, name in ((lines[2], "one"), (lines[5], "three")):
+        low, high = rows[name]["low"], rows[name]["high"]
+        assert line[2] == f"{format_fraction(low)}-{format_fraction(high)}" and high - low > 0.5
+    assert (lines[2][0], lines[5][0]) == ("  95 % interval (this training)", "  95 % interval")
+    assert lines[-4:] == [
         ["majority label", "labels of the test", "1.00", ".60"],
         ["several answers", "", "0", "4"],
+        ["clauses", "", "1", "2"],
         ["stories", "", "20", "10"],
     ]
 
@@ -327,7 +331,11 @@ def test_intervals_and_stories_of_the_table(with_ambiguous_stories) -> None:
 def test_paired_tests_with_holms_correction(data) -> None:
     """p: 2 / 2^5, 2 / 2^6, 2 / 2^8 and 1; the smallest is multiplied by 4, the next by 3, ..."""
     target = data.test.target
-    place = dict(tasks(data.test))
+    clauses = number_clauses(data.test)
+    place = {  # a story of each clause
+        task: stories[np.unique(clauses[stories], return_index=True)[1]]
+        for task, stories in tasks(data.test)
+    }
     wrong = {"1.2": 5, "1.3": 6, "1.5": 8, "2.4": 1}
     wrong_b = np.concatenate([place[task][:n] for task, n in wrong.items()])
     every = set(range(len(target)))
@@ -338,7 +346,8 @@ def test_paired_tests_with_holms_correction(data) -> None:
     assert [point["p"] for point in pair["tasks"]] == [2 / 32, 2 / 64, 2 / 256, 1]
     assert [point["p_holm"] for point in pair["tasks"]] == [4 / 32, 6 / 64, 8 / 256, 1]
     assert [line[1:] for line in comparison(pair)] == [
-        ["1.2", "1.3", "1.5", "2.4"], ["20"] * 4, ["+.25", "+.30", "+.40", "+.00"],
+        ["1.2", "1.3", "1.5", "2.4"], [str(len(of_task)) for of_task in place.values()],
+        ["20"] * 4, ["+.25", "+.30", "+.40", "+.00"],
         ["5", "6", "8", "1"], ["0", "0", "0", "1"], [".062", ".031", ".008", "1.000"],
         [".125", ".094", ".031", "1.000"],
     ]  # fmt: skip
@@ -480,7 +489,8 @@ def test_the_command(small_folder, data, ids, tmp_path, capsys) -> None:
     written = {path.name: path for path in (tmp_path / "out").iterdir()}
     assert set(written) == {"scores.json", "scores.txt", "scores.png", "answers.csv"}
     assert written["scores.txt"].read_text() == printed
-    assert json.loads(written["scores.json"].read_text())["compared"][0]["tasks"][0]["better"] == 20
+    (pair,) = json.loads(written["scores.json"].read_text())["compared"]
+    assert pair["tasks"][0]["difference"] == 1
     assert written["scores.png"].read_bytes().startswith(b"\x89PNG")
 
 
@@ -528,3 +538,19 @@ def test_invalid_arguments_are_one_line_errors(small_folder, ids, tmp_path: Path
     ]:
         with pytest.raises(InputError, match=expected):
             main(arguments)
+
+
+def test_seeds_count_in_the_paired_test() -> None:
+    """Without them p is that of the exact test over clauses; with replicas that differ, less is
+    certain, and of two models that differ by less than their replicas nothing."""
+    rng, clause = np.random.default_rng(0), [np.arange(200)] * 9
+
+    def right(*shares: float) -> list[np.ndarray]:
+        return [rng.random((len(shares), 200)) < np.array(shares)[:, None] for _ in clause]
+
+    alone = differences(right(0.9), right(0.6), clause)
+    assert all(0 < point["p"] < 1e-3 for point in alone)
+    (apart,) = differences(right(0.95, 0.85)[:1], right(0.65, 0.55)[:1], clause[:1])
+    assert 1e-4 < apart["p"] < 0.3
+    close = differences(right(0.8, 0.4, 0.6), right(0.8, 0.6, 0.5), clause)
+    assert all(point["p"] > 0.2 for point in close)

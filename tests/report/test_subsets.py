@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import clutrr_jax
+from clutrr_jax.data.clauses import number_clauses
 from clutrr_jax.data.dataset import Dataset, load
 from clutrr_jax.data.records import story_ids, tasks
 from clutrr_jax.evaluation.ground_truth import GroundTruth
@@ -109,7 +110,8 @@ def test_two_parts_are_compared_on_the_stories_of_both(data, write) -> None:
     assert pair["tasks"] == compare(common_a, common_b, data.test)["tasks"]
     (point,) = pair["tasks"]
     assert (point["task"], point["count"]) == ("1.2", 8)
-    assert (point["better"], point["worse"]) == (2, 6)  # 30 wrong: all but 1.2/5 ... 1.2/10
+    assert point["difference"] == -4 / 8  # 30 wrong: all but 1.2/5 ... 1.2/10
+    assert point["clauses"] == len(set(number_clauses(data.test)[both])) < 8
 
 
 def test_parts_without_a_common_story_are_not_compared(data, write, small_folder, capsys) -> None:

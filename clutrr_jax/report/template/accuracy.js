@@ -36,12 +36,16 @@ function differenceText(row) {
 
 // Lines of text about a row, for tooltips. Averages have no interval and no count.
 function details(row) {
-  const { accuracy, stderr, low, high, count, replicas } = row;
+  const { accuracy, stderr, low, high, clauses, count, replicas, seeds, kind } = row;
   const lines = [];
   if (Number.isFinite(accuracy)) lines.push(`measured ${withError(accuracy, stderr)}`);
-  if (Number.isFinite(low)) lines.push(`95 % interval ${fraction(low)} to ${fraction(high)}`);
+  if (Number.isFinite(low)) {
+    const about = seeds === null && kind !== "baseline" ? " (this training)" : "";
+    lines.push(`95 % interval ${fraction(low)} to ${fraction(high)}${about}`);
+  }
   if (Number.isFinite(count)) {
-    lines.push(`${plural(count, "story", "stories")}, ${plural(replicas, "replica")}`);
+    const sizes = [plural(count, "story", "stories"), plural(replicas, "replica")];
+    lines.push([...(clauses ? [plural(clauses, "clause")] : []), ...sizes].join(", "));
   }
   if (paperFor(row)) lines.push(publishedText(paperFor(row)));
   if (difference(row) !== null) lines.push(`difference ${differenceText(row)}`);
@@ -114,7 +118,7 @@ const MAPS = {
   measured: ["measured accuracy", "Darker cells are more accurate.", (row) => row.accuracy],
   published: ["published accuracy", "Darker cells are more accurate.", (row) => paperFor(row)?.accuracy],
   difference: ["difference", "Measured minus published accuracy: blue if higher, brown if lower, darkest "
-    + `from .50. ${DATA.mark}: the 95 % intervals (over test stories and replicas) do not overlap.`,
+    + `from .50. ${DATA.mark}: the 95 % intervals (over clauses and seeds) do not overlap.`,
   difference],
 };
 
