@@ -39,7 +39,8 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.score") -> None
     """Prints the scores of files of predictions, and writes them to a folder."""
     parser = Parser(prog=prog, description=__doc__, allow_abbrev=False)
     parser.add_argument("--data", required=True, metavar="DATA",
-                        help="a .zip, folder, .csv, .csv.gz, .parquet or .jsonl")  # fmt: skip
+                        help="a .zip, folder, .csv, .csv.gz, .parquet or .jsonl, or a name "
+                        "such as clutrr-v1/gen23")  # fmt: skip
     parser.add_argument("--predictions", required=True, nargs="+", metavar="[NAME=]FILE",
                         help="files of predictions or logs of harnesses; NAME replaces the "
                         "name in the table")  # fmt: skip

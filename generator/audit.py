@@ -31,6 +31,7 @@ from generator.data_sets import Table, data_sets
 from generator.errors import InputError, Parser, plain_text
 from generator.files import write_text
 from generator.implied import implied, otherwise
+from generator.named import find_data
 from generator.relations.kinship import (
     GENDER_NAMES,
     GENDER_OF,
@@ -283,8 +284,9 @@ def _labels(split: str, found: list[Findings]) -> str:
 def main(argv: list[str], prog: str = "python -m generator audit") -> int:
     """Audits files and prints the findings. Returns 1 if a label is wrong, else 0."""
     parser = Parser(prog=prog, description=__doc__)
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE",
-                        help=f"a .zip, a folder, or a {', '.join(SUFFIXES)} file")  # fmt: skip
+    parser.add_argument("files", nargs="+", metavar="FILE",
+                        help=f"a .zip, a folder, a {', '.join(SUFFIXES)} file, or a name such as "
+                        "clutrr-v1/gen23")  # fmt: skip
     parser.add_argument("--text", action="store_true",
                         help="instead find the sentences that contradict the facts of their "
                         "story: kinship")  # fmt: skip
@@ -294,10 +296,11 @@ def main(argv: list[str], prog: str = "python -m generator audit") -> int:
     options = parser.parse_args(argv)
     if options.clean and not options.text:
         parser.error("--clean: expected --text as well")
+    files = [find_data(file) for file in options.files]
     if options.text:
-        return _audit_text(options.files, options.clean)
+        return _audit_text(files, options.clean)
     wrong = rows = 0
-    for name, tables in data_sets(options.files):
+    for name, tables in data_sets(files):
         for algebra in dict.fromkeys(table.rows[0].algebra.name for table in tables):
             seen = Seen()
             found = {table.name: audit(table, seen) for table in tables

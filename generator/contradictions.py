@@ -26,7 +26,8 @@ from generator.tables.rows import Row
 _A, _B, _WORD = r"\[(?P<a>[^\[\]]+)\]", r"\[(?P<b>[^\[\]]+)\]", r"(?P<relation>[\w-]+)"
 # B is the relation of A. The pronoun has the gender of A, the last person before it.
 PATTERNS = (
-    re.compile(rf"{_A}[^\[\].!?]*\b(?P<pronoun>his|her) {_WORD}(?: and)?,? {_B}"),
+    # Not "[A], his uncle, [B]", where A is the uncle.
+    re.compile(rf"{_A}(?!, h)[^\[\].!?]*\b(?P<pronoun>his|her) {_WORD}(?: and)?,? {_B}"),
     re.compile(rf"{_A}'s {_WORD},? {_B}"),
 )
 SURE = (
@@ -66,7 +67,7 @@ def contradictions(row: Row) -> list[Contradiction]:
                 pronoun = match.groupdict().get("pronoun")
                 if pronoun and _PRONOUN.get(row.genders[a]) != pronoun:
                     continue
-                predicate, said = facts.get((a, b), (None, ""))
+                predicate, said = facts.get((a, b), (-1, ""))
                 if said and predicate != PREDICATE_OF[RELATION_ID[match["relation"]]]:
                     found.append(Contradiction(match[0], said))
     return found

@@ -116,7 +116,8 @@ class Part(NamedTuple):
 def read_ids(path: Path, test: Records) -> Part:
     """Reads the ids of some test stories, one in each line."""
     check_utf8(path)
-    known, found = stories_by_id(test), set()
+    known = stories_by_id(test)
+    found: set[int] = set()
     for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
         if (id := line.strip()) and id not in known:
             raise InputError(f"{at(path, number)}: no test story {id[:60]!r}, expected an id")

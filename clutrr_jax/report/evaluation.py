@@ -129,7 +129,7 @@ class Evaluation:
                     "from sentences; in the others it stands alone or after a marker such as "
                     '"Answer:"'
                 )
-            elif unmapped[name]:
+            elif unmapped[name] and rows[0]["kind"] != "part":
                 found.append(
                     f"{name}: {unmapped[name]:,} of {answers:,} answers were not mapped to a "
                     f"relation (score --out DIR writes all to {ANSWERS})"

@@ -65,9 +65,9 @@ def write_report(
     some = read_ids(ids, shown[0].data.test) if ids else None
     of_added = [score_submission(one, shown[0].truth, some) for one in added]
     if some:
-        for own in _readers(shown[0], workdir):
-            series = Series(own.name, "model", own.name, own.given)
-            of_added.append(score_part(series, own, shown[0].truth, some))
+        for reader in _readers(shown[0], workdir):
+            series = Series(reader.name, "model", reader.name, reader.given)
+            of_added.append(score_part(series, reader, shown[0].truth, some))
     results, scores = collect(config, all_runs, workdir, of_added)
     results |= {"headline": headline(results), "extraction": {}, "wordings": {}, "compared": []}
     for one in shown:
