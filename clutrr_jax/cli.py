@@ -1,7 +1,6 @@
-"""Shared parts of the commands: exit codes, the cache folder and folder locks."""
+"""Shared parts of the commands: exit codes and folder locks."""
 
 import fcntl
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,12 +8,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from generator.errors import InputError, check_utf8, run_command
-
-
-def cache_folder() -> Path:
-    """Per-user cache of results that are slow to compute and the same for every run: compiled
-    programs, states of a frozen BERT."""
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "clutrr_jax"
 
 
 class FolderLocked(InputError):

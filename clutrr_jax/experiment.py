@@ -30,6 +30,7 @@ from clutrr_jax.settings import (
     model_names,
 )
 from generator.errors import InputError
+from generator.named import find_data
 from generator.stories.config import Config
 from generator.stories.noise import NOISE_TYPES
 from generator.write import write_dataset
@@ -287,7 +288,7 @@ def _trainings_with_data(data: str, experiment: Experiment) -> list[tuple[Traini
     trainings = experiment.trainings
     if not data or not experiment.laptop:
         return [(training, data) for training in trainings]
-    path = Path(data)
+    path = find_data(data)
     own = [training for training in trainings if training.release == path.name.removesuffix(".zip")]
     if own and path.exists():
         return [(training, data) for training in own]

@@ -8,7 +8,8 @@ clutrr_jax.settings.default_settings("mine", "gat,prover"). Without it, the mode
 one data set. Any setting can be changed on the command line. With --help and --config or
 --config.models it lists them, with the settings of these models:
 
-  --config.data=FILE         a CLUTRR data set: .zip, folder, .csv, .csv.gz, .parquet or .jsonl
+  --config.data=FILE         a CLUTRR data set: .zip, folder, .csv, .csv.gz, .parquet or .jsonl,
+                             or a name such as clutrr-v1/gen23
                              (empty: generate stories with the settings --config.generate.*;
                              FILE,generate: also train on stories that are generated once)
   --config.models=A,B        the models, see the list below

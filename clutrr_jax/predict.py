@@ -34,8 +34,8 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.predict") -> No
     parser = Parser(prog=prog, description=__doc__, allow_abbrev=False)
     add_run(parser)
     parser.add_argument("--data", metavar="DATA",
-                        help="a .zip, folder, .csv, .csv.gz, .parquet or .jsonl: its test stories, "
-                        "or all if it has none")  # fmt: skip
+                        help="a .zip, folder, .csv, .csv.gz, .parquet or .jsonl, or a name such "
+                        "as clutrr-v1/gen23: its test stories, or all if it has none")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="FILE", help="a .csv or .npz to write")
     parser.add_argument("--query", metavar="X,Y", help="two names: what is Y to X?")
     parser.add_argument("--story", default="", help="text with all names in [brackets]: without, "

@@ -25,7 +25,7 @@ import numpy as np
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
-from clutrr_jax.cli import FolderLocked, cache_folder, folder_lock
+from clutrr_jax.cli import FolderLocked, folder_lock
 from clutrr_jax.data.copies import count_copies
 from clutrr_jax.data.prepare import GENERATE, Prepare, Prepared, data_sets
 from clutrr_jax.data.vocabulary import VOCABULARY, write_vocabulary
@@ -37,7 +37,7 @@ from clutrr_jax.models.check import check_model
 from clutrr_jax.training import distributed
 from clutrr_jax.training.loop import run_model
 from generator.errors import InputError, one_line
-from generator.files import read_json, write_text
+from generator.files import cache_folder, read_json, write_text
 from generator.relations.algebras import write_algebra
 
 LENGTHS = ("train.epochs", "train.steps", "train.patience")  # a training goes on if they grow

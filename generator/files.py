@@ -1,8 +1,9 @@
-"""JSON, atomic writing, and arrays of a run."""
+"""JSON, atomic writing, arrays of a run, and the cache folder."""
 
 import csv
 import io
 import json
+import os
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -12,6 +13,14 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from generator.errors import InputError, at, check_utf8
+
+
+def cache_folder() -> Path:
+    """Per-user cache of what is slow to compute and the same for every run: compiled programs,
+    states of a frozen BERT, fixed data sets. The environment variable CLUTRR_CACHE names another
+    folder."""
+    home = os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")
+    return Path(os.environ.get("CLUTRR_CACHE") or Path(home) / "clutrr_jax")
 
 
 @contextmanager

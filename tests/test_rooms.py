@@ -22,9 +22,10 @@ generator.checks
 generator.data_sets
 generator.stories
 generator.paraphrases
-generator.write generator.audit
+generator.write
 generator.workshop generator.benchmark generator.networks
-generator.command
+generator.named generator.contradictions
+generator.audit generator.command
 generator.__main__
 clutrr_jax.streams clutrr_jax.cli clutrr_jax.devices
 clutrr_jax.data

@@ -19,6 +19,7 @@ from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from generator.checks import check_queries, check_splits, report_reading
 from generator.errors import InputError
 from generator.files import atomic_write, reading
+from generator.named import find_data
 from generator.relations.algebra import Algebra
 from generator.relations.algebras import algebra_of, find_algebra, write_algebra
 from generator.tables.cells import is_frame
@@ -98,7 +99,9 @@ def load(
     all rows are train rows. Stories that two files of one split have are reported on stderr.
 
     Args:
-      source: the path of a .zip, a folder, or a .csv, .csv.gz, .parquet or .jsonl file; or what
+      source: the path of a .zip, a folder, or a .csv, .csv.gz, .parquet or .jsonl file; the name
+        of a fixed data set, such as "clutrr-v1/gen23", which is generated on first use, or of a
+        released one, such as "data_089907f8", in a folder of CLUTRR_RELEASES; or what
         `datasets.load_dataset` returns: rows (mappings from column to cell, or a pandas data
         frame), or a mapping from the name of each split to its rows.
       algebra: of the relations: its name, a JSON file, or as read from one. By default that of a
@@ -111,7 +114,7 @@ def load(
         algebra = find_algebra(str(algebra))
     place = None
     if isinstance(source, str | os.PathLike):
-        place = Path(source)
+        place = find_data(source)
         name, tables = place.name.removesuffix(".zip"), sources(place)
         algebra = algebra or algebra_of(place)
     else:

@@ -17,7 +17,6 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from clutrr_jax.cli import cache_folder
 from clutrr_jax.data.arrays import Sizes, StoryArrays
 from clutrr_jax.data.batching import TokenBatch
 from clutrr_jax.data.prepare import Prepared
@@ -28,7 +27,7 @@ from clutrr_jax.models.pretrained.folder import find_folder, read_config
 from clutrr_jax.models.pretrained.load import load_encoder
 from clutrr_jax.models.pretrained.tokenizer import encode_stories, load_tokenizer, single_tokens
 from generator.errors import InputError
-from generator.files import atomic_write
+from generator.files import atomic_write, cache_folder
 
 BATCH = 16  # stories of one encoder call; larger batches do not fit the cache of a CPU core
 

@@ -38,7 +38,8 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.language_models
     """Writes the prompts of all test stories of a data set."""
     parser = Parser(prog=prog, description=__doc__, allow_abbrev=False)
     parser.add_argument("--data", required=True, metavar="DATA",
-                        help="a .zip, folder, .csv, .csv.gz, .parquet or .jsonl")  # fmt: skip
+                        help="a .zip, folder, .csv, .csv.gz, .parquet or .jsonl, or a name "
+                        "such as clutrr-v1/gen23")  # fmt: skip
     # The only command of this module; `python -m clutrr_jax export` leaves it out.
     parser.add_argument("command", nargs="?", choices=["export"], help=SUPPRESS)
     parser.add_argument("--format", required=True, choices=FORMATS)

@@ -69,11 +69,16 @@ def write_benchmark(version: str, out: Path, workers: int = 1, form: str = "csv"
             path = out / name / f"{file}.{form}"
             held_out = [config.holds_out_clauses(piece.task.k) for piece in parts]
             _link(first.setdefault((*parts, *held_out), path), path)
-        write = write_diagnosis if name == "diagnosis" else write_dataset
-        written += write(config, out / name, workers, form)
+        written += write_data_set(name, out / name, workers, form)
     write_text(out / "README.md", card(version, CONFIGS, form))
     _check(version, out, written, form)
     return written
+
+
+def write_data_set(name: str, out: Path, workers: int = 1, form: str = "csv") -> list[Path]:
+    """Writes one of CONFIGS, see `write_dataset`."""
+    write = write_diagnosis if name == "diagnosis" else write_dataset
+    return write(CONFIGS[name], out, workers, form)
 
 
 def card(version: str, configs: Iterable[str], form: str) -> str:
@@ -107,8 +112,8 @@ def _link(source: Path, target: Path) -> None:
 
 
 def checksum(path: Path) -> str:
-    """Returns the SHA-256 of a table as CSV, whatever its format."""
-    if path.suffix == ".csv":
+    """Returns the SHA-256 of a table as CSV, whatever its format, or of a JSON file."""
+    if path.suffix in (".csv", ".json"):
         with path.open("rb") as file:
             return file_digest(file, "sha256").hexdigest()
     # Parquet and JSON Lines have no row numbers.
@@ -117,6 +122,7 @@ def checksum(path: Path) -> str:
 
 
 def published_checksums(version: str) -> dict[str, str]:
-    """Returns the SHA-256 of each CSV file of a release, by its path in the release."""
+    """Returns the SHA-256 of each CSV file of a release, by its path in the release. Release "star"
+    has the graphs of `generator.networks` in the sizes of STaR."""
     text = resources("generator.benchmark").joinpath(f"{version}.sha256").read_text("utf-8")
     return {name: digest for digest, name in (line.split("  ") for line in text.splitlines())}

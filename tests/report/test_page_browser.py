@@ -142,7 +142,8 @@ def test_charts_share_a_legend_and_show_details_of_points(page, content) -> None
     error, low, high = (format_fraction(row[name]) for name in ("stderr", "low", "high"))
     assert tip.text.splitlines() == [
         "gat, k = 2", f"measured {format_fraction(row['accuracy'])} ± {error}",
-        f"95 % interval {low} to {high}", "20 stories, 3 replicas", "published .90 ± .01",
+        f"95 % interval {low} to {high}",
+        f"{row['clauses']} clauses, 20 stories, 3 replicas", "published .90 ± .01",
         f"difference {format_fraction(row['accuracy'] - 0.9, '+')}*",
     ]  # fmt: skip
     clean.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_DOWN)

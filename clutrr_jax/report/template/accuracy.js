@@ -44,8 +44,8 @@ function details(row) {
     lines.push(`95 % interval ${fraction(low)} to ${fraction(high)}${about}`);
   }
   if (Number.isFinite(count)) {
-    if (clauses) lines.push(plural(clauses, "clause"));
-    lines.push(`${plural(count, "story", "stories")}, ${plural(replicas, "replica")}`);
+    const sizes = [plural(count, "story", "stories"), plural(replicas, "replica")];
+    lines.push([...(clauses ? [plural(clauses, "clause")] : []), ...sizes].join(", "));
   }
   if (paperFor(row)) lines.push(publishedText(paperFor(row)));
   if (difference(row) !== null) lines.push(`difference ${differenceText(row)}`);
