@@ -24,7 +24,7 @@ from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from clutrr_jax.evaluation.predictions import Predictions, read_run
 from clutrr_jax.language_models.in_memory import to_submissions
 from clutrr_jax.language_models.reward import reward
-from clutrr_jax.language_models.submissions import read_submissions
+from clutrr_jax.language_models.submissions import read_ids, read_submissions
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import as_settings
 from clutrr_jax.report.accuracy import accuracy_table
@@ -300,6 +300,7 @@ def _dataset(data: Any) -> Dataset:
 def evaluate(
     predictions: Mapping[str, Any] | str | Path | Sequence[str | Path],
     dataset: Dataset | str | Path,
+    ids: str | Path | None = None,
 ) -> Evaluation:
     """Scores predictions next to the baselines, with paired tests between them.
 
@@ -310,6 +311,8 @@ def evaluate(
         missing answers. A data frame has one column for each name. Files may have a part of the
         stories, on which they are scored.
       dataset: with test stories, or its path.
+      ids: a file with the ids of some test stories, one in each line, on which the predictions are
+        scored as well.
     Raises:
       InputError: predictions for other stories, or a data set without test stories.
     """
@@ -332,4 +335,4 @@ def evaluate(
         if not all(isinstance(file, str | Path) for file in files):
             raise InputError("predictions: no files, expected names for them, as in {name: list}")
         submissions = read_submissions(files, test)
-    return score_submissions(dataset, submissions)
+    return score_submissions(dataset, submissions, read_ids(Path(ids), test) if ids else None)

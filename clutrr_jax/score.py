@@ -19,8 +19,8 @@ Free text has a second row, "NAME (strict)", in which only a relation counts tha
 sentences. answers.csv says which relation was read from each. A story without a line was not asked:
 a file is scored on the stories it has, which are the same in all replicas; the baselines are scored
 on the stories that any file has. Every two files are compared on the stories that
-both have with McNemar's exact test (with several replicas its generalization, an exact sign-flip
-test), two-sided, corrected over the tasks by Holm's method.
+both have, over their clauses and over the seeds of several replicas, two-sided, corrected over the
+tasks by Holm's method. With --ids, each model has another row, on these stories.
 """
 
 from pathlib import Path
@@ -28,7 +28,7 @@ from pathlib import Path
 from clutrr_jax.cli import run
 from clutrr_jax.data.dataset import load
 from clutrr_jax.language_models.answers import RULES
-from clutrr_jax.language_models.submissions import read_submissions, split_name
+from clutrr_jax.language_models.submissions import read_ids, read_submissions, split_name
 from clutrr_jax.report.evaluation import ANSWERS, evaluate, write
 from generator.errors import InputError, Parser
 
@@ -44,6 +44,9 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.score") -> None
     parser.add_argument("--predictions", required=True, nargs="+", metavar="[NAME=]FILE",
                         help="files of predictions or logs of harnesses; NAME replaces the "
                         "name in the table")  # fmt: skip
+    parser.add_argument("--ids", type=Path, metavar="FILE",
+                        help="also show the accuracy on some test stories, whose ids stand in the "
+                        "lines of FILE")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="folder for scores.txt, scores.json, scores.png and "
                         "answers.csv")  # fmt: skip
@@ -55,11 +58,12 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.score") -> None
     if options.out and options.out.resolve() == Path(options.data).resolve():
         raise InputError(f"--out {options.out}: the folder of the data, expected another one")
     data = load(options.data)
-    submissions = read_submissions(options.predictions, data.records("test"))
-    found = evaluate(data, submissions)
+    test = data.records("test")
+    submissions = read_submissions(options.predictions, test)
+    found = evaluate(data, submissions, read_ids(options.ids, test) if options.ids else None)
     print(found)
     if options.out:
-        write(found, submissions, data.records("test"), options.out)
+        write(found, submissions, test, options.out)
 
 
 if __name__ == "__main__":

@@ -21,12 +21,15 @@ query pair, and facts that contradict each other are wrong. Without stories, `tw
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tqdm import tqdm
 
+from generator import contradictions
 from generator.checks import content, has_gender_of_target
 from generator.data_sets import Table, data_sets
-from generator.errors import Parser, plain_text
+from generator.errors import InputError, Parser, plain_text
+from generator.files import write_text
 from generator.implied import implied, otherwise
 from generator.named import find_data
 from generator.relations.kinship import (
@@ -284,8 +287,20 @@ def main(argv: list[str], prog: str = "python -m generator audit") -> int:
     parser.add_argument("files", nargs="+", metavar="FILE",
                         help=f"a .zip, a folder, a {', '.join(SUFFIXES)} file, or a name such as "
                         "clutrr-v1/gen23")  # fmt: skip
+    parser.add_argument("--text", action="store_true",
+                        help="instead find the sentences that contradict the facts of their "
+                        "story: kinship")  # fmt: skip
+    parser.add_argument("--clean", type=Path, metavar="FILE",
+                        help="with --text, write the ids of the test stories without such a "
+                        "sentence, for --ids of score and report")  # fmt: skip
+    options = parser.parse_args(argv)
+    if options.clean and not options.text:
+        parser.error("--clean: expected --text as well")
+    files = [find_data(file) for file in options.files]
+    if options.text:
+        return _audit_text(files, options.clean)
     wrong = rows = 0
-    for name, tables in data_sets([find_data(file) for file in parser.parse_args(argv).files]):
+    for name, tables in data_sets(files):
         for algebra in dict.fromkeys(table.rows[0].algebra.name for table in tables):
             seen = Seen()
             found = {table.name: audit(table, seen) for table in tables
@@ -295,3 +310,18 @@ def main(argv: list[str], prog: str = "python -m generator audit") -> int:
             rows += sum(f.rows for f in found.values())
     print(f"{rows} rows, {wrong} wrong labels")
     return 1 if wrong else 0
+
+
+def _audit_text(files: list[Path], clean: Path | None) -> int:
+    """Prints the sentences that contradict facts, and writes the ids of test stories without."""
+    ids: list[str] = []
+    for name, tables in data_sets(files):
+        if any(table.rows[0].algebra != KINSHIP for table in tables):
+            raise InputError(f"{name}: relations without sentences, expected kinship")
+        text, found = contradictions.report(name, tables)
+        print(text, flush=True)
+        ids += found
+    print(contradictions.SURE)
+    if clean:
+        write_text(clean, "".join(f"{id}\n" for id in ids))
+    return 0

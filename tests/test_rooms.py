@@ -24,7 +24,7 @@ generator.stories
 generator.paraphrases
 generator.write
 generator.workshop generator.benchmark generator.networks
-generator.named
+generator.named generator.contradictions
 generator.audit generator.command
 generator.__main__
 clutrr_jax.streams clutrr_jax.cli clutrr_jax.devices

@@ -181,6 +181,7 @@ def test_steps_replace_epochs_that_rank_lower(default, given, expected, monkeypa
         ("gat", "node 100: expected a multiple of heads 3"),
         ("edge_attention", "embedding 100: expected a multiple of heads 3"),
         ("edge_transformer", "dim 200: expected a multiple of heads 3"),
+        ("transformer", "dim 64: expected a multiple of heads 3"),
     ],
 )
 def test_model_refuses_other_numbers_of_heads(model: str, expected: str) -> None:

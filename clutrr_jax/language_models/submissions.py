@@ -106,11 +106,40 @@ def _files(path: Path) -> list[Path]:
     return [Path(part) for part in str(path).split(",")] if joined else [path]
 
 
-def score_submission(one: Submission, truth: GroundTruth) -> list[Score]:
-    """Scores of all series of a submission, on the stories that it has."""
-    series, truth = Series(one.name, "model", one.name, one.given), truth.select(one.stories)
-    found = score(series, one.predictions, truth)
-    return found + score_derived(series, one.predictions, truth, one.strict)
+class Part(NamedTuple):
+    """Some of the test stories."""
+
+    name: str
+    stories: np.ndarray  # indices, ascending
+
+
+def read_ids(path: Path, test: Records) -> Part:
+    """Reads the ids of some test stories, one in each line."""
+    check_utf8(path)
+    known = stories_by_id(test)
+    found: set[int] = set()
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
+        if (id := line.strip()) and id not in known:
+            raise InputError(f"{at(path, number)}: no test story {id[:60]!r}, expected an id")
+        found.update({known[id]} if id else ())
+    if not found:
+        raise InputError(f"{path}: empty, expected ids of test stories, one in each line")
+    return Part(path.stem, np.array(sorted(found)))
+
+
+def score_submission(one: Submission, truth: GroundTruth, part: Part | None = None) -> list[Score]:
+    """Scores of all series of a submission, on the stories that it has, and on a part of them."""
+    series, of_model = Series(one.name, "model", one.name, one.given), truth.select(one.stories)
+    found = score(series, one.predictions, of_model)
+    found += score_derived(series, one.predictions, of_model, one.strict)
+    return found + (score_part(series, one, truth, part) if part else [])
+
+
+def score_part(series: Series, one: Submission, truth: GroundTruth, part: Part) -> list[Score]:
+    """Scores of a submission on a part of its stories: the row "NAME (PART)"."""
+    stories, columns, _ = np.intersect1d(one.stories, part.stories, return_indices=True)
+    named = series._replace(name=f"{series.name} ({part.name})", kind="part")
+    return score(named, one.predictions.select(columns), truth.select(stories))
 
 
 def check_names(submitted: Iterable[Sequence[Score]], others: Iterable[str]) -> None:

@@ -33,6 +33,7 @@ from clutrr_jax.models import (
     relation_network,
     rmc,
     set_prover,
+    transformer,
 )
 from clutrr_jax.models.setting import Settings, defaults
 
@@ -76,6 +77,7 @@ class Spec(NamedTuple):
 
 _MINERVINI, _LSTM = ("minervini2020learning",), ("hochreiter1997long",)
 _OURS, _WORKSHOP, _BERT = ("clutrr_jax",), ("sinha2018compositional",), ("devlin2018bert",)
+_TRANSFORMER = "vaswani2017attention", "dehghani2019universal"
 _TESTS: ChosenOn = "released tests"
 
 
@@ -129,6 +131,13 @@ MODELS: dict[str, Spec] = {
         edge_transformer.EdgeTransformer, edge_transformer, kind="pairs",
         cites=("bergen2021systematic",),
     ),
+    "rat": _of_file(
+        transformer.RAT, transformer, kind="pairs", settings=transformer.RELATION_SETTINGS,
+        cites=("wang2020rat", "shaw2018self", "bergen2021systematic"), chosen_on="generated",
+    ),
+    "transformer_facts": _of_file(
+        transformer.TransformerFacts, transformer, cites=_TRANSFORMER, chosen_on="generated"
+    ),
     "epignn": _of_file(epignn.EpiGNN, epignn, cites=("khalid2025systematic",)),
     "nbfnet": _of_file(nbfnet.NBFNet, nbfnet, cites=("zhu2021neural",)),
     "ctp_linear": _ctp(ctp.CTP, ctp.SETTINGS),
@@ -145,6 +154,11 @@ MODELS: dict[str, Spec] = {
                 "santoro2017simple"),
     "mac": _text(mac.MAC, mac.SETTINGS, "hudson2018compositional"),
     "rmc": Spec(rmc.RMC, "tokens", rmc.SETTINGS, ("santoro2018relational",), chosen_on=_TESTS),
+    "transformer": _of_file(
+        transformer.Transformer, transformer, kind="tokens",
+        settings=transformer.TOKEN_SETTINGS, train=transformer.TOKEN_TRAIN,
+        cites=(*_TRANSFORMER, "shaw2018self"), chosen_on="generated",
+    ),
     "gnn_2018_mean": Spec(
         gnn_2018.GNN2018, "tokens", gnn_2018.SETTINGS, _WORKSHOP, chosen_on=_TESTS
     ),

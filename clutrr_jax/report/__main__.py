@@ -32,6 +32,9 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.report") -> Non
     parser.add_argument("--add", action="append", default=[], metavar="[NAME=]FILE",
                         help="also show predictions of another model on these test stories, in "
                         "any form that clutrr_jax.score reads; may be repeated")  # fmt: skip
+    parser.add_argument("--ids", type=Path, metavar="FILE",
+                        help="also show the accuracy of models that read text on some test "
+                        "stories, whose ids stand in the lines of FILE")  # fmt: skip
     parser.add_argument("--data", metavar="FILE", help="where the data set of the runs is now, if "
                         "it has moved")  # fmt: skip
     parser.add_argument("--cite", action="store_true", help="print BibTeX of the benchmark and of "
@@ -66,7 +69,7 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.report") -> Non
     def prepare(config: ConfigDict, stories: Path) -> Prepared:
         return prepare_run(config.data, stories)
 
-    write_report({"name": results["name"]}, runs, folder, prepare, options.add)
+    write_report({"name": results["name"]}, runs, folder, prepare, options.add, options.ids)
     print(folder / REPORT_FILES[3])
 
 

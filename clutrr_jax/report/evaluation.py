@@ -20,7 +20,12 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.predictions import UNMAPPED
 from clutrr_jax.evaluation.scores import score_baselines
 from clutrr_jax.experiment import SINGLE
-from clutrr_jax.language_models.submissions import Submission, check_names, score_submission
+from clutrr_jax.language_models.submissions import (
+    Part,
+    Submission,
+    check_names,
+    score_submission,
+)
 from clutrr_jax.report.accuracy import accuracy_table
 from clutrr_jax.report.paired import comparison, pairs
 from clutrr_jax.report.plots import Figure, plot_results
@@ -104,7 +109,8 @@ class Evaluation:
         asked = {name: sum(row["count"] for row in rows) for name, rows in by_name.items()}
         unmapped = {name: sum(row["unmapped"] for row in rows) for name, rows in by_name.items()}
         found = []
-        if any(count < data["test_rows"] for count in asked.values()):
+        whole = [count for name, count in asked.items() if by_name[name][0]["kind"] != "part"]
+        if any(count < data["test_rows"] for count in whole):
             models = [name for name, rows in by_name.items() if rows[0]["kind"] == "model"]
             found.append(
                 f"{data['scored_rows']:,} of {data['test_rows']:,} test stories have a prediction "
@@ -123,7 +129,7 @@ class Evaluation:
                     "from sentences; in the others it stands alone or after a marker such as "
                     '"Answer:"'
                 )
-            elif unmapped[name]:
+            elif unmapped[name] and rows[0]["kind"] != "part":
                 found.append(
                     f"{name}: {unmapped[name]:,} of {answers:,} answers were not mapped to a "
                     f"relation (score --out DIR writes all to {ANSWERS})"
@@ -139,10 +145,13 @@ class Evaluation:
         return "\n".join([*map(html_table, self.tables()), *notes])
 
 
-def evaluate(data: Dataset, submissions: Sequence[Submission]) -> Evaluation:
+def evaluate(
+    data: Dataset, submissions: Sequence[Submission], part: Part | None = None
+) -> Evaluation:
     """Scores submissions next to the baselines, with paired tests between them.
 
-    Each is scored on its stories, and the baselines on those that any of them has. The data must
+    Each is scored on its stories, also on a part of them, and the baselines on those that any of
+    them has. The data must
     have test records; the baseline of induced rules needs training records.
 
     Raises:
@@ -151,7 +160,7 @@ def evaluate(data: Dataset, submissions: Sequence[Submission]) -> Evaluation:
     test = data.records("test")
     truth = GroundTruth(test, data.train)
     covered = truth.select(reduce(np.union1d, (s.stories for s in submissions)))
-    found = [score_submission(one, truth) for one in submissions]
+    found = [score_submission(one, truth, part) for one in submissions]
     check_names(found, BASELINES)
     (training,) = SINGLE.trainings
     about = {"name": data.name, "test_rows": len(test), "scored_rows": len(covered.test),

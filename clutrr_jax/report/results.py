@@ -59,7 +59,7 @@ REPORT_FILES = (
 # Verdicts on a claim of a paper: see `clutrr_jax.evaluation.claims.Evidence`; or cells are missing.
 VERDICTS = ("supported", "not supported", "undecided", "not measured")
 MEASURED = tuple(field.name for field in fields(Measured))
-BESIDE = ("ensemble", "strict")  # kinds of series that stand in tables only
+BESIDE = ("ensemble", "strict", "part")  # kinds of series that stand in tables only
 
 # The rows of a run, or of the baselines of a data set, with the name of the data set.
 Scored = tuple[str, Training, Sequence[Score]]

@@ -1,7 +1,7 @@
 """Writes the files of the report of an experiment, `REPORT_FILES`."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +9,21 @@ import numpy as np
 
 from clutrr_jax.data.prepare import Prepare
 from clutrr_jax.evaluation.extraction import by_wording, precision_recall
+from clutrr_jax.evaluation.predictions import prediction_file
+from clutrr_jax.evaluation.scores import Series
 from clutrr_jax.experiment import Run, run_name
-from clutrr_jax.language_models.submissions import Submission, read_submissions, score_submission
+from clutrr_jax.language_models.submissions import (
+    Submission,
+    given_of,
+    read_ids,
+    read_submissions,
+    score_part,
+    score_submission,
+)
+from clutrr_jax.models import MODELS
 from clutrr_jax.report.export import csv_rows, results_latex
 from clutrr_jax.report.headline import headline
-from clutrr_jax.report.outputs import added_outputs, shown_sets
+from clutrr_jax.report.outputs import Shown, added_outputs, shown_sets
 from clutrr_jax.report.page import content, render
 from clutrr_jax.report.paired import pairs
 from clutrr_jax.report.plots import plot_results, save_figure
@@ -23,25 +33,41 @@ from generator.errors import InputError
 from generator.files import atomic_write, csv_text, write_text
 
 
+def _readers(shown: Shown, workdir: Path) -> Iterator[Submission]:
+    """The predictions of the models that read the text of the stories."""
+    for name, output in shown.outputs.items():
+        if name in MODELS and MODELS[name].kind == "tokens":
+            given = given_of(workdir / run_name(shown.dataset, name) / prediction_file())
+            stories = np.arange(len(shown.data.test))
+            yield Submission(name, output.predictions, stories, given=given)
+
+
 def write_report(
     config: Mapping[str, Any],
     all_runs: Sequence[Run],
     workdir: Path,
     prepare: Prepare,
     add: Sequence[str] = (),
+    ids: Path | None = None,
 ) -> dict[str, Any]:
     """Writes all files of the report and returns the results, see `clutrr_jax.report.results`.
 
-    `add` are files with predictions of models that were trained elsewhere, [NAME=]FILE.
+    `add` are files with predictions of models that were trained elsewhere, [NAME=]FILE. On the test
+    stories with these ids, they and the models that read text have further rows.
 
     Raises:
       InputError: an output of a run cannot be read or is for other stories.
     """
     shown = shown_sets(all_runs, workdir, prepare)
-    if add and len(shown) != 1:
+    if (add or ids) and len(shown) != 1:
         raise InputError(f"{workdir}: {len(shown)} data sets, expected one for predictions to add")
     added = read_submissions(add, shown[0].data.test) if add else []
-    of_added = [score_submission(one, shown[0].truth) for one in added]
+    some = read_ids(ids, shown[0].data.test) if ids else None
+    of_added = [score_submission(one, shown[0].truth, some) for one in added]
+    if some:
+        for reader in _readers(shown[0], workdir):
+            series = Series(reader.name, "model", reader.name, reader.given)
+            of_added.append(score_part(series, reader, shown[0].truth, some))
     results, scores = collect(config, all_runs, workdir, of_added)
     results |= {"headline": headline(results), "extraction": {}, "wordings": {}, "compared": []}
     for one in shown:

@@ -15,7 +15,7 @@ from clutrr_jax.models import MODELS
 SETTINGS = {
     "embedding": 8, "hidden": 8, "readout": 12, "layers": 1, "heads": 2,
     "node": 8, "edge": 6, "iterations": 3, "g": 8, "head": 6, "key": 4, "dim": 8, "depth": 2,
-    "memory": 8, "dropout": 0.3, "word_dropout": 0.3,
+    "memory": 8, "loops": 2, "dropout": 0.3, "word_dropout": 0.3,
 }  # fmt: skip
 OWN = {
     "edge_transformer": {"layers": 2},

@@ -13,6 +13,7 @@ from clutrr_jax.evaluation.attention import Attention
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.predictions import Predictions, read_run, write_predictions
 from clutrr_jax.experiment import SUMMARY
+from clutrr_jax.models import MODELS as SPECS
 from clutrr_jax.report import page
 from clutrr_jax.report.__main__ import main
 from clutrr_jax.report.graphs import FACT_KINDS, extracted_graphs
@@ -295,3 +296,22 @@ def test_training_curves_are_means_of_trained_replicas(tmp_path) -> None:
     path.write_text('{"epoch": 1}')
     with pytest.raises(InputError, match="damaged, expected epochs"):
         read_curves(path)
+
+
+def test_models_that_read_text_have_a_row_for_some_stories(
+    run_folder, test_records, tmp_path
+) -> None:
+    """Their accuracy is that of the predictions; models that read facts have none."""
+    folder = shutil.copytree(run_folder, tmp_path / "run")
+    some = np.flatnonzero(test_records.clause_length == 2)[:5]
+    ids = positional_ids(test_records)
+    (tmp_path / "few.txt").write_text("\n".join(ids[story] for story in some))
+    main([str(folder), "--ids", str(tmp_path / "few.txt")])
+    rows = json.loads((folder / "results.json").read_text())["rows"]
+    parts = [row for row in rows if row["kind"] == "part" and row["accuracy"] is not None]
+    readers = [model for model in MODELS if SPECS[model].kind == "tokens"]
+    assert [(row["name"], row["count"]) for row in parts] == [(f"{m} (few)", 5) for m in readers]
+    for row, model in zip(parts, readers, strict=True):
+        predictions = read_run(run_folder / model, test_records).relation[:, some]
+        assert row["accuracy"] == (predictions == test_records.target[some]).mean()
+        assert row["given"]

@@ -17,6 +17,7 @@ from clutrr_jax.language_models.submissions import Submission, read_submissions
 from clutrr_jax.report.evaluation import evaluate
 from clutrr_jax.report.paired import compare
 from clutrr_jax.score import main
+from generator.errors import InputError
 from generator.relations.kinship import RELATIONS
 from tests.data.test_records import records_of
 from tests.report.test_scoring import AMBIGUOUS
@@ -151,3 +152,22 @@ def test_missing_is_wrong_and_no_line_is_not_asked(data, tmp_path) -> None:
         assert sum(row["unmapped"] for row in rows) == unmapped
     rows = [row for row in found.results["rows"] if row["model"] == "a" and row["count"]]
     assert sum(row["accuracy"] * row["count"] for row in rows) == 1
+
+
+def test_some_stories_have_a_row_of_their_own(data, write, small_folder, tmp_path, capsys) -> None:
+    """As a file with these stories only; an id that no test story has is a one-line error."""
+    place, ids = dict(tasks(data.test)), story_ids(data.test)
+    some = [*place["1.2"][:7], *place["1.5"][3:9]]
+    path = tmp_path / "clean.txt"
+    path.write_text("\n".join(ids[story] for story in some[::-1]) + "\n\n")
+    file = write("a", range(len(ids)), wrong=place["1.2"][:3], replicas=2)
+    found = clutrr_jax.evaluate([file], data, ids=path)
+    alone = clutrr_jax.evaluate([write("b", some, wrong=place["1.2"][:3], replicas=2)], data)
+    assert accuracies(found.results, "a (clean)") == accuracies(alone.results, "b")
+    assert accuracies(found.results, "a")["1.2"] == (17 / 20, 20)
+    assert not found.results["compared"] and len(found.notes()) == 1  # not mapped
+    main(["--data", str(small_folder), "--predictions", str(file), "--ids", str(path)])
+    assert "a (clean) " in capsys.readouterr().out
+    path.write_text("nobody\n")
+    with pytest.raises(InputError, match=r"clean.txt, row 1: no test story 'nobody', expected"):
+        clutrr_jax.evaluate([file], data, ids=path)
