@@ -131,8 +131,8 @@ def test_one_clause() -> None:
 
 
 def test_several_tests_as_one() -> None:
-    """A half of 10 and a quarter of 28 stories: mean (5 + 7) / 38; its error over clauses is that of
-    strata."""
+    """A half of 10 and a quarter of 28 stories: mean (5 + 7) / 38; its error over clauses is that
+    of strata."""
     a, b = (summarize(np.arange(n)[None] < right, np.arange(n)) for n, right in ((10, 5), (28, 7)))
     found = pool([a, b], [10, 28])
     assert found.values == pytest.approx([12 / 38])
