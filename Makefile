@@ -32,9 +32,10 @@ lint: .venv/dev
 	touch $@
 
 # The evaluation harnesses have an environment of their own: tests run them as a user would.
-.venv-harnesses/installed: tests/harnesses.txt
+.venv-harnesses/installed: tests/harnesses.txt requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv-harnesses
-	.venv-harnesses/bin/pip install --quiet --requirement tests/harnesses.txt
+	.venv-harnesses/bin/pip install --quiet --requirement tests/harnesses.txt \
+	    --constraint requirements.txt --editable .
 	touch $@
 
 .venv-oldest/installed: tests/oldest.txt pyproject.toml

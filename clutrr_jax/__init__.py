@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = [  # noqa: F405 (as in `clutrr_jax.api`)
     "MODELS", "RELATIONS", "Answer", "Dataset", "Evaluation", "InputError", "Model", "Story",
     "TokenBatch", "Trained", "batches", "evaluate", "generate", "load", "load_model", "register",
-    "targets", "train",
+    "reward", "targets", "train",
 ]  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from clutrr_jax.data.records import Records, Story
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
 from clutrr_jax.evaluation.predictions import Predictions, read_run
 from clutrr_jax.language_models.in_memory import to_submissions
+from clutrr_jax.language_models.reward import reward
 from clutrr_jax.language_models.submissions import read_ids, read_submissions
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.setting import as_settings
@@ -47,7 +48,7 @@ InputError.__module__ = "clutrr_jax"  # the public name, which tracebacks print
 __all__ = [
     "MODELS", "RELATIONS", "Answer", "Dataset", "Evaluation", "InputError", "Model", "Story",
     "TokenBatch", "Trained", "batches", "evaluate", "generate", "load", "load_model", "register",
-    "targets", "train",
+    "reward", "targets", "train",
 ]  # fmt: skip
 
 

@@ -52,7 +52,7 @@ def trained(dataset, tmp_path_factory) -> clutrr_jax.Trained:
     return clutrr_jax.train("edge_rnn", dataset, replicas=2, epochs=1, seed=3, folder=folder)
 
 
-@pytest.mark.parametrize("page", ["api.md", "data.md"])
+@pytest.mark.parametrize("page", ["api.md", "data.md", "language_models.md"])
 def test_examples_of_a_page(page: str, registry) -> None:
     failed, count = doctest.testfile(
         str(DOCS / page), module_relative=False, optionflags=doctest.ELLIPSIS

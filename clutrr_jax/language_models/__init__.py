@@ -3,6 +3,8 @@
 prompts       test stories as prompts, with solved examples
 export        folders of prompts (`python -m clutrr_jax.language_models export`)
 harnesses     files of the exports to lm-evaluation-harness and inspect_ai
+inspect_task, inspect_scoring  the task of inspect_ai that is installed
+reward        reward of answers, to train a language model
 answers       free text -> relation
 marked_text   free text -> its normal form, its examples, and markers of an answer
 statements    whose relations a text in the normal form states

@@ -8,6 +8,10 @@ proof. The formats:
   lm-eval  tasks clutrr_T.K and their group clutrr, for lm-evaluation-harness
   inspect  the task clutrr.py, for inspect_ai
 
+Without --out the folder is in the cache folder, and its path is all that stdout has:
+
+  lm_eval ... --tasks clutrr --include_path $(%(prog)s --format lm-eval --data DATA ...)
+
 `python -m clutrr_jax.score` reads the answers and the logs of both harnesses. The styles:
 
   zero-shot         the question and the possible answers
@@ -25,6 +29,7 @@ The seed selects the same examples in every style. Examples are training rows wh
 from the stated facts by the benchmark's 16 rules.
 """
 
+import sys
 from argparse import SUPPRESS
 from pathlib import Path
 
@@ -55,16 +60,20 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.language_models
                         help="number of stories of each task T.K [all]")  # fmt: skip
     parser.add_argument("--limit", type=int, metavar="N",
                         help="number of stories in all [all]")  # fmt: skip
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR",
-                        help="output folder")  # fmt: skip
+    parser.add_argument("--out", type=Path, metavar="DIR", help="output folder [one in the cache "
+                        "folder, which is printed]")  # fmt: skip
     options = parser.parse_args(arguments)
     data = load(options.data)
-    count = export(data, options.out, options.format, options.style, options.shots, options.seed,
-                   options.max_tokens, options.per_task, options.limit)  # fmt: skip
-    print(f"Wrote {count:,} prompts to {options.out}.")
+    count, out = export(data, options.out, options.format, options.style, options.shots,
+                        options.seed, options.max_tokens, options.per_task,
+                        options.limit)  # fmt: skip
+    about = sys.stdout if options.out else sys.stderr
+    print(f"Wrote {count:,} prompts to {out}.", file=about)
     if options.format != "jsonl":
         print(f"An answer may have {options.max_tokens:,} tokens, its thoughts included "
-              "(--max-tokens).")  # fmt: skip
+              "(--max-tokens).", file=about)  # fmt: skip
+    if not options.out:
+        print(out)
 
 
 if __name__ == "__main__":

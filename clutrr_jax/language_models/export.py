@@ -6,20 +6,23 @@ each other by name only, so that the folder can be moved to another machine.
 
 import json
 import re
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from clutrr_jax.data.dataset import Dataset
 from clutrr_jax.data.records import Records, story_ids, tasks
 from clutrr_jax.language_models.prompts import examples, prompts
-from generator.errors import InputError, check_range
-from generator.files import write_text
+from generator.errors import InputError, check_range, one_of
+from generator.files import cache_folder, write_text
 from generator.relations.kinship import KINSHIP
 
 HARNESSES = Path(__file__).parent / "harnesses"
 READERS = ("answers.py", "marked_text.py", "statements.py")
-FORMATS = ("jsonl", "lm-eval", "inspect")
+SCORING = {"jsonl": (), "lm-eval": READERS, "inspect": (*READERS, "inspect_scoring.py")}
+FORMATS = tuple(SCORING)
 TASK = "clutrr"  # name of the task of inspect, and of the group of lm-eval with free answers
 MULTIPLE_CHOICE = "clutrr_mc"  # group of lm-eval
 DEFAULT_SHOTS = 4
@@ -32,7 +35,7 @@ STYLES = {"zero-shot": (0, 0), "few-shot": (1, 1000), "chain-of-thought": (0, 10
 
 def export(
     data: Dataset,
-    out: Path,
+    out: Path | None,
     format: str,
     style: str,
     shots: int | None = None,
@@ -40,36 +43,55 @@ def export(
     max_tokens: int = DEFAULT_TOKENS,
     per_task: int | None = None,
     limit: int | None = None,
-) -> int:
-    """Writes a folder with the test stories as prompts, and returns their number. The format is one
-    of FORMATS, the style one of STYLES; the same seed chooses the same examples in every style.
-    `max_tokens` is the limit of an answer in the files of a harness. Existing files are replaced.
+) -> tuple[int, Path]:
+    """Writes a folder with the test stories as prompts, by default one in the cache folder, and
+    returns their number and the folder. The format is one of FORMATS. `max_tokens` is the limit of
+    an answer in the files of a harness. Existing files are replaced.
     """
+    check_range("--max-tokens", max_tokens, 1)
+    rows = prompt_rows(data, style, shots, seed, per_task, limit)
+    files = {"prompts.jsonl": "".join(json.dumps(row) + "\n" for row in rows)}
+    if format != "jsonl":
+        # With copies of the files that read answers, which import each other from the folder.
+        paths = [*map(HARNESSES.with_name, SCORING[format]), *(HARNESSES / format).iterdir()]
+        for path in filter(Path.is_file, paths):
+            text = path.read_text("utf-8").replace(f"from {__package__}.", "from ")
+            files[path.name] = _LIMIT.sub(rf"\g<1>{max_tokens}", text)
+    if format == "lm-eval":
+        names = sorted(
+            {row["task"] for row in rows}, key=lambda task: [*map(int, re.findall(r"\d+", task))]
+        )
+        files |= _lm_eval_tasks(TASK, names) | _lm_eval_tasks(MULTIPLE_CHOICE, names)
+    digest = sha256(json.dumps(files).encode()).hexdigest()
+    out = out or cache_folder() / "exports" / digest[:16]
+    for name, content in files.items():
+        write_text(out / name, content)
+    return len(rows), out
+
+
+def prompt_rows(
+    data: Dataset,
+    style: str,
+    shots: int | None = None,
+    seed: int = 0,
+    per_task: int | None = None,
+    limit: int | None = None,
+) -> list[dict[str, Any]]:
+    """Returns test stories as prompts, see `prompts`. The style is one of STYLES; the same seed
+    chooses the same examples in every style."""
+    one_of("style", style, STYLES)
     least, most = STYLES[style]
     shots = min(DEFAULT_SHOTS, most) if shots is None else shots
     check_range(f"--style {style}: --shots", shots, least, most)
     check_range("--seed", seed, 0)
-    for name, value in (("max-tokens", max_tokens), ("per-task", per_task), ("limit", limit)):
+    for name, value in (("per-task", per_task), ("limit", limit)):
         check_range(f"--{name}", 1 if value is None else value, 1)
     test, steps, solved = _texts(data, "test"), style == "chain-of-thought", []
     stories = chosen(test, per_task, limit)
     if shots:
         train = _texts(data, "train")
         solved = examples(train.select(~train.are_among(test)), shots, seed, steps)
-    rows = list(prompts(test, stories.tolist(), solved, steps))
-    files = {"prompts.jsonl": "".join(json.dumps(row) + "\n" for row in rows)}
-    if format != "jsonl":
-        # With copies of the files that read answers, which import each other from the folder.
-        paths = [*map(HARNESSES.with_name, READERS), *(HARNESSES / format).iterdir()]
-        for path in filter(Path.is_file, paths):
-            text = path.read_text("utf-8").replace(f"from {__package__}.", "from ")
-            files[path.name] = _LIMIT.sub(rf"\g<1>{max_tokens}", text)
-    if format == "lm-eval":
-        names = [task for task, _ in tasks(test.select(stories))]
-        files |= _lm_eval_tasks(TASK, names) | _lm_eval_tasks(MULTIPLE_CHOICE, names)
-    for name, content in files.items():
-        write_text(out / name, content)
-    return len(rows)
+    return list(prompts(test, stories.tolist(), solved, steps))
 
 
 def _texts(data: Dataset, split: str) -> Records:

@@ -61,7 +61,7 @@ def rows(folders) -> list[dict]:
 
 def test_an_export_needs_nothing_of_this_project(folders) -> None:
     """And every format has the same prompts."""
-    readers = {"answers", "marked_text", "statements"}
+    readers = {"answers", "marked_text", "statements", "inspect_scoring"}
     allowed = {*sys.stdlib_module_names, *readers, "datasets", "inspect_ai"}
     for format, folder in folders.items():
         for path in folder.glob("*.py"):
@@ -114,7 +114,8 @@ def test_the_limit_of_an_answer_is_in_the_files(data, tmp_path) -> None:
     """As the only limit, and nothing stops a thought that names the story again."""
     for more, limit in (({}, DEFAULT_TOKENS), ({"max_tokens": 300}, 300)):
         for format in ("lm-eval", "inspect"):
-            assert export(data, tmp_path / format, format, "few-shot", 2, **more) == len(data.test)
+            done = export(data, tmp_path / format, format, "few-shot", 2, **more)
+            assert done == (len(data.test), tmp_path / format)
         task = (tmp_path / "inspect/clutrr.py").read_text()
         assert f"\nMAX_TOKENS = {limit}\n" in task and "max_tokens=MAX_TOKENS" in task
         settings = (tmp_path / "lm-eval/_clutrr_yaml").read_text().replace("!function ", "")
@@ -316,12 +317,22 @@ def test_one_file_of_lm_eval_and_an_empty_folder(data, rows, tmp_path) -> None:
 
 
 def run_harness(
-    program: str, folder: Path, tmp_path: Path, *more: str, lm_eval_model: str = "dummy"
+    program: str,
+    folder: Path,
+    tmp_path: Path,
+    *more: str,
+    lm_eval_model: str = "dummy",
+    data: Path | None = None,
 ) -> str:
-    """Runs the command of docs/language_models.md offline; returns what it printed."""
+    """Runs a command of docs/language_models.md offline; returns what it printed. That of inspect
+    with the installed task if `data` is given."""
     python = harnesses() / "bin" / "python"
-    (command,) = (words for words, _ in commands("docs/language_models.md") if words[0] == program)
-    mock = {"hf": lm_eval_model, "PROVIDER/MODEL": "mockllm/model"}
+    command = next(
+        words
+        for words, _ in commands("docs/language_models.md")
+        if words[0] == program and ("clutrr_jax/clutrr" in words) == (data is not None)
+    )
+    mock = {"hf": lm_eval_model, "PROVIDER/MODEL": "mockllm/model", "data=DATA": f"data={data}"}
     export = Path("exports") / folder.name
     shutil.copytree(folder, tmp_path / export, dirs_exist_ok=True)
     offline = {"HF_HOME": str(tmp_path / "hf"), "HF_DATASETS_OFFLINE": "1", "HF_HUB_OFFLINE": "1"}
@@ -360,6 +371,16 @@ def test_inspect_end_to_end(small_folder, folders, tmp_path, format: str, epochs
     assert "stderr 1.2" in printed
     (log,) = (tmp_path / "logs" / "inspect").glob(f"*.{format}")
     assert scores(small_folder, log, tmp_path) == ("mockllm/model", epochs, KNOWN)
+
+
+@pytest.mark.slow
+def test_the_installed_task_of_inspect(small_folder, folders, tmp_path) -> None:
+    """It has the prompts of the export, of each task the first ones."""
+    printed = run_harness("inspect", folders["inspect"], tmp_path, "--display", "plain",
+                          "-T", "shots=2", "-T", "per_task=3", data=small_folder)  # fmt: skip
+    assert "accuracy      0.250" in printed and "accuracy 1.2  1.000" in printed, printed
+    (log,) = (tmp_path / "logs" / "inspect").iterdir()
+    assert scores(small_folder, log, tmp_path) == ("mockllm/model", 1, KNOWN)
 
 
 def accuracies(printed: str) -> dict[str, float]:

@@ -255,3 +255,18 @@ def test_the_command_tells_what_it_has_written(small_folder, tmp_path, monkeypat
             cli.run(module.main)
         error = capsys.readouterr().err
         assert error.startswith("error: ") and error.count("\n") == 1
+
+
+def test_an_export_without_a_folder_prints_its_path_alone(
+    small_folder, tmp_path, monkeypatch, capsys
+) -> None:
+    """The same prompts have the same folder."""
+    monkeypatch.setenv("CLUTRR_CACHE", str(tmp_path))
+    found = []
+    for limit in ("5", "5", "6"):
+        main(["--data", str(small_folder), "--format", "lm-eval", "--style", "zero-shot",
+              "--limit", limit])  # fmt: skip
+        (folder,) = capsys.readouterr().out.splitlines()
+        assert (Path(folder) / "clutrr.yaml").exists()
+        found.append(folder)
+    assert found[0] == found[1] != found[2]

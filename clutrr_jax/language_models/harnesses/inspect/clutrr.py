@@ -5,24 +5,12 @@ what that imports. An answer is mapped to a relation by the rules in answers.py.
 """
 
 from pathlib import Path
-from typing import Any
 
-from answers import to_relation
 from inspect_ai import Task, task
-from inspect_ai.dataset import Sample, json_dataset
+from inspect_ai.dataset import json_dataset
 from inspect_ai.model import GenerateConfig
-from inspect_ai.scorer import (
-    CORRECT,
-    INCORRECT,
-    Score,
-    Scorer,
-    Target,
-    accuracy,
-    grouped,
-    scorer,
-    stderr,
-)
-from inspect_ai.solver import TaskState, generate
+from inspect_ai.solver import generate
+from inspect_scoring import relation, to_sample
 
 MAX_TOKENS = 8192
 
@@ -37,30 +25,3 @@ def clutrr() -> Task:
         scorer=relation(),
         config=GenerateConfig(max_tokens=MAX_TOKENS),
     )
-
-
-def to_sample(row: dict[str, Any]) -> Sample:
-    """Sample of one line of prompts.jsonl."""
-    metadata = {name: row[name] for name in ("task", "k", "choices", "query", "names")}
-    return Sample(id=row["id"], input=row["prompt"], target=row["target"], metadata=metadata)
-
-
-@scorer(
-    metrics=[
-        accuracy(),
-        stderr(),
-        grouped(accuracy(), "task", all=False, name_template="accuracy {group_name}"),
-        grouped(stderr(), "task", all=False, name_template="stderr {group_name}"),
-    ]
-)
-def relation() -> Scorer:
-    """Equality of the stated relation and the label."""
-
-    async def score(state: TaskState, target: Target) -> Score:
-        about = state.metadata
-        relations = tuple(about["choices"])
-        answer = to_relation(state.output.completion, relations, about["query"], about["names"])
-        value = CORRECT if answer == target.text else INCORRECT
-        return Score(value=value, answer=answer, explanation=state.output.completion)
-
-    return score

@@ -1,0 +1,48 @@
+"""Reward of the answers of a language model, to train it on prompts of this project."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from clutrr_jax.language_models.answers import to_relation
+from clutrr_jax.language_models.harness_logs import prompt_text
+from generator.errors import InputError
+from generator.relations.kinship import RELATIONS
+
+
+def reward(
+    completions: Sequence[str | Sequence[dict[str, Any]]],
+    target: Sequence[str],
+    query: Sequence[Sequence[str]],
+    names: Sequence[Sequence[str]],
+    *,
+    strict: bool = True,
+    **columns: Any,
+) -> list[float]:
+    """Returns 1.0 for each completion that states its target relation, else 0.0.
+
+    A reward function of the GRPO trainer of TRL: arguments other than `completions` are columns of
+    the train data, such as the keys of an exported prompt, with one value for each completion.
+
+    Args:
+      completions: texts, or lists of chat messages, of which the last one counts.
+      target: the right relations.
+      query: names of the two people of each question.
+      names: all people of each story.
+      strict: whether the relation must follow a marker, or stand alone in the last line or at the
+        beginning, as in the rows "NAME (strict)" of scores.
+      **columns: others, which are ignored.
+    Raises:
+      InputError: a column has another length.
+    """
+    for name, column in (("target", target), ("query", query), ("names", names)):
+        if len(column) != len(completions):
+            raise InputError(
+                f"reward: {len(completions)} completions and {len(column)} in the column "
+                f'"{name}", expected one for each'
+            )
+    texts = [one if isinstance(one, str) else prompt_text(list(one[-1:])) for one in completions]
+    rows = zip(texts, target, query, names, strict=True)
+    return [
+        float(to_relation(text, RELATIONS, asked, people, strict) == label)
+        for text, label, asked, people in rows
+    ]
