@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 CONFIDENCE = 0.95
 Z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))  # half-width of an interval, in standard errors
@@ -77,7 +77,7 @@ def pool(tests: Sequence[Test], counts: Sequence[int]) -> Test:
     share = np.array(counts) / sum(counts)
     stories, clauses, variance, own, shared = np.array([test[1:] for test in tests]).T
     return Test(
-        share @ np.stack([test.values for test in tests]),
+        np.average(np.stack([test.values for test in tests]), axis=0, weights=counts),
         float(share**2 @ stories),
         float(share**2 @ clauses),
         float(share @ variance),
@@ -138,11 +138,23 @@ def _between(cell: Sequence[Test], found: Spread) -> tuple[float, ...]:
     return mean, _slope(values, cell), float(values.var(ddof=1)), noise, len(values)
 
 
-def _slope(values: np.ndarray, cell: Sequence[Test]) -> float:
-    """p (1 - p) of a mean p, moved from 0 and 1 by two right and two wrong answers."""
+def _moved(values: np.ndarray, cell: Sequence[Test]) -> float:
+    """The mean of a cell, moved from 0 and 1 by two right and two wrong answers."""
     stories = 1 / float(np.mean([test.stories for test in cell]))
-    p = min(1.0, max(0.0, (float(values.mean()) * stories + 2) / (stories + 4)))
+    return (min(1.0, max(0.0, float(values.mean()))) * stories + 2) / (stories + 4)
+
+
+def _slope(values: np.ndarray, cell: Sequence[Test]) -> float:
+    """p (1 - p), the change of an accuracy with its logit, at the moved mean of a cell."""
+    p = _moved(values, cell)
     return p * (1 - p)
+
+
+def _secant(p: float, q: float) -> float:
+    """Mean change of an accuracy with its logit between two accuracies."""
+    if abs(p - q) < 1e-9:
+        return q * (1 - q)
+    return (p - q) / float(special.logit(p) - special.logit(q))
 
 
 def standard_error(values: np.ndarray) -> float | None:
@@ -190,8 +202,10 @@ def interval(cell: Sequence[Test], found: Spread) -> tuple[float, float]:
 
     It holds the p whose distance from the mean is at most t standard errors, with the variance
     above at p, as Wilson's interval, which it is for one replica and stories of different clauses.
-    t is the quantile of Student's distribution with Satterthwaite's degrees of freedom. A mean that
-    is not from 0 to 1 has the normal interval.
+    The variance over seeds has the mean slope between p and the mean in place of p (1 - p): without
+    that over clauses, the interval is the normal one on the logit scale. t is the quantile of
+    Student's distribution with Satterthwaite's degrees of freedom. A metric is from 0 to 1; a mean
+    that is not has the normal interval of one replica.
     """
     values = np.concatenate([test.values for test in cell])
     replicas, mean = len(values), float(values.mean())
@@ -204,12 +218,9 @@ def interval(cell: Sequence[Test], found: Spread) -> tuple[float, float]:
         alike = (1 - found.of_replicas) / len(test.values) + found.of_replicas
         clauses += (len(test.values) / replicas) ** 2 * scale * _unit(test, found) * alike
     slope, (_, uncertain) = _slope(values, cell), over_seeds(cell, found)
-    seeds = found.of_seeds**2 / replicas
-
-    def variance(slope: float) -> float:
-        return clauses * slope + seeds * slope**2
-
-    t = t_quantile(satterthwaite(variance(slope), [(uncertain, found.freedom)]))
+    seeds, moved = found.of_seeds**2 / replicas, _moved(values, cell)
+    variance = clauses * slope + seeds * slope**2
+    t = t_quantile(satterthwaite(variance, [(uncertain, found.freedom)]))
     if not 0 <= mean <= 1:
         half = t * math.sqrt(float(np.mean([x.variance * _unit(x, found) for x in cell])))
         return mean - half, mean + half
@@ -218,7 +229,8 @@ def interval(cell: Sequence[Test], found: Spread) -> tuple[float, float]:
         inside, outside = mean, end
         for _ in range(50):
             p = (inside + outside) / 2
-            is_inside = (mean - p) ** 2 <= t**2 * variance(p * (1 - p))
+            variance = clauses * p * (1 - p) + seeds * _secant(p, moved) ** 2
+            is_inside = (mean - p) ** 2 <= t**2 * variance
             inside, outside = (p, outside) if is_inside else (inside, p)
         return inside
 

@@ -4,9 +4,11 @@
 
 A model is tested on nine tests of C clauses with n stories each. A replica is right or wrong on all
 stories of a clause. The logit of its accuracy is normal over seeds, half of whose variance is
-common to its tests; half of the variance of a clause's difficulty is common to the replicas.
+common to its tests; half of the variance of a clause's difficulty is common to the replicas: TESTS,
+COMMON_TO_TESTS and COMMON_TO_REPLICAS.
 """
 
+import math
 import sys
 from collections.abc import Iterator
 from itertools import product
@@ -20,7 +22,7 @@ from clutrr_jax.report.paired import differences
 
 SHAPES = ((7, 15), (36, 2), (150, 1), (1000, 1))  # clauses, stories of each
 REPLICAS, DEVIATIONS, ACCURACIES = (2, 3, 10), (0.0, 0.3, 0.8), (0.3, 0.7, 0.97)
-TESTS = 9
+TESTS, COMMON_TO_TESTS, COMMON_TO_REPLICAS = 9, 0.5, 0.5
 
 
 def intercept(accuracy: float, deviation: float) -> float:
@@ -46,10 +48,16 @@ def draw(
     if difficulty is None:
         difficulty = rng.normal(size=(TESTS, 1, clauses))
     own = rng.normal(size=(TESTS, replicas, clauses))
-    rank = stats.norm.cdf((difficulty + own) / np.sqrt(2))
-    seed = rng.normal(size=(1, replicas)) + rng.normal(size=(TESTS, replicas))
-    logit = intercept(accuracy, deviation) + deviation * seed / np.sqrt(2)
+    rank = stats.norm.cdf(_mix(COMMON_TO_REPLICAS, difficulty, own))
+    of_all, of_test = rng.normal(size=(1, replicas)), rng.normal(size=(TESTS, replicas))
+    seed = _mix(COMMON_TO_TESTS, of_all, of_test)
+    logit = intercept(accuracy, deviation) + deviation * seed
     return rank < expit(logit)[..., None]
+
+
+def _mix(share: float, common: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Sum of two standard normal variables, of which the first has this share of the variance."""
+    return math.sqrt(share) * common + math.sqrt(1 - share) * own
 
 
 def tests_of(right: np.ndarray, stories: int) -> list[Test]:
