@@ -14,7 +14,7 @@ from clutrr_jax.language_models.marked_text import BEGIN, END
 
 # The last of these decides, or else the last of the weak ones that states a relation.
 _MARKER = re.compile(
-    r"\\boxed\s*\{(?P<box>(?:[^{}\n]|\{[^{}\n]*\})*)\}|<answer>(?P<tag>(?s:.*?))</answer>|"
+    r"\\boxed\s*\{(?P<box>(?:[^{}\n]|\{[^{}\n]*\})*)\}|<answer>(?P<tag>(?s:.{0,300}?))</answer>|"
     r"[\"']answer[\"']\s*:\s*(?P<key>\"[^\"\n]*\"|[^,}\n]*)|^[^\w\n]*####(?P<hashes>[^\n]*)|"
     r"^[^\w\n]*(?:(?:the|so|my|final|correct) )*answer[*_\"' ]*[:=](?P<line>\s*[^\n]*)",
     re.IGNORECASE | re.MULTILINE,
@@ -25,7 +25,7 @@ _TURN = re.compile(r"<\|[^<>|\n]*\|>|</s>|<eos>|<end_of_turn>")
 _SIGNS = " \t\n*_`\"'$.,;:()[]{}#-\\"
 # A name, and what explains it: "DC (they are apart)", "DC, because", "DC. So", "DC - they".
 _EXPLAINED = re.compile(
-    r"(\S+?)[*_`\"'$.,;:]*(?:(?<=\.)\s|\s*\(|,?\s+(?:because|since|as)\b|\s+[-\u2013\u2014]\s)"
+    r"(\S{1,99}?)[*_`\"'$.,;:]*(?:(?<=\.)\s|\s*\(|,?\s+(?:because|since|as)\b|\s+[-\u2013\u2014]\s)"
 )
 
 
@@ -40,7 +40,7 @@ def to_name(text: str, relations: Sequence[str], query: Sequence[str] = ()) -> s
     text = text[end:]
     if re.search(BEGIN, text, re.IGNORECASE):
         return None
-    before, *others = re.split(r"(?im)^\W*(?:facts|story|user) ?:", text, maxsplit=1)
+    before, *others = re.split(r"(?im)^[^\w\n]*(?:facts|story|user) ?:", text, maxsplit=1)
     found = _read(before, relations, query)
     if found is None and others:
         found = _read(re.split(r"(?m)^Question:.*$", others[0])[-1], relations, query)

@@ -51,6 +51,18 @@ def test_intervals(name: str, frame: str) -> None:
     assert to_name(f"Answer: {escaped}", INTERVAL) == name
 
 
+@pytest.mark.parametrize(
+    "part", ["<answer>", "\\boxed{", "<think>", "\n", "Facts:\n", "a_", "_", "(", '"answer": "',
+             "answer is ", "Answer: a__", "DC ", "<|", "Question: "]
+)  # fmt: skip
+def test_the_answer_after_a_long_text(part: str) -> None:
+    """200 kB, which take minutes if a pattern needs quadratic time."""
+    text = part * (200_000 // len(part))
+    assert to_name(f"{text}\n\nAnswer: DC", RCC8) == (None if part == "<think>" else "DC")
+    to_name(text, RCC8)
+    to_name(f"Answer: DC{text}", RCC8)
+
+
 def test_case_counts_where_two_names_differ_by_it() -> None:
     assert [to_name(text, ("d", "D"), ()) for text in ("d", "D")] == ["d", "D"]
     assert to_name("PO", ("po", "Po"), ()) is None
