@@ -134,7 +134,7 @@ IDENTITY = {
     "bilstm_2018": "319a5ef6", "rn": "63a64929", "mac": "2fb32a0d", "rmc": "3f1ceace",
     "gnn_2018_mean": "d7a417ad", "gnn_2018_attention": "bea98fb9", "reader_prover": "6b2697a9",
     "reader_prover_bert": "ee6ea38a", "bert": "4803b54f", "bert_lstm": "5a27f5a3",
-    "rat": "e81b6cfc", "transformer_facts": "7f039a6b", "transformer": "59c22d39",
+    "rat": "84421bf5", "transformer_facts": "721dd757", "transformer": "93b86e96",
 }  # fmt: skip
 
 
