@@ -22,7 +22,7 @@ from scipy import special, stats
 CONFIDENCE = 0.95
 Z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))  # half-width of an interval, in standard errors
 # Correlation of the accuracies of a training on two tests over seeds, on the logit scale. With few
-# replicas it cannot be estimated; of the models of docs/results.md most have .1 to .5.
+# replicas it cannot be estimated; docs/notes/intervals.md has those of measured models.
 CORRELATION = 0.5
 
 
