@@ -13,6 +13,9 @@ these rules:
 
 {rules}
 
+For other relations than kinship a text must have the name after a marker (rule 6), or alone in the
+last or first line.
+
 Predictions that are not mapped, missing ones ("" or null) too, are counted and scored as wrong.
 Free text has a second row, "NAME (strict)", in which only a relation counts that follows a marker
 (rule 6) or stands alone in the last line or at the beginning (rule 7), and none that is read from

@@ -221,9 +221,21 @@ def test_a_damaged_algebra_is_refused(work: Path, tmp_path) -> None:
         assert expected in error_of(done)
 
 
-def test_graphs_have_no_prompts(work: Path, tmp_path, command) -> None:
+def test_graphs_have_prompts(work: Path, tmp_path, command) -> None:
+    """Of the answers to a part of them, `score` has a row next to the given rules."""
+    out = tmp_path / "prompts"
     done = command(
-        language_models.main, "export", "--format=jsonl", "--style=zero-shot",
-        "--data", work / "data", "--out", tmp_path / "prompts",
+        language_models.main, "export", "--format=jsonl", "--style=few-shot", "--per-task=3",
+        "--data", work / "data", "--out", out,
     )  # fmt: skip
-    assert "expected kinship, which prompts ask for" in error_of(done)
+    files = {path.name for path in out.iterdir()}
+    assert done.code == 0 and files == {"algebra.json", "prompts.jsonl"}
+    rows = [json.loads(line) for line in (out / "prompts.jsonl").read_text().splitlines()]
+    assert {row["task"] for row in rows} == {"b1.3", "b2.2"}
+    answers = [row | {"prediction": f"So:\n\\boxed{{{row['target']}}}"} for row in rows]
+    file = tmp_path / "answers.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in answers))
+    done = command(score.main, "--data", work / "data", "--predictions", file)
+    for name in ("answers (1 replica)", "given rules"):
+        lines = [line for line in done.out.splitlines() if f" {name} " in line]
+        assert sum(line.count("1.00") for line in lines) == 2, done.out

@@ -1,5 +1,7 @@
 """Clauses of stories: their facts and query up to renaming people."""
 
+from typing import Any
+
 import numpy as np
 
 from clutrr_jax.data.records import Records
@@ -32,9 +34,10 @@ def number_clauses(records: Records) -> np.ndarray:
         color = after
     of_story = np.zeros(len(records), np.uint64)
     np.add.at(of_story, np.repeat(np.arange(len(records)), people), _mix(color))
-    bare = map(records.story, np.flatnonzero(sizes == 0).tolist())
-    told = [hash((one.text, one.query)) for one in bare]
-    of_story[sizes == 0] = np.array(told, np.int64).astype(np.uint64)
+    told: dict[tuple[Any, Any], int] = {}
+    for i in np.flatnonzero(sizes == 0).tolist():
+        one = records.story(i)
+        of_story[i] = told.setdefault((one.text, one.query), len(told))
     return np.unique(of_story, return_inverse=True)[1]
 
 

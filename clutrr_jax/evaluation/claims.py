@@ -4,7 +4,7 @@ A claim combines comparisons: an accuracy, a mean or a difference of accuracies 
 A comparison is decided like a one-sided test; `at_least` corrects for the number of comparisons, so
 that a claim about many of them is neither refuted nor supported by chance in some of them.
 
-What the verdicts do not cover: the interval of a cell with one replica covers other test stories
+What the verdicts do not cover: the interval of a cell with one replica covers other clauses
 only. Cells are taken as independent. Those on the same test stories are not, which makes the
 interval of their difference too wide and leaves more claims undecided. Those of the same replicas
 are not either, which makes the interval of their mean too narrow if some replicas are better than

@@ -9,7 +9,7 @@ The first part is that over clauses: W is the sum of the squared shares of the c
 stories, a is the correlation of the answers of one training to the stories of a clause, b that of
 two trainings to one clause. The second part is that over seeds, whose accuracies have the standard
 deviation c on the logit scale. a, b and c are estimated from all tests of a model together:
-`Spread`. docs/notes/intervals.md has the coverage of the intervals in a simulation.
+`Spread`. The project's note on intervals has their coverage in a simulation.
 """
 
 import math
@@ -22,7 +22,7 @@ from scipy import special, stats
 CONFIDENCE = 0.95
 Z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))  # half-width of an interval, in standard errors
 # Correlation of the accuracies of a training on two tests over seeds, on the logit scale. With few
-# replicas it cannot be estimated; of the models of docs/results.md most have .1 to .5.
+# replicas it cannot be estimated; the note has those of measured models.
 CORRELATION = 0.5
 
 

@@ -17,10 +17,10 @@ from clutrr_jax.data.records import Records, story_ids, tasks
 from clutrr_jax.language_models.prompts import examples, prompts
 from generator.errors import InputError, check_range, one_of
 from generator.files import cache_folder, write_text
-from generator.relations.kinship import KINSHIP
+from generator.relations.algebras import DEFAULT, FILE
 
 HARNESSES = Path(__file__).parent / "harnesses"
-READERS = ("answers.py", "marked_text.py", "statements.py")
+READERS = ("named_answers.py", "answers.py", "marked_text.py", "statements.py")
 SCORING = {"jsonl": (), "lm-eval": READERS, "inspect": (*READERS, "inspect_scoring.py")}
 FORMATS = tuple(SCORING)
 TASK = "clutrr"  # name of the task of inspect, and of the group of lm-eval with free answers
@@ -57,6 +57,9 @@ def export(
         for path in filter(Path.is_file, paths):
             text = path.read_text("utf-8").replace(f"from {__package__}.", "from ")
             files[path.name] = _LIMIT.sub(rf"\g<1>{max_tokens}", text)
+    algebra = data.records("test").algebra
+    if algebra != DEFAULT:
+        files[FILE] = json.dumps(algebra.to_json(), ensure_ascii=False, indent=1) + "\n"
     if format == "lm-eval":
         names = sorted(
             {row["task"] for row in rows}, key=lambda task: [*map(int, re.findall(r"\d+", task))]
@@ -88,6 +91,11 @@ def prompt_rows(
         check_range(f"--{name}", 1 if value is None else value, 1)
     test, steps, solved = _texts(data, "test"), style == "chain-of-thought", []
     stories = chosen(test, per_task, limit)
+    if shots and steps and not test.algebra.has_rules_only:
+        raise InputError(
+            f"--style {style}: pairs of relations of {test.algebra.name} have several heads, and "
+            "examples no proofs; expected --shots 0"
+        )
     if shots:
         train = _texts(data, "train")
         solved = examples(train.select(~train.are_among(test)), shots, seed, steps)
@@ -95,13 +103,12 @@ def prompt_rows(
 
 
 def _texts(data: Dataset, split: str) -> Records:
-    """The stories of a split. Raises InputError if one has facts only, or other relations."""
+    """The stories of a split. Raises InputError if one of kinship has facts only, or another
+    neither text nor facts."""
     records = data.records(split)
-    if records.algebra != KINSHIP:
-        found = ", ".join(records.algebra.relations)
-        raise InputError(f"{data.name}: relations {found}; expected kinship, which prompts ask for")
-    for id, story in zip(story_ids(records), records.stories, strict=True):
-        if not story.strip():
+    facts = np.diff(records.edge_start) * (not records.algebra.is_kinship)
+    for id, story, count in zip(story_ids(records), records.stories, facts, strict=True):
+        if not story.strip() and not count:
             raise InputError(f"{data.name}: {split} story {id!r} has no text, expected one in each")
     return records
 

@@ -106,7 +106,7 @@ def _newest(folder: Path) -> dict[str, list[Path]]:
     another model or export: it is not read either, and printed."""
     # Group -> date -> task -> file.
     groups: dict[str, dict[str, dict[str, Path]]] = defaultdict(lambda: defaultdict(dict))
-    pattern = rf"samples_(?P<group>{TASK}|{MULTIPLE_CHOICE})_(?P<task>\d+\.\d+)_?(?P<date>.*)"
+    pattern = rf"samples_(?P<group>{TASK}|{MULTIPLE_CHOICE})_(?P<task>b?\d+\.\d+)_?(?P<date>.*)"
     for file in folder.glob("samples_*.jsonl"):
         if ours := re.fullmatch(pattern, file.stem):
             groups[ours["group"]][ours["date"]][ours["task"]] = file

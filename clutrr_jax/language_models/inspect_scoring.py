@@ -16,12 +16,13 @@ from inspect_ai.scorer import (
 )
 from inspect_ai.solver import TaskState
 
-from clutrr_jax.language_models.answers import to_relation
+from clutrr_jax.language_models.named_answers import stated_relation
 
 
 def to_sample(row: dict[str, Any]) -> Sample:
     """Sample of one line of prompts.jsonl."""
-    metadata = {name: row[name] for name in ("task", "k", "choices", "query", "names")}
+    keys = ("task", "k", "algebra", "choices", "query", "names")
+    metadata = {name: row[name] for name in keys}
     return Sample(id=row["id"], input=row["prompt"], target=row["target"], metadata=metadata)
 
 
@@ -37,9 +38,7 @@ def relation() -> Scorer:
     """Equality of the stated relation and the label."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        about = state.metadata
-        relations = tuple(about["choices"])
-        answer = to_relation(state.output.completion, relations, about["query"], about["names"])
+        answer = stated_relation(state.output.completion, state.metadata)
         value = CORRECT if answer == target.text else INCORRECT
         return Score(value=value, answer=answer, explanation=state.output.completion)
 

@@ -151,12 +151,12 @@ _THOUGHT = (
     r"(?:ant|inner|[\w-]{1,30}[:_-])?(?:think(?:ing)?|thoughts?|reason(?:ing)?|analysis|cot|"
     r"reflection|scratch_?pad|monologue|rationale)(?:[:_]\w{1,30})?"
 )
-_BEGIN = (
+BEGIN = (
     rf"(?:<\|? ?(?!(?:\w+_)?end){_THOUGHT}(?:\s[^<>]{{0,99}})?\|?>|\[(?:start )?think(?:ing)?\]|"
     r"◁think▷|<\|channel\|?> ?(?:analysis|commentary|thought)|<\|inner_prefix\|>|<unused94>|"
     r"\Aanalysis(?=[^\W_]))"
 )
-_END = (
+END = (
     rf"(?:<\|? ?(?:/[ |]?|(?=(?:\w+_)?end)){_THOUGHT} ?\|?>|\[(?:/|end )think(?:ing)?\]|◁/think▷|"
     r"<\|channel\|?> ?final|<channel\|>|<\|inner_suffix\|>|<\|content\|>|<unused95>|"
     r"\[begin final response\]|\.\.\.done thinking\.|assistantfinal)"
@@ -180,12 +180,12 @@ _TAGS = [
 
 def _without_thoughts(text: str) -> str:
     """The last part outside of thoughts that has words, "" if a thought does not end."""
-    *_, end = [0, *(match.end() for match in re.finditer(_END, text))]
-    if re.search(_BEGIN, text[end:]):
+    *_, end = [0, *(match.end() for match in re.finditer(END, text))]
+    if re.search(BEGIN, text[end:]):
         return ""
-    first, *parts = re.split(rf"(?s){_BEGIN}.*?{_END}", text[:end])
-    begun, *ended = re.split(_END, first)  # by the prompt
-    parts = [*(ended if ended else [begun]), *re.split(_END, "\n".join(parts)), text[end:]]
+    first, *parts = re.split(rf"(?s){BEGIN}.*?{END}", text[:end])
+    begun, *ended = re.split(END, first)  # by the prompt
+    parts = [*(ended if ended else [begun]), *re.split(END, "\n".join(parts)), text[end:]]
     return next((part for part in reversed(parts) if HAS_WORD.search(part)), "")
 
 

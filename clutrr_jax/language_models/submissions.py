@@ -19,7 +19,6 @@ from clutrr_jax.evaluation.predictions import (
     read_predictions,
 )
 from clutrr_jax.evaluation.scores import Score, Series, score, score_derived
-from clutrr_jax.language_models.answers import to_relation
 from clutrr_jax.language_models.harness_logs import (
     Answer,
     inspect_answers,
@@ -27,13 +26,14 @@ from clutrr_jax.language_models.harness_logs import (
     lm_eval_answers,
     prompt_text,
 )
+from clutrr_jax.language_models.named_answers import stated_relation
 from clutrr_jax.language_models.prompts import question
 from clutrr_jax.models import MODELS
 from generator.errors import InputError, at, check_utf8
 from generator.files import read_json
 from generator.tables.readers import table_rows
 
-_POSITION = re.compile(r"\d+\.\d+/\d+")  # T.K/ROW
+_POSITION = re.compile(r"b?\d+\.\d+/\d+")  # T.K/ROW
 _EXPECTED = 'id, prediction ("" for no answer) and, for several replicas, replica'
 
 
@@ -247,7 +247,7 @@ def joined(name: str, source: str, answers: Iterable[Answer], test: Records) -> 
         if test.algebra.find(texts[r][i]) is None:
             free, strict[r, i] = True, relation_id(texts[r][i], test, stories[i], strict=True)
     predictions = Predictions(relation, relation, np.ones(relation.shape))
-    of_text = strict if free else None
+    of_text = strict if free and test.algebra.is_kinship else None
     return Submission(name, predictions, np.array(stories), replicas, texts, strict=of_text)
 
 
@@ -256,16 +256,17 @@ def _is_number(text: str) -> bool:
 
 
 def relation_id(text: str, test: Records, story: int, strict: bool = False) -> int:
-    """Relation id that a text states of the query of a story, or UNMAPPED. Free text is read for
+    """Relation id that a text states of the query of a story, or UNMAPPED. Sentences are read for
     kinship alone."""
     algebra = test.algebra
     relation = algebra.index.get(text)
-    if relation is None and algebra.is_kinship:
-        told = test.story(story)
-        name = to_relation(text, algebra.relations, told.query, told.people, strict)
-        relation = algebra.index.get(name or "")
-    elif relation is None:
+    if relation is None and not algebra.is_kinship:
         relation = algebra.find(text)
+    if relation is None:
+        told = test.story(story)
+        row = {"algebra": algebra.name, "choices": algebra.relations, "query": told.query,
+               "names": told.people}  # fmt: skip
+        relation = algebra.index.get(stated_relation(text, row, strict) or "")
     return UNMAPPED if relation is None else relation
 
 
@@ -278,7 +279,7 @@ def _same_story(answer: Answer, test: Records, story: int) -> bool:
     label = test.relation_name(test.target[story])
     if answer.prompt:
         _, asked, after = answer.prompt.rpartition(question(test, story))
-        return bool(asked) and "Story: " not in after and answer.target == label
+        return bool(asked) and not re.search("Story: |Facts:", after) and answer.target == label
     return answer.target not in test.algebra.index or answer.target == label
 
 

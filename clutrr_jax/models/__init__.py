@@ -54,7 +54,7 @@ class Spec(NamedTuple):
     # Functions of the model and a batch to other logits, by name, which are tested too; and what
     # these have besides.
     variants: Mapping[str, tuple[Callable[[Any, Any], Any], str]] = {}
-    chosen_on: ChosenOn = ""  # its default settings, see docs/models.md; empty: not known
+    chosen_on: ChosenOn = ""  # its default settings, see `ChosenOn`; empty: not known
 
     @property
     def config(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ A pair without heads says nothing.
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -65,6 +65,8 @@ class Algebra:
     # empty if nothing is known.
     heads: Sets
     view: View | None = None  # a coarser view, if there is one
+    # A sentence about X and Y for each relation, for prompts; may be empty.
+    definitions: tuple[str, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         return f"Algebra({self.name}, {len(self.relations)} relations)"
@@ -145,7 +147,12 @@ class Algebra:
                 }
                 for a, first in enumerate(self.relations)
             },
-        }
+        } | ({"definitions": self.definition} if self.definitions else {})
+
+    @cached_property
+    def definition(self) -> dict[str, str]:
+        """Its definitions by relation."""
+        return dict(zip(self.relations, self.definitions, strict=False))
 
 
 def _plain(word: str) -> str:
@@ -170,7 +177,8 @@ def parse_algebra(content: Any, place: object) -> Algebra:
     Args:
       content: an object with "name", "relations" (names, or one text with blanks between them),
         "inverse" (names by relation) and "composition" (heads by first and second relation; a pair
-        that is left out has none).
+        that is left out has none); optional are "definitions" (a sentence about X and Y by
+        relation).
       place: where the definition stands, for messages.
     Raises:
       InputError: a part is missing, a name is unknown, or the table contradicts the inverses.
@@ -215,10 +223,18 @@ def _parse(content: Mapping[str, Any]) -> Algebra:
         row = table(rows.get(first, {}), f"composition of {first}")
         heads += (ids(row.get(s, []), f"composition of {first} and {s}") for s in relations)
     inverses = tuple(ids(inverse[word], f"inverse of {word}") for word in relations)
-    algebra = Algebra(name, tuple(relations), inverses, tuple(heads))
+    words = table(content.get("definitions", {}), "definitions")
+    if wrong := [w for w in relations if words and not _is_sentence(words.get(w))]:
+        raise ValueError(f'definitions: none of "{wrong[0]}", expected a line of text for each')
+    definitions = tuple(words[word].strip() for word in relations if words)
+    algebra = Algebra(name, tuple(relations), inverses, tuple(heads), definitions=definitions)
     if problem := _contradiction(algebra):
         raise ValueError(problem)
     return algebra
+
+
+def _is_sentence(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
 def _names(value: Any, where: str) -> list[str]:

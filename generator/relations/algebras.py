@@ -31,6 +31,14 @@ def built_in() -> dict[str, Algebra]:
     return {KINSHIP.name: KINSHIP} | {n: read_algebra(path) for n, path in _FILES.items()}
 
 
+def definitions(algebra: Algebra) -> dict[str, str]:
+    """A sentence about X and Y for each relation: its own, or those of the same algebra of the
+    package; empty if there are none."""
+    if algebra.definitions or built_in().get(algebra.name) != algebra:
+        return algebra.definition
+    return read_json(Path(__file__).parent / "definitions.json").get(algebra.name, {})
+
+
 def read_algebra(path: Path) -> Algebra:
     """Reads a definition, see `parse_algebra`. Raises InputError if it cannot be used."""
     return _parsed(read_json(path), path)

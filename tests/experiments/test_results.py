@@ -174,13 +174,13 @@ def test_row_of_a_published_table_has_error_and_stories(tmp_path: Path) -> None:
     results, table = write(config, tmp_path)
     of_tests = ["several answers", "clauses", "stories"]
     assert table[0] == ["train", "test", "gat", "paper", "difference", *of_tests]
-    assert table[1] == ["clean", "clean", ".85 ±.05", "1.00 ±.00", "-.15*", "3", "40", "40"]
+    assert table[1] == ["clean", "clean", ".85 ±.05", "1.00 ±.00", "-.15", "3", "40", "40"]
     row = results["rows"][0]
     assert row["replicas"] == 2 and row["count"] == 40
     assert row["ambiguous"] == 3
     assert row["stderr"] == pytest.approx(0.05)
     # Variance between the replicas .005, less that over 40 clauses: p (1 - p) is .24 and .1156 in
-    # 10 and 30 stories, and .09. With one degree of freedom nothing is certain.
+    # 10 and 30 stories, and .09. With one degree of freedom nothing is certain: there is no `*`.
     over_clauses = ((0.24 + 3 * 26 * 4 / 900) / 4 + 0.09) / 2 / 40
     assert row["seeds"] == pytest.approx(((0.005 - over_clauses) / 0.1275**2) ** 0.5)
     assert row["low"] < 0.5 and row["high"] > 0.98

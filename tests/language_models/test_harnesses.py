@@ -61,7 +61,7 @@ def rows(folders) -> list[dict]:
 
 def test_an_export_needs_nothing_of_this_project(folders) -> None:
     """And every format has the same prompts."""
-    readers = {"answers", "marked_text", "statements", "inspect_scoring"}
+    readers = {"answers", "marked_text", "statements", "named_answers", "inspect_scoring"}
     allowed = {*sys.stdlib_module_names, *readers, "datasets", "inspect_ai"}
     for format, folder in folders.items():
         for path in folder.glob("*.py"):
@@ -94,11 +94,13 @@ def test_the_tasks_of_lm_eval(data, folders, rows, tmp_path, monkeypatch) -> Non
     datasets = types.SimpleNamespace(Dataset=types.SimpleNamespace(from_list=list))
     monkeypatch.setitem(sys.modules, "datasets", datasets)
     monkeypatch.setattr(sys, "path", sys.path[:])
-    monkeypatch.delitem(sys.modules, "answers", raising=False)
+    for name in ("answers", "named_answers"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     spec = importlib.util.spec_from_file_location("utils", folder / "utils.py")
     utils = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(utils)
-    monkeypatch.delitem(sys.modules, "answers")
+    for name in ("answers", "named_answers"):
+        monkeypatch.delitem(sys.modules, name)
     docs = [doc for task in every for doc in utils.dataset(task, version=1.0)["test"]]
     assert docs == rows
     choices = utils.choices(docs[0])

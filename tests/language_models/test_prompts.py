@@ -22,8 +22,8 @@ from generator.errors import InputError
 from generator.relations.kinship import NUM_RELATIONS, PREDICATE_OF, RELATION_ID, RELATIONS
 from generator.stories.text import NAME
 
-KEYS = ("id", "task", "k", "story", "query", "names", "choices", "prompt", "target", "edges",
-        "task_split", "task_name", "story_edges", "edge_types", "query_edge",
+KEYS = ("id", "task", "k", "story", "query", "names", "algebra", "choices", "prompt", "target",
+        "edges", "task_split", "task_name", "story_edges", "edge_types", "query_edge",
         "genders")  # fmt: skip
 JSONL = ("export", "--format", "jsonl")
 
@@ -209,20 +209,61 @@ def test_stories_without_a_text_have_no_prompts(tmp_path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["prompts.jsonl"]
 
 
-@pytest.mark.parametrize("style", ["zero-shot", "few-shot"])
-def test_prompts_of_other_relations_than_kinship_are_refused(style, tmp_path) -> None:
-    """Also if another algebra has its name."""
-    content = {"name": "u", "relations": "near far", "inverse": {"near": "near", "far": "far"},
-               "composition": {"near": {"far": "far"}, "far": {"near": "far"}}}  # fmt: skip
+FOLDERS = {"name": "folders", "relations": "in holds apart",
+           "inverse": {"in": "holds", "holds": "in", "apart": "apart"},
+           "composition": {"in": {"in": "in", "apart": "apart"}, "holds": {"holds": "holds"},
+                           "apart": {"holds": "apart"}}}  # fmt: skip
+
+
+@pytest.mark.parametrize("defined", [True, False])
+def test_prompts_of_other_relations(tmp_path, defined: bool) -> None:
+    """Facts as lines, with the definitions that the algebra has; numbers have a letter. The file
+    of prompts is a data set of the same relations."""
+    words = {"in": "X lies in Y.", "holds": "Y lies in X.", "apart": "Neither holds the other."}
+    content = FOLDERS | ({"definitions": words} if defined else {})
     (tmp_path / "algebra.json").write_text(json.dumps(content))
-    row = {"story": "[a] is near [b]. [b] is far from [c].", "query": ("a", "c"), "target": "far",
-           "facts": [("a", "near", "b"), ("b", "far", "c")]}  # fmt: skip
-    data = load({"train": [row], "test": [row]}, algebra=str(tmp_path / "algebra.json"))
-    named = replace(data.test, algebra=replace(data.test.algebra, name="kinship"))
-    for test in (data.test, named):
-        with pytest.raises(InputError, match="folders: relations near, far; expected kinship"):
-            export(Dataset("folders", data.train, test), tmp_path / "out", "jsonl", style, None)
-    assert not (tmp_path / "out").exists()
+    row = {"facts": [("a", "in", "7"), ("7", "apart", "c")], "query": ("a", "c"),
+           "target": "apart", "k": 2}  # fmt: skip
+    other = row | {"facts": [("a", "in", "b"), ("b", "in", "7")], "query": ("a", "7")}
+    other["target"] = "in"
+    data = load({"train": [other], "test": [row]}, algebra=str(tmp_path / "algebra.json"))
+    export(data, tmp_path / "out", "jsonl", "chain-of-thought", 1)
+    (found,) = [json.loads(line) for line in (tmp_path / "out/prompts.jsonl").open()]
+    assert found["choices"] == ["in", "holds", "apart"] and found["algebra"] == "folders"
+    opening, solved, asked = found["prompt"].split("\n\n")
+    for name, definition in words.items():
+        assert (f"\nX {name} Y: {definition}\n" in opening) == defined
+    assert "one of: in, holds, apart." in opening
+    assert solved == (
+        "Facts:\na in b\nb in x7\nQuestion: What is a to x7?\n"
+        "a in b and b in x7, so a in x7.\nAnswer: in"
+    )
+    assert asked == "Facts:\na in x7\nx7 apart c\nQuestion: What is a to c?\n"
+    again = load(tmp_path / "out" / "prompts.jsonl").test
+    assert (again.algebra == data.test.algebra and again.algebra.definition == words) or not defined
+    assert again.story(0) == data.test.story(0)._replace(id=again.ids[0])
+
+
+def test_examples_of_sets_of_relations_have_no_proofs(tmp_path) -> None:
+    row = {"facts": [("a", "TPP", "b"), ("b", "DC", "c")], "query": ("a", "c"), "target": "DC"}
+    train = row | {"facts": [("a", "NTPP", "b"), ("b", "DC", "c")]}
+    data = load({"train": [train], "test": [row]})
+    export(data, tmp_path, "jsonl", "few-shot", 1)
+    (found,) = [json.loads(line) for line in (tmp_path / "prompts.jsonl").open()]
+    assert "What is a to c?\nAnswer: DC\n\nFacts:" in found["prompt"]
+    assert "X DC Y: X and Y have no point in common.\n" in found["prompt"]
+    with pytest.raises(InputError, match=r"several heads.*expected --shots 0"):
+        export(data, tmp_path, "jsonl", "chain-of-thought", 1)
+    export(data, tmp_path, "jsonl", "chain-of-thought", 0)
+
+
+def test_other_relations_need_a_text_or_facts(tmp_path) -> None:
+    row = {"facts": [], "story": "", "query": ("a", "b"), "target": "DC"}
+    test = load({"test": [row | {"facts": [("a", "DC", "b")]}]}).test
+    empty = replace(test, edge_start=np.array([0, 0]), relations=test.relations[:0],
+                    senders=test.senders[:0], receivers=test.receivers[:0])  # fmt: skip
+    with pytest.raises(InputError, match="has no text"):
+        export(Dataset("regions", None, empty), tmp_path, "jsonl", "zero-shot")
 
 
 def test_a_part_of_stories_without_ids(small, tmp_path) -> None:

@@ -9,18 +9,29 @@ import pytest
 from clutrr_jax.data.dataset import load
 from clutrr_jax.language_models.export import export
 from clutrr_jax.score import main
+from generator.networks.command import parser, write_networks
 from tests.command_line import harnesses
 from tests.language_models.test_answers_file import answers_in
 from tests.language_models.test_harnesses import accuracies, run_harness
 
 
+@pytest.fixture
+def rcc8_folder(tmp_path) -> Path:
+    """16 train graphs of RCC-8 with two facts, and four tests with 8 graphs each."""
+    folder = tmp_path / "rcc8"
+    sizes = ["--train=1.2", "--train-rows=2", "--test=1.2,2.2,1.3,2.3", "--test-rows=1"]
+    write_networks(parser().parse_args(["--algebra=rcc8", f"--out={folder}", *sizes]))
+    return folder
+
+
 @pytest.mark.slow
-def test_a_model_of_hugging_face(small_folder, tmp_path) -> None:
+@pytest.mark.parametrize("data", ["small_folder", "rcc8_folder"])
+def test_a_model_of_hugging_face(data: str, tmp_path, request) -> None:
     """`score` gives the accuracies that lm-eval prints, for free answers and multiple choice: on a
     part of the stories, with a chat template and a system prompt. lm-eval has no examples to add
     to those of the prompts."""
-    folder = tmp_path / "exported"
-    export(load(small_folder), folder, "lm-eval", "zero-shot", max_tokens=4)
+    folder, data_folder = tmp_path / "exported", request.getfixturevalue(data)
+    export(load(data_folder), folder, "lm-eval", "zero-shot", max_tokens=4)
     writer = Path(__file__).with_name("tiny_model.py")
     model = tmp_path / "ORGANIZATION" / "MODEL"
     python = harnesses() / "bin" / "python"
@@ -31,7 +42,7 @@ def test_a_model_of_hugging_face(small_folder, tmp_path) -> None:
         "You are an expert.", "--num_fewshot", "2", lm_eval_model="hf",
     )  # fmt: skip
     log = tmp_path / "logs" / "lm-eval" / "ORGANIZATION__MODEL"
-    main(["--data", str(small_folder), "--predictions", f"tiny={log}",
+    main(["--data", str(data_folder), "--predictions", f"tiny={log}",
           "--out", str(tmp_path / "scores")])  # fmt: skip
     results = json.loads((tmp_path / "scores" / "scores.json").read_text())
     groups = {"clutrr": "tiny", "clutrr_mc": "tiny (multiple choice)"}

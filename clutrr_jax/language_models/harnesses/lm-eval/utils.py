@@ -14,7 +14,7 @@ import datasets
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))
 
-from answers import to_relation  # noqa: E402
+from named_answers import stated_relation  # noqa: E402
 
 
 def dataset(task: str, **_: Any) -> dict[str, datasets.Dataset]:
@@ -31,5 +31,4 @@ def choices(doc: dict[str, Any]) -> list[str]:
 
 def process_results(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
     """Accuracy of one answer."""
-    answer = to_relation(results[0], tuple(doc["choices"]), doc["query"], doc["names"])
-    return {"acc": float(answer == doc["target"])}
+    return {"acc": float(stated_relation(results[0], doc) == doc["target"])}
