@@ -278,15 +278,9 @@ def _pooled(run: Sequence[Score], metric: str, epoch: str) -> np.ndarray:
 
 def _as_test(run: Sequence[Score], metric: str) -> Test:
     """All tests of a run as one test. Clauses that are not known have one story each."""
-    tests = [
-        Test(
-            np.array(values.replicas),
-            1 / test.count,
-            test.weight or 1 / test.count,
-            values.variance,
-            values.own,
-            values.shared,
-        )
-        for test, values in ((test, test.metrics[metric]) for test in run)
-    ]
+    tests = []
+    for test in run:
+        replicas, _, *parts = test.metrics[metric]
+        weight = test.weight or 1 / test.count
+        tests.append(Test(np.array(replicas), 1 / test.count, weight, *parts))
     return pool(tests, [test.count for test in run])

@@ -98,12 +98,9 @@ def spread(cells: Sequence[Sequence[Test]]) -> Spread:
     if not tests:
         return Spread()
     prior = max(test.clauses for test in tests) ** 2 / 4
-    own, shared, expected, excess, most = prior, prior, 0.0, prior, prior
-    for test in tests:
-        expected = test.variance * test.stories
-        excess += test.own - expected
-        most += test.variance * (test.clauses - test.stories)
-        own, shared = own + test.own, shared + (test.shared if len(test.values) > 1 else test.own)
+    excess = sum((test.own - test.variance * test.stories for test in tests), prior)
+    most = sum((test.variance * (test.clauses - test.stories) for test in tests), prior)
+    own, shared = sum((t.own for t in tests), prior), sum((t.shared for t in tests), prior)
     a, b = (min(1.0, max(0.0, part / whole)) for part, whole in ((excess, most), (shared, own)))
     found = Spread(a, b)
     rows = np.array(

@@ -170,7 +170,7 @@ def evaluate(
         "scale": "",
         **table(SINGLE, [("", training, rows) for rows in [*found, score_baselines(covered)]]),
         "data": [about],
-        "compared": pairs(submissions, test),
+        "compared": pairs(submissions, truth),
     })  # fmt: skip
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from clutrr_jax.data.clauses import number_clauses
-from clutrr_jax.data.records import Records, tasks
+from clutrr_jax.data.records import tasks
+from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.statistics import (
     over_seeds,
     satterthwaite,
@@ -27,17 +27,17 @@ PAIRED_LEGEND = (
 )
 
 
-def pairs(submissions: Sequence[Submission], test: Records) -> list[dict[str, Any]]:
+def pairs(submissions: Sequence[Submission], truth: GroundTruth) -> list[dict[str, Any]]:
     """Returns the paired tests between each two of these, see `compare`."""
-    return [compare(a, b, test) for a, b in combinations(submissions, 2)]
+    return [compare(a, b, truth) for a, b in combinations(submissions, 2)]
 
 
-def compare(a: Submission, b: Submission, test: Records) -> dict[str, Any]:
+def compare(a: Submission, b: Submission, truth: GroundTruth) -> dict[str, Any]:
     """Paired test of two submissions on the stories that both have, per task: `p` is its p-value,
     `p_holm` the same corrected over the tasks."""
     both, of_a, of_b = np.intersect1d(a.stories, b.stories, return_indices=True)
-    test = test.select(both)
-    by_task, clause = list(tasks(test)), number_clauses(test)
+    test, clause = truth.test.select(both), truth.clauses[both]
+    by_task = list(tasks(test))
     right_a, right_b = (
         [right[:, stories] for _, stories in by_task]
         for right in (

@@ -80,7 +80,7 @@ def write_report(
         if len({run.dataset for run in all_runs}) == 1:
             every = np.arange(len(test))
             own = [Submission(name, o.predictions, every) for name, o in one.outputs.items()]
-            results["compared"] = pairs([*own, *added], test)
+            results["compared"] = pairs([*own, *added], one.truth)
         one.outputs.update((other.name, added_outputs(other, len(test))) for other in added)
     texts = {
         "results.json": json.dumps(results, indent=1) + "\n",

@@ -261,7 +261,8 @@ def test_a_swapped_comparison_has_the_opposite_sign(data, ids, tmp_path) -> None
             tmp_path / name / "predictions.csv", predictions._replace(relation=best), data.test
         )
     a, b = read_submissions([tmp_path / name / "predictions.csv" for name in "ab"], data.test)
-    there, back = compare(a, b, data.test)["tasks"], compare(b, a, data.test)["tasks"]
+    truth = GroundTruth(data.test)
+    there, back = compare(a, b, truth)["tasks"], compare(b, a, truth)["tasks"]
     rows_a, rows_b = (score_submission(s, GroundTruth(data.test)) for s in (a, b))
     for one, other, row_a, row_b in zip(there, back, rows_a, rows_b, strict=True):
         assert np.isclose(
@@ -270,7 +271,7 @@ def test_a_swapped_comparison_has_the_opposite_sign(data, ids, tmp_path) -> None
         assert np.isclose(one["difference"], -other["difference"])
         assert (one["better"], one["worse"]) == (other["worse"], other["better"])
         assert one["p"] == other["p"] <= one["p_holm"] == other["p_holm"]
-    same = compare(a, a, data.test)["tasks"]
+    same = compare(a, a, truth)["tasks"]
     assert {(p["difference"], p["p"], p["p_holm"]) for p in same} == {(0.0, 1.0, 1.0)}
 
 

@@ -107,8 +107,9 @@ def test_two_parts_are_compared_on_the_stories_of_both(data, write) -> None:
          write("c", both, wrong=both[:6]), write("d", both, wrong=of_b[-30:], replicas=3)],
         data.test,
     )  # fmt: skip
-    pair = compare(a, b, data.test)
-    assert pair["tasks"] == compare(common_a, common_b, data.test)["tasks"]
+    truth = GroundTruth(data.test)
+    pair = compare(a, b, truth)
+    assert pair["tasks"] == compare(common_a, common_b, truth)["tasks"]
     (point,) = pair["tasks"]
     assert (point["task"], point["count"]) == ("1.2", 8)
     assert point["difference"] == -4 / 8  # 30 wrong: all but 1.2/5 ... 1.2/10
