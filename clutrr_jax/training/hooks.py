@@ -1,11 +1,10 @@
-"""Hooks that run after each epoch: metrics, progress, TensorBoard, checkpoints and preemption.
+"""Hooks that run after each epoch: metrics, progress and TensorBoard.
 
 Each is called with an `EpochEnd`.
 """
 
 import json
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,8 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from clutrr_jax.training import distributed, preemption
-from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.steps import TrainState
 from generator.errors import InputError
 from generator.files import write_text
@@ -124,20 +121,3 @@ class TensorBoard:
         self.writer.flush()
         if end.is_last:
             self.writer.close()
-
-
-class CheckpointHook:
-    """Saves the state every few minutes and at the end. After SIGTERM it saves it and exits.
-    Collective."""
-
-    def __init__(self, checkpoints: Checkpoints, minutes: float):
-        self.checkpoints, self.minutes, self.saved_at = checkpoints, minutes, time.monotonic()
-
-    def __call__(self, end: EpochEnd) -> None:
-        is_due = time.monotonic() - self.saved_at > 60 * self.minutes
-        stop = distributed.any_host(preemption.requested())
-        if end.is_last or stop or distributed.any_host(is_due and distributed.is_primary()):
-            self.checkpoints.save(end.line["epoch"], end.state)
-            self.saved_at = time.monotonic()
-        if stop:
-            preemption.exit_resumable()

@@ -30,7 +30,7 @@ from clutrr_jax.evaluation.scores import score_run, series_of
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.training import distributed, hooks, preemption
-from clutrr_jax.training.checkpoints import Checkpoints
+from clutrr_jax.training.checkpoints import Checkpoints, Saver
 from clutrr_jax.training.inference import REPLICA_BATCHES, Predictor, predict_tests
 from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
 from clutrr_jax.training.steps import (
@@ -135,10 +135,11 @@ def train_model(
     is_last = trainer.has_stopped(state, epoch)
     if not is_last:
         progress = hooks.Progress(name, epoch, trainer.epochs, disable=not is_primary)
-        called += [progress, hooks.CheckpointHook(checkpoints, train.checkpoint_minutes)]
+        called.append(progress)
         progress.bar.set_postfix_str("compiling")
         trainer.compile(state, epoch + 1)
         progress.bar.set_postfix_str("")
+    save = Saver(checkpoints, train.checkpoint_minutes)
     while not is_last:
         epoch, began = epoch + 1, time.perf_counter()
         state, metrics = trainer.epoch(state, epoch)
@@ -149,6 +150,7 @@ def train_model(
         speed = trainer.stories_per_epoch / seconds
         for hook in called:
             hook(hooks.EpochEnd(state, history[-1], speed, diverged, is_last))
+        save(epoch, state, is_last)
     return state, history
 
 
