@@ -30,9 +30,10 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.scores import score_run, series_of
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
-from clutrr_jax.training import distributed, hooks, preemption, writers
-from clutrr_jax.training.checkpoints import Checkpoints
+from clutrr_jax.training import distributed, preemption, writers
+from clutrr_jax.training.checkpoints import Checkpoints, Saver
 from clutrr_jax.training.inference import REPLICA_BATCHES, Predictor, predict_tests
+from clutrr_jax.training.progress import Progress
 from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
 from clutrr_jax.training.steps import (
     Batches,
@@ -123,7 +124,6 @@ def train_model(
     improves any more, or until the callback ends it. Returns the state, and the lines of
     `metrics.jsonl`. The first host calls `begin` before it changes a file."""
     is_primary, train = distributed.is_primary(), trainer.setup.train
-    replicas = trainer.replicas.count
     checkpoints = Checkpoints(folder / "checkpoints")
     epoch, state = checkpoints.restore(state) or (0, state)
     if epoch > trainer.epochs:
@@ -132,22 +132,20 @@ def train_model(
         )
     history: list[dict[str, Any]] = []
     with ExitStack() as stack:
+        is_last = trainer.has_stopped(state, epoch)
         written_to: list[writers.Writer] = []
         if is_primary:
             begin()
             history = writers.read_metrics(folder / "metrics.jsonl", epoch)
-            written_to = [
-                stack.enter_context(closing(writer))
-                for writer in (*writers.open_all(folder, log, epoch, replicas), *own.writers)
-            ]
-        is_last = trainer.has_stopped(state, epoch)
-        called: list[hooks.Hook] = []  # after each epoch
+        if is_primary and not is_last:
+            opened = writers.open_all(folder, log, epoch, trainer.replicas.count)
+            written_to = [stack.enter_context(closing(each)) for each in (*opened, *own.writers)]
         if not is_last:
-            progress = hooks.Progress(name, epoch, trainer.epochs, disable=not is_primary)
-            called += [progress, hooks.CheckpointHook(checkpoints, train.checkpoint_minutes)]
+            progress = Progress(name, epoch, trainer.epochs, disable=not is_primary)
             progress.bar.set_postfix_str("compiling")
             trainer.compile(state, epoch + 1)
             progress.bar.set_postfix_str("")
+        save = Saver(checkpoints, train.checkpoint_minutes)
         while not is_last:
             epoch, began = epoch + 1, time.perf_counter()
             state, metrics = trainer.epoch(state, epoch)
@@ -158,9 +156,8 @@ def train_model(
                 writer.write(epoch, values)
             is_last = own.stops(history[-1]) or trainer.has_stopped(state, epoch)
             diverged = trainer.replicas.gather(state.diverged_epoch)
-            speed = trainer.stories_per_epoch / seconds
-            for hook in called:
-                hook(hooks.EpochEnd(state, history[-1], speed, diverged, is_last))
+            progress(history[-1], values["stories_per_second"], diverged, is_last)
+            save(epoch, state, is_last)
     return state, history
 
 
