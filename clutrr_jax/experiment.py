@@ -24,6 +24,7 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.models.setting import Setting, check_values
 from clutrr_jax.models.swept import with_values
 from clutrr_jax.settings import (
+    LOGS,
     RUN_SETTINGS,
     TrainConfig,
     default_settings,
@@ -31,7 +32,7 @@ from clutrr_jax.settings import (
     model_names,
     sweep_of,
 )
-from generator.errors import InputError
+from generator.errors import InputError, one_of
 from generator.named import find_data
 from generator.stories.config import Config
 from generator.stories.noise import NOISE_TYPES
@@ -157,8 +158,13 @@ class Run:
       dataset: name of the data set, also its folder within that of the experiment: "", TRAINING or
         TRAINING/SEED.
       model: the model that it trains.
+<<<<<<< HEAD
       config: its settings `data`, `seed`, `tensorboard`, `generate` and MODEL, and `train`, a
         `TrainConfig`; those of a sweep are `Swept`. Nothing changes them.
+=======
+      config: its settings `data`, `seed`, `log`, `generate` and MODEL, and `train`, a
+        `TrainConfig`. Nothing changes them.
+>>>>>>> main
       training: the training that it belongs to.
     """
 
@@ -215,7 +221,12 @@ def runs(config: ConfigDict) -> list[Run]:
     """
     experiment = experiment_of(config)
     RUN_SETTINGS["seed"].check("seed", config.seed)
+<<<<<<< HEAD
     _check_sweep(config)
+=======
+    for name in filter(None, config.log.split(",")):
+        one_of("log", name, LOGS)
+>>>>>>> main
     data_of_all = re.sub(r"(?<=[^/,])/+(?=,|$)", "", config.data)  # a shell adds "/" to folders
     found = [
         run
@@ -250,7 +261,7 @@ def _runs_of_model(config: ConfigDict, model: str, training: Training, data: str
     train = TrainConfig.resolve(spec.train, *levels)
 
     def run(dataset: str, train: TrainConfig, seed: int, generate: dict[str, Any]) -> Run:
-        settings = {"data": data, "seed": seed, "tensorboard": config.tensorboard,
+        settings = {"data": data, "seed": seed, "log": config.log,
                     "generate": generate, "train": train, model: own}  # fmt: skip
         return Run(dataset, model, ConfigDict(settings), training)
 

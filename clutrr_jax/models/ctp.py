@@ -25,8 +25,11 @@ SETTINGS = {
     "embedding": Setting(20, "width of the embeddings of relations", at_least=1),
     "rules": Setting(6, "rules of each goal", at_least=1),
     "rule_dropout": Setting(
-        0.1, "fraction of rules that the proofs of a training story lack",
-        at_least=0, below=1, sweeps=True,
+        0.1,
+        "fraction of rules that the proofs of a training story lack",
+        at_least=0,
+        below=1,
+        sweeps=True,
     ),
     "share_genders": Setting(False, "True: goals are predicates, and rules hold for all genders"),
     "depth": Setting(2, "levels of subgoals; the time grows twelvefold with each", at_least=0),

@@ -38,8 +38,10 @@ SETTINGS = {
         8.0, "initially added to the logits of a word for a relation", at_least=0, sweeps=True
     ),
     "relation_word_penalty": Setting(
-        0.02, "on the negative log-probability that such a word has its predicate",
-        at_least=0, sweeps=True,
+        0.02,
+        "on the negative log-probability that such a word has its predicate",
+        at_least=0,
+        sweeps=True,
     ),
     "syntax_prior": Setting(
         3.0,

@@ -20,6 +20,7 @@ import numpy as np
 from flax import nnx
 from flax.traverse_util import flatten_dict, unflatten_dict
 
+
 class _Trace(NamedTuple):
     """What a function is traced for."""
 
@@ -93,7 +94,9 @@ def at_point(
             return function(*arguments)
 
     branches = [partial(branch, kind) for kind in unique]
-    return jax.lax.switch(jnp.asarray([unique.index(kind) for kind in kinds])[index], branches, *arguments)
+    return jax.lax.switch(
+        jnp.asarray([unique.index(kind) for kind in kinds])[index], branches, *arguments
+    )
 
 
 @contextmanager

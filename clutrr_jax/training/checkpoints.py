@@ -7,6 +7,7 @@ broadcasts what it has read. Orbax is imported on first use, which keeps the sta
 
 import hashlib
 import logging
+import time
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from clutrr_jax.training import distributed
+from clutrr_jax.training import distributed, preemption
 from generator.errors import InputError, first_line
 from generator.files import write_text
 
@@ -119,6 +120,23 @@ class Checkpoints:
                 "remove the folder to train from the start"
             )
         return None
+
+
+class Saver:
+    """Saves the state every few minutes and at the end. After SIGTERM it saves it and exits."""
+
+    def __init__(self, checkpoints: Checkpoints, minutes: float):
+        self.checkpoints, self.minutes, self.saved_at = checkpoints, minutes, time.monotonic()
+
+    def __call__(self, epoch: int, state: Any, is_last: bool = False) -> None:
+        """Collective."""
+        is_due = time.monotonic() - self.saved_at > 60 * self.minutes
+        stop = distributed.any_host(preemption.requested())
+        if is_last or stop or distributed.any_host(is_due and distributed.is_primary()):
+            self.checkpoints.save(epoch, state)
+            self.saved_at = time.monotonic()
+        if stop:
+            preemption.exit_resumable()
 
 
 def _named_arrays(state: Any) -> dict[str, np.ndarray]:
