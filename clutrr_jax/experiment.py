@@ -158,13 +158,8 @@ class Run:
       dataset: name of the data set, also its folder within that of the experiment: "", TRAINING or
         TRAINING/SEED.
       model: the model that it trains.
-<<<<<<< HEAD
-      config: its settings `data`, `seed`, `tensorboard`, `generate` and MODEL, and `train`, a
-        `TrainConfig`; those of a sweep are `Swept`. Nothing changes them.
-=======
       config: its settings `data`, `seed`, `log`, `generate` and MODEL, and `train`, a
-        `TrainConfig`. Nothing changes them.
->>>>>>> main
+        `TrainConfig`; those of a sweep are `Swept`. Nothing changes them.
       training: the training that it belongs to.
     """
 
@@ -221,12 +216,9 @@ def runs(config: ConfigDict) -> list[Run]:
     """
     experiment = experiment_of(config)
     RUN_SETTINGS["seed"].check("seed", config.seed)
-<<<<<<< HEAD
     _check_sweep(config)
-=======
     for name in filter(None, config.log.split(",")):
         one_of("log", name, LOGS)
->>>>>>> main
     data_of_all = re.sub(r"(?<=[^/,])/+(?=,|$)", "", config.data)  # a shell adds "/" to folders
     found = [
         run

@@ -30,12 +30,9 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.scores import Series, score, score_run, series_of
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
-    state, history = train_model(name, trainer, state, folder, config.log, begin, own)
-    stopped = not trainer.has_stopped(state, len(history))
-    on_dev = dev_results(trainer, state, history)
-    chosen = choose_point(on_dev)
-    names = [f"{name} ({label(point)})" for point in sweep]
-    tested = predict_tests(name, trainer.predict, state, data, folder, names, chosen)
+from clutrr_jax.models.swept import at_point, label, of_point, points
+from clutrr_jax.training import distributed, preemption, writers
+from clutrr_jax.training.checkpoints import Checkpoints, Saver
 from clutrr_jax.training.inference import REPLICA_BATCHES, Predictor, predict_tests
 from clutrr_jax.training.progress import Progress
 from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
