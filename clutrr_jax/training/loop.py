@@ -1,8 +1,8 @@
 """Training of one model: data, state, epochs, tests, summary.
 
-The folder of a model holds `checkpoints/`, `metrics.jsonl` (a line per epoch), `tensorboard/` if it
-was asked for, and, once the model is finished, `predictions.npz`, the predictions of each variant
-of the model, and `attention.npz` and `extracted.npz` for models that have them.
+The folder of a model holds `checkpoints/`, `metrics.jsonl` (a line per epoch), `tensorboard/` and
+`wandb/` if they were asked for, and, once the model is finished, `predictions.npz`, the predictions
+of each variant of the model, and `attention.npz` and `extracted.npz` for models that have them.
 
 Shapes: R replicas, S stories, C batches, B stories of a batch, M microbatches.
 """
@@ -10,6 +10,7 @@ Shapes: R replicas, S stories, C batches, B stories of a batch, M microbatches.
 import math
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
@@ -29,9 +30,10 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.scores import score_run, series_of
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
-from clutrr_jax.training import distributed, hooks, preemption
+from clutrr_jax.training import distributed, preemption, writers
 from clutrr_jax.training.checkpoints import Checkpoints, Saver
 from clutrr_jax.training.inference import REPLICA_BATCHES, Predictor, predict_tests
+from clutrr_jax.training.progress import Progress
 from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
 from clutrr_jax.training.steps import (
     Batches,
@@ -60,6 +62,7 @@ def run_model(
     folder: Path,
     start: tuple[Any, Any] | None = None,
     begin: Callable[[], None] = lambda: None,
+    own: writers.Own = writers.NOTHING,
 ) -> dict[str, Any]:
     """Trains and tests a model of the registry, and returns the summary of the run.
 
@@ -82,9 +85,10 @@ def run_model(
         state = trainer.init(start)
     except InputError as error:  # of a setting of the model, or a train setting
         raise InputError(f"{name}: {error}") from None
-    state, history = train_model(name, trainer, state, folder, config.tensorboard, begin)
+    state, history = train_model(name, trainer, state, folder, config.log, begin, own)
     tested = predict_tests(name, trainer.predict, state, data, folder)
     selected = trainer.selected_epochs(state)
+    stopped = not trainer.has_stopped(state, len(history))
     diverged = replicas.gather(state.diverged_epoch).tolist()
     if not distributed.is_primary():
         return {}
@@ -95,6 +99,7 @@ def run_model(
     return {
         "parameters": sum(math.prod(p.shape[1:]) for p in jax.tree.leaves(state.params)),
         "epochs": len(history),
+        "stopped_by_callback": stopped,
         "replicas": train.replicas,
         "seconds": round(sum(seconds), 2),
         # The median epoch, since timings are noisy.
@@ -114,12 +119,13 @@ def train_model(
     trainer: "Trainer",
     state: TrainState,
     folder: Path,
-    tensorboard: bool = False,
+    log: str = "",
     begin: Callable[[], None] = lambda: None,
+    own: writers.Own = writers.NOTHING,
 ) -> tuple[TrainState, list[dict[str, Any]]]:
-    """Trains from the last checkpoint, if there is one, until the last epoch, or until no replica
-    improves any more. Returns the state, and the lines of `metrics.jsonl`. The first host calls
-    `begin` before it changes a file."""
+    """Trains from the last checkpoint, if there is one, until the last epoch, until no replica
+    improves any more, or until the callback ends it. Returns the state, and the lines of
+    `metrics.jsonl`. The first host calls `begin` before it changes a file."""
     is_primary, train = distributed.is_primary(), trainer.setup.train
     checkpoints = Checkpoints(folder / "checkpoints")
     epoch, done, found = checkpoints.restore(state, (state, trainer.begin(state))) or (0, 0, state)
@@ -128,35 +134,36 @@ def train_model(
         raise InputError(
             f"{folder}: has trained {epoch} epochs, expected at least as many, now {trainer.epochs}"
         )
-    called: list[hooks.Hook] = []  # after each epoch
     history: list[dict[str, Any]] = []
-    if is_primary:
-        begin()
-        history = hooks.read_metrics(folder / "metrics.jsonl", epoch)
-        called = [partial(hooks.append_metrics, folder / "metrics.jsonl")]
-        if tensorboard:
-            called.append(hooks.TensorBoard(folder / "tensorboard", epoch, train.learning_rate))
-    is_last = trainer.has_stopped(state, epoch)
-    if not is_last:
-        progress = hooks.Progress(name, epoch, trainer.epochs, disable=not is_primary)
-        called.append(progress)
-        progress.bar.set_postfix_str("compiling")
-        trainer.compile(state, epoch + 1)
-        progress.bar.set_postfix_str("")
-    save = Saver(checkpoints, train.checkpoint_minutes)
-    while not is_last:
-        epoch, began = epoch + 1, time.perf_counter()
-        save_within = partial(save, epoch - 1)
-        state, metrics = trainer.epoch(state, epoch, done, within, save_within)
-        seconds = (time.perf_counter() - began) / (1 - done / trainer.count)  # of all batches
-        seconds, done, within = round(seconds, 4), 0, None
-        history.append({"epoch": epoch, "seconds": seconds} | hooks.to_json(metrics))
+    with ExitStack() as stack:
         is_last = trainer.has_stopped(state, epoch)
-        diverged = trainer.replicas.gather(state.diverged_epoch)
-        speed = trainer.stories_per_epoch / seconds
-        for hook in called:
-            hook(hooks.EpochEnd(state, history[-1], speed, diverged, is_last))
-        save(epoch, state, is_last=is_last)
+        written_to: list[writers.Writer] = []
+        if is_primary:
+            begin()
+            history = writers.read_metrics(folder / "metrics.jsonl", epoch)
+        if is_primary and not is_last:
+            opened = writers.open_all(folder, log, epoch, trainer.replicas.count)
+            written_to = [stack.enter_context(closing(each)) for each in (*opened, *own.writers)]
+        if not is_last:
+            progress = Progress(name, epoch, trainer.epochs, disable=not is_primary)
+            progress.bar.set_postfix_str("compiling")
+            trainer.compile(state, epoch + 1)
+            progress.bar.set_postfix_str("")
+        save = Saver(checkpoints, train.checkpoint_minutes)
+        while not is_last:
+            epoch, began = epoch + 1, time.perf_counter()
+            save_within = partial(save, epoch - 1)
+            state, metrics = trainer.epoch(state, epoch, done, within, save_within)
+            seconds = (time.perf_counter() - began) / (1 - done / trainer.count)  # of all batches
+            seconds, done, within = round(seconds, 4), 0, None
+            history.append({"epoch": epoch, "seconds": seconds} | writers.to_json(metrics))
+            values = writers.scalars(history[-1], trainer.stories_per_epoch)
+            for writer in written_to:
+                writer.write(epoch, values)
+            is_last = own.stops(history[-1]) or trainer.has_stopped(state, epoch)
+            diverged = trainer.replicas.gather(state.diverged_epoch)
+            progress(history[-1], values["stories_per_second"], diverged, is_last)
+            save(epoch, state, is_last=is_last)
     return state, history
 
 
