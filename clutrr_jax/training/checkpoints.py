@@ -100,9 +100,15 @@ class Checkpoints:
                 "expected the same model, sizes, number of replicas and version of clutrr_jax"
             )
         saved = distributed.broadcast(saved)
-        return epoch, done, jax.tree_util.tree_map_with_path(
-            lambda path, leaf: distributed.put(saved[jax.tree_util.keystr(path)], leaf.sharding),
-            template,
+        return (
+            epoch,
+            done,
+            jax.tree_util.tree_map_with_path(
+                lambda path, leaf: distributed.put(
+                    saved[jax.tree_util.keystr(path)], leaf.sharding
+                ),
+                template,
+            ),
         )
 
     def newest(self) -> tuple[tuple[int, int], dict[str, np.ndarray]] | None:

@@ -21,7 +21,6 @@ import jax
 import numpy as np
 from jax.sharding import PartitionSpec
 
-from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.order import TrainBatches
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.devices import device_name
@@ -234,9 +233,7 @@ class Trainer:
         """Batches of an epoch; the whole epoch is the segment."""
         with jax.profiler.TraceAnnotation("load"):
             rows, buckets = self.batches(epoch)
-            batches = Batches(
-                self._seeds, self.replicas.place(rows, _MICROBATCHES), self._dev_rows
-            )
+            batches = Batches(self._seeds, self.replicas.place(rows, _MICROBATCHES), self._dev_rows)
         return Segment(np.int32(epoch), buckets, np.int32(0), np.int32(self.count)), batches
 
     def begin(self, state: TrainState) -> EpochState:

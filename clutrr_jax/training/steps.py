@@ -204,10 +204,10 @@ def train_segment(
 ) -> tuple[EpochState, dict[str, jax.Array]]:
     """A segment of an epoch of a replica: steps, dev stories, and the choice of its parameters.
 
-    `before` is the state before the epoch. Returns the new `within` and, after the last
-    segment, the metrics of the epoch. If the loss over the train stories or a parameter is not finite, or was
-    not in an earlier epoch, or if the replica has stopped, the state is `before` at the end, but
-    for the epoch of divergence, and the loss is NaN.
+    `before` is the state before the epoch. Returns the new `within` and, after the last segment,
+    the metrics of the epoch. If the loss over the train stories or a parameter is not finite, or
+    was not in an earlier epoch, or if the replica has stopped, the state is `before` at the end,
+    but for the epoch of divergence, and the loss is NaN.
     """
     trained, steps = is_trained(before, segment.epoch, setup.patience), len(segment.buckets)
     # Sequential replicas compute one of the branches, vectorized ones both.
