@@ -2,7 +2,7 @@
 
   loop.run_model         data, state, epochs, tests, summary
   loop.train_model       the loop over the epochs; after each one the `hooks` are called
-  Trainer.epoch          rows [R, steps, M, b], in segments; lifts the functions of one replica below
+  Trainer.epoch          rows [R, steps, M, b], in segments; lifts what is below to all
     steps.train_segment  steps, dev stories and selection, from one batch of the epoch to another
     steps.train_steps    loop over the steps: rows [M, b] of one bucket of lengths
     steps.train_step     gradient, Adam, exponential moving average of the parameters
