@@ -127,7 +127,8 @@ def train_model(
     `metrics.jsonl`. The first host calls `begin` before it changes a file."""
     is_primary, train = distributed.is_primary(), trainer.setup.train
     checkpoints = Checkpoints(folder / "checkpoints")
-    epoch, done, found = checkpoints.restore(state, (state, trainer.begin(state))) or (0, 0, state)
+    restored: Any = checkpoints.restore(state, (state, trainer.begin(state)))
+    epoch, done, found = restored or (0, 0, state)
     state, within = found if done else (found, None)
     if epoch > trainer.epochs:
         raise InputError(

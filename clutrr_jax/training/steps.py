@@ -77,9 +77,9 @@ class TrainState(NamedTuple):
 class EpochState(NamedTuple):
     """State of a replica within an epoch, and the results of the batches so far."""
 
-    state: TrainState
-    losses: jax.Array  # [steps] sum of the losses of each train batch
-    counts: jax.Array  # [steps] number of its stories
+    state: Any  # TrainState
+    losses: Any  # [steps] sum of the losses of each train batch
+    counts: Any  # [steps] number of its stories
     graded: Any  # of each bucket: correct answers and losses of its dev stories, [C, b] each
 
 
