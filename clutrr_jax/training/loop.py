@@ -127,9 +127,10 @@ def train_model(
     `metrics.jsonl`. The first host calls `begin` before it changes a file."""
     is_primary, train = distributed.is_primary(), trainer.setup.train
     checkpoints = Checkpoints(folder / "checkpoints")
-    restored: Any = checkpoints.restore(state, (state, trainer.begin(state)))
-    epoch, done, found = restored or (0, 0, state)
-    state, within = found if done else (found, None)
+    epoch, done, within = 0, 0, None
+    if restored := checkpoints.restore(state, (state, trainer.begin(state))):
+        epoch, done, found = restored
+        state, within = found if done else (found, None)
     if epoch > trainer.epochs:
         raise InputError(
             f"{folder}: has trained {epoch} epochs, expected at least as many, now {trainer.epochs}"
