@@ -19,7 +19,7 @@ one data set. Any setting can be changed on the command line. With --help and --
   --config.train.epochs=N    passes over the train stories instead, without stopping early
   --config.gat.dropout=X     a setting of one model
   --config.gat.train.epochs=N  a train setting for one model only, before --config.train.epochs
-  --config.tensorboard=True  also write TensorBoard event files (needs tensorboardX)
+  --config.log=A,B           where metrics also go: tensorboard (needs tensorboardX), wandb
   --config.only=A,B          train only these runs; names may contain wildcards, such as */gat*.
                              none: only write the report
 

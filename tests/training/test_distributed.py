@@ -98,7 +98,7 @@ def test_two_hosts_agree_with_one_process(small_folder, tmp_path, microbatches: 
     """Each host trains its own replicas (one is added to fill them up), or a part of every batch.
     Up to the order of sums the results are the same. Only the primary writes."""
     settings = [f"--config.data={small_folder}", f"--config.train.microbatches={microbatches}"]
-    settings += ["--config.prover.train.epochs=3"]
+    settings += ["--config.prover.train.epochs=3", "--config.log=tensorboard"]
     single = launch(tmp_path / "one", settings)
     output, _ = single.communicate(timeout=600)
     assert single.returncode == 0, output
