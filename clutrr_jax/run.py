@@ -244,8 +244,8 @@ def _lengths(settings: dict[str, Any]) -> dict[str, float]:
 
 
 def has_begun(folder: Path) -> bool:
-    """Returns whether the run in this folder has finished an epoch."""
-    return (folder / "metrics.jsonl").exists()
+    """Returns whether the run in this folder has finished an epoch, or has a checkpoint."""
+    return (folder / "metrics.jsonl").exists() or (folder / "checkpoints").exists()
 
 
 def check_stories(folder: Path, data: Prepared) -> None:

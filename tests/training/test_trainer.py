@@ -44,7 +44,7 @@ def test_resumed_run_equals_uninterrupted_run(name: str, small, tmp_path) -> Non
     for epoch in (1, 2):
         state, _ = trainer.epoch(state, epoch)
     Checkpoints(tmp_path / "c").save(2, state)
-    epoch, state = Checkpoints(tmp_path / "c").restore(trainer.init())
+    epoch, _, state = Checkpoints(tmp_path / "c").restore(trainer.init())
     assert epoch == 2
     for epoch in (3, 4):
         state, _ = trainer.epoch(state, epoch)
