@@ -55,7 +55,8 @@ def results(trainer: Trainer, data: Any, folder: Any = None) -> list[np.ndarray]
 def usual_programs(monkeypatch) -> None:
     """Compiles as users do. Programs of the tests, which are not optimized, may round a product and
     a sum once or twice; several devices may add in another order, see `test_devices`."""
-    monkeypatch.setattr(jax, "devices", lambda devices=jax.devices()[:1]: devices)
+    devices = jax.devices()[:1]
+    monkeypatch.setattr(jax, "devices", lambda: devices)
     options = {
         "xla_backend_optimization_level": 3,
         "xla_llvm_disable_expensive_passes": False,
