@@ -34,7 +34,7 @@ On a cluster:
   --launcher=slurm           submit the runs as Slurm jobs and wait for them (needs submitit)
   --slurm.partition=P        an sbatch option of the jobs, see the list below
   --hosts=auto               several hosts train each run; start the same command on each of them.
-                             Detects the hosts through Slurm, Cloud TPU, GKE or MPI
+                             Detects the hosts through Slurm, Cloud TPU, GKE, Kubernetes or MPI
   --hosts=HOST:PORT          address of the first host, with
   --host_count=N             the number of hosts and
   --host_number=I            the index of this host, from 0
