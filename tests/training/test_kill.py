@@ -58,7 +58,9 @@ def test_a_stopped_run_resumes_to_the_same_results(model: str, stories: str, tmp
         return time.monotonic() - began
 
     def assert_same_predictions(workdir: Path) -> None:
-        ours, whole = (np.load(f / model / "predictions.npz") for f in (workdir, tmp_path / "whole"))
+        ours, whole = (
+            np.load(f / model / "predictions.npz") for f in (workdir, tmp_path / "whole")
+        )
         assert ours.files == whole.files
         for name in whole.files:
             np.testing.assert_array_equal(ours[name], whole[name])
