@@ -201,7 +201,9 @@ def identity(run: Run, start: tuple[Any, Any] | None = None) -> dict[str, Any]:
     if start:
         leaves = map(np.asarray, jax.tree.leaves(start))
         settings["start"] = sha256(b"".join(leaf.tobytes() for leaf in leaves)).hexdigest()[:16]
-    return json.loads(json.dumps(flatten_dict(settings, sep=".")))  # lists instead of tuples
+    # Lists instead of tuples, and of the values of a sweep.
+    text = json.dumps(flatten_dict(settings, sep="."), default=lambda swept: swept.values)
+    return json.loads(text)
 
 
 def check_run_folder(folder: Path, settings: dict[str, Any]) -> bool:
