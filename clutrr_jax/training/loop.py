@@ -76,15 +76,16 @@ def run_model(
     sweep = points(settings)
     replicas = Replicas(train.replicas, config.seed, train.microbatches, sweep)
     try:
-        if MODELS[name].encoder:
-            data = with_states(data, config[name])
-        trainer = Trainer(MODELS[name], config[name], train, data, replicas)
-        if not trainer.batches.dev_count:
-            raise InputError(
-                f"train.dev_fraction {train.dev_fraction}: none of {len(data.train)} train stories "
-                "is a dev story, expected a larger fraction"
-            )
-        state = trainer.init(start)
+        with preemption.at_once():
+            if MODELS[name].encoder:
+                data = with_states(data, config[name])
+            trainer = Trainer(MODELS[name], config[name], train, data, replicas)
+            if not trainer.batches.dev_count:
+                raise InputError(
+                    f"train.dev_fraction {train.dev_fraction}: none of {len(data.train)} train "
+                    "stories is a dev story, expected a larger fraction"
+                )
+            state = trainer.init(start)
     except InputError as error:  # of a setting of the model, or a train setting
         raise InputError(f"{name}: {error}") from None
     state, history = train_model(name, trainer, state, folder, config.log, begin, own)
@@ -92,7 +93,8 @@ def run_model(
     on_dev = dev_results(trainer, state, history)
     chosen = choose_point(on_dev)
     names = [f"{name} ({label(point)})" for point in sweep]
-    tested = predict_tests(name, trainer.predict, state, data, folder, names, chosen)
+    with preemption.at_once():
+        tested = predict_tests(name, trainer.predict, state, data, folder, names, chosen)
     if not distributed.is_primary():
         return {}
     seconds = [line["seconds"] for line in history]
@@ -187,7 +189,8 @@ def train_model(
         if not is_last:
             progress = Progress(name, epoch, trainer.epochs, disable=not is_primary)
             progress.bar.set_postfix_str("compiling")
-            trainer.compile(state, epoch + 1)
+            with preemption.at_once():
+                trainer.compile(state, epoch + 1)
             progress.bar.set_postfix_str("")
         save = Saver(checkpoints, train.checkpoint_minutes)
         while not is_last:
