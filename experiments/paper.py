@@ -35,7 +35,7 @@ WORKDIR = "runs/paper"
 RELEASES = "RELEASES"  # stands for the folder of the released data sets
 ALL = {"data": RELEASES}
 ONE = {"data": f"{RELEASES}/data_089907f8.zip"}
-STRUCTURED = "prover,set_prover,ctp_linear,ctp_attentive,ctp_memory,ncrl,epignn,nbfnet"
+STRUCTURED = "prover,ctp_linear,ctp_attentive,ctp_memory,ncrl,epignn,nbfnet"
 GRAPHS = "gcn,rgcn,edge_rnn,edge_lstm,edge_gru,edge_cnn,edge_attention"
 # A quarter of the steps at most, because a whole training takes half an hour on one core. Without
 # the RMC, whose epochs take minutes, and models over an encoder, which need its weights.
