@@ -2,6 +2,7 @@
 
     python -m benchmarks models      training and test speed of the models, against matmul peak
     python -m benchmarks lstm        training speed of a BiLSTM, next to PyTorch
+    python -m benchmarks graphs      training speed of graph models, next to PyTorch Geometric
     python -m benchmarks generator   speed of the story generator
 
 Each has its own options: `python -m benchmarks NAME --help`.
@@ -12,7 +13,7 @@ from importlib import import_module
 
 from generator.errors import InputError, run_command
 
-BENCHMARKS = ("models", "lstm", "generator")
+BENCHMARKS = ("models", "lstm", "graphs", "generator")
 
 
 def main(argv: list[str]) -> int:

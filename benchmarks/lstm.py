@@ -6,10 +6,11 @@
 The PyTorch model is what one would write first: embedding, `torch.nn.LSTM` with two layers in both
 directions, dropout, mean over the words, two linear layers, clipped gradients and Adam. Its batches
 hold stories of similar length, padded to the longest of the batch. Both use one core. Epochs of the
-two alternate, so that a change of the machine's speed affects both.
+two alternate, so that a change of the machine's speed affects both; times are processor times.
 """
 
 import statistics
+import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 from ml_collections import ConfigDict
 
-from benchmarks.models import data_options, limit_cores, new_trainer, next_epoch, read_data, seconds
+from benchmarks.models import data_options, limit_cores, new_trainer, next_epoch, read_data
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.data.vocabulary import PAD
 from clutrr_jax.devices import device_name
@@ -40,11 +41,24 @@ def main(argv: list[str]) -> int:
     for batch in (100, 20):
         trainer = new_trainer(spec, ConfigDict(spec.config), data, batch=batch)
         runs = [next_epoch(trainer), torch_epochs(data, batch)]
-        _, *epochs = [[seconds(run, 1)[0] for run in runs] for _ in range(1 + arguments.repeats)]
-        ours, theirs = (len(data.train) / statistics.median(s) for s in zip(*epochs, strict=True))
-        ratio = statistics.median(torch / own for own, torch in epochs)
+        seconds, (ratio,) = in_turn(runs, arguments.repeats)
+        ours, theirs = (len(data.train) / s for s in seconds)
         print(f"{batch:5}{ours:12,.0f}{theirs:12,.0f}{ratio:8.2f}", flush=True)
     return 0
+
+
+def in_turn(runs: list[Callable[[], None]], repeats: int) -> tuple[list[float], list[float]]:
+    """Processor seconds of an epoch of each run, and ratio of those of the second and later runs to
+    the first: medians of `repeats` epochs in turn, after one of each that compiles."""
+
+    def seconds(run: Callable[[], None]) -> float:
+        start = time.process_time()
+        run()
+        return time.process_time() - start
+
+    _, *epochs = [[seconds(run) for run in runs] for _ in range(1 + repeats)]
+    ratios = [statistics.median(s[i] / s[0] for s in epochs) for i in range(1, len(runs))]
+    return [statistics.median(s) for s in zip(*epochs, strict=True)], ratios
 
 
 def torch_epochs(data: Prepared, batch: int) -> Callable[[], None]:
@@ -53,8 +67,7 @@ def torch_epochs(data: Prepared, batch: int) -> Callable[[], None]:
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    model = torch_model(torch, data)
-    optimizer = torch.optim.Adam(model.parameters(), lr=TRAIN["learning_rate"])
+    step = torch_step(torch, torch_model(torch, data))
     stories = data.train_stories
     lengths = np.asarray(stories.n_token)
     words = np.split(np.asarray(stories.tokens), np.cumsum(lengths)[:-1])
@@ -66,13 +79,23 @@ def torch_epochs(data: Prepared, batch: int) -> Callable[[], None]:
         for index in rng.permutation(len(batches)):
             rows = batches[index]
             tokens = torch.nn.utils.rnn.pad_sequence([torch.tensor(words[i]) for i in rows])
-            loss = torch.nn.functional.cross_entropy(model(tokens), torch.tensor(labels[rows]))
-            optimizer.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), TRAIN["grad_clip_norm"])
-            optimizer.step()
+            step(tokens, torch.tensor(labels[rows]))
 
     return run
+
+
+def torch_step(torch: Any, model: Any) -> Callable[[Any, Any], None]:
+    """Returns a function of inputs and labels: an optimizer step of a PyTorch model."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=TRAIN["learning_rate"])
+
+    def step(inputs: Any, labels: Any) -> None:
+        loss = torch.nn.functional.cross_entropy(model(inputs), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), TRAIN["grad_clip_norm"])
+        optimizer.step()
+
+    return step
 
 
 def torch_model(torch: Any, data: Prepared) -> Any:

@@ -35,6 +35,7 @@ from clutrr_jax.runs import run_experiment
 from clutrr_jax.settings import TRAIN, TrainConfig, change, default_settings, model_names
 from clutrr_jax.streams import Stream, numpy_rng
 from clutrr_jax.trained_model import Answer, Model, load_model
+from clutrr_jax.training.writers import Own, Writer
 from generator.errors import InputError, check_range, one_line, one_of
 from generator.relations.kinship import RELATIONS
 from generator.stories.config import Config
@@ -224,6 +225,8 @@ def train(
     settings: Mapping[str, Any] | None = None,
     folder: str | Path | None = None,
     start: Model | str | Path | None = None,
+    writers: Sequence[Writer] = (),
+    callback: Callable[[dict[str, Any]], Any] | None = None,
 ) -> Trained:
     """Trains and tests models.
 
@@ -237,6 +240,10 @@ def train(
       folder: the run folder, by default a new temporary one. The same call resumes a run.
       start: a trained model, or the folder of its run, whose parameters, settings and vocabulary
         the training starts with. `models` is its name, and the replicas are as many as it has.
+      writers: objects with `write(step, values)` and `close()`: after each epoch `step`, `write`
+        gets the metrics by name, `NAME/replica_I` for a metric of a replica.
+      callback: called after each epoch with its line of `metrics.jsonl`. If it returns True, the
+        training is finished with this epoch. What it raises leaves the run to be resumed.
     Raises:
       InputError: a wrong setting, a data set without train or test stories, or a folder that holds
         another run, or a start with other relations.
@@ -247,6 +254,7 @@ def train(
             raise InputError(f"models: {models!r}, expected names such as {next(iter(MODELS))!r}")
         models = ",".join(models)
     names = model_names(models)
+    watching = _own(names, writers, callback)
     config = default_settings("train", ",".join(names))
     if start is not None and not isinstance(start, Model):
         start = load_model(start)
@@ -282,10 +290,24 @@ def train(
             dataset.to_parquet(stories)
         return data
 
-    _, failed = run_experiment(config, folder, prepare_stories, start.arrays if start else None)
+    parameters = start.arrays if start else None
+    _, failed = run_experiment(config, folder, prepare_stories, parameters, watching)
     for name, reason in failed.items():
         raise InputError(f"{name}: {reason}")
     return Trained(folder, dataset)
+
+
+def _own(names: Sequence[str], writers: Any, callback: Any) -> Own:
+    """Returns the writers and the callback of a user for the training of a model."""
+    if not isinstance(writers, list | tuple) or not all(isinstance(w, Writer) for w in writers):
+        raise InputError(f"writers: {writers!r}, expected objects with write and close in a list")
+    if not (callback is None or callable(callback)):
+        raise InputError(f"callback: {callback!r}, expected a function")
+    if (writers or callback) and len(names) > 1:
+        raise InputError(
+            f"models {','.join(names)}: expected one, as writers or a callback are those of a model"
+        )
+    return Own(writers, callback)
 
 
 def _dataset(data: Any) -> Dataset:

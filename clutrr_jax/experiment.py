@@ -23,13 +23,14 @@ from clutrr_jax.evaluation.scores import Measured
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.setting import Setting, check_values
 from clutrr_jax.settings import (
+    LOGS,
     RUN_SETTINGS,
     TrainConfig,
     default_settings,
     generate_settings,
     model_names,
 )
-from generator.errors import InputError
+from generator.errors import InputError, one_of
 from generator.named import find_data
 from generator.stories.config import Config
 from generator.stories.noise import NOISE_TYPES
@@ -155,7 +156,7 @@ class Run:
       dataset: name of the data set, also its folder within that of the experiment: "", TRAINING or
         TRAINING/SEED.
       model: the model that it trains.
-      config: its settings `data`, `seed`, `tensorboard`, `generate` and MODEL, and `train`, a
+      config: its settings `data`, `seed`, `log`, `generate` and MODEL, and `train`, a
         `TrainConfig`. Nothing changes them.
       training: the training that it belongs to.
     """
@@ -213,6 +214,8 @@ def runs(config: ConfigDict) -> list[Run]:
     """
     experiment = experiment_of(config)
     RUN_SETTINGS["seed"].check("seed", config.seed)
+    for name in filter(None, config.log.split(",")):
+        one_of("log", name, LOGS)
     data_of_all = re.sub(r"(?<=[^/,])/+(?=,|$)", "", config.data)  # a shell adds "/" to folders
     found = [
         run
@@ -236,7 +239,7 @@ def _runs_of_model(config: ConfigDict, model: str, training: Training, data: str
     train = TrainConfig.resolve(spec.train, *levels)
 
     def run(dataset: str, train: TrainConfig, seed: int, generate: dict[str, Any]) -> Run:
-        settings = {"data": data, "seed": seed, "tensorboard": config.tensorboard,
+        settings = {"data": data, "seed": seed, "log": config.log,
                     "generate": generate, "train": train, model: own}  # fmt: skip
         return Run(dataset, model, ConfigDict(settings), training)
 

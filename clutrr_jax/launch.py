@@ -19,7 +19,7 @@ one data set. Any setting can be changed on the command line. With --help and --
   --config.train.epochs=N    passes over the train stories instead, without stopping early
   --config.gat.dropout=X     a setting of one model
   --config.gat.train.epochs=N  a train setting for one model only, before --config.train.epochs
-  --config.tensorboard=True  also write TensorBoard event files (needs tensorboardX)
+  --config.log=A,B           where metrics also go: tensorboard (needs tensorboardX), wandb
   --config.only=A,B          train only these runs; names may contain wildcards, such as */gat*.
                              none: only write the report
 
@@ -34,7 +34,7 @@ On a cluster:
   --launcher=slurm           submit the runs as Slurm jobs and wait for them (needs submitit)
   --slurm.partition=P        an sbatch option of the jobs, see the list below
   --hosts=auto               several hosts train each run; start the same command on each of them.
-                             Detects the hosts through Slurm, Cloud TPU, GKE or MPI
+                             Detects the hosts through Slurm, Cloud TPU, GKE, Kubernetes or MPI
   --hosts=HOST:PORT          address of the first host, with
   --host_count=N             the number of hosts and
   --host_number=I            the index of this host, from 0

@@ -36,6 +36,7 @@ from clutrr_jax.experiment import DATA, ERROR, JOB_ID, SUMMARY, Run
 from clutrr_jax.models.check import check_model
 from clutrr_jax.training import distributed
 from clutrr_jax.training.loop import run_model
+from clutrr_jax.training.writers import NOTHING, Own
 from generator.errors import InputError, one_line
 from generator.files import cache_folder, read_json, write_text
 from generator.relations.algebras import write_algebra
@@ -59,6 +60,7 @@ def run_all(
     workdir: Path,
     prepare: Prepare,
     start: tuple[Any, Any] | None = None,
+    own: Own = NOTHING,
 ) -> dict[str, str]:
     """Trains and tests the unfinished ones of some runs, one after the other. Returns {name of a
     failed run: reason}: the others go on. An error that concerns all of them is raised."""
@@ -90,7 +92,7 @@ def run_all(
             for run in unfinished:
                 say(f"\n{run.name}" if len(selected) > len(of_data_set) else "")
                 with failing([run]):
-                    _train_and_test(run, workdir / run.name, data, truth, start)
+                    _train_and_test(run, workdir / run.name, data, truth, start, own)
     return failed
 
 
@@ -151,7 +153,12 @@ def _read(unfinished: list[Run], workdir: Path, prepare: Prepare) -> tuple[Prepa
 
 
 def _train_and_test(
-    run: Run, folder: Path, data: Prepared, truth: GroundTruth, start: tuple[Any, Any] | None
+    run: Run,
+    folder: Path,
+    data: Prepared,
+    truth: GroundTruth,
+    start: tuple[Any, Any] | None,
+    own: Own = NOTHING,
 ) -> None:
     if run.config[run.model].get("reasoner", "rules") != "rules" and not data.sizes.relation_words:
         say(
@@ -170,7 +177,7 @@ def _train_and_test(
         if distributed.is_primary():
             (folder / ERROR).unlink(missing_ok=True)
         if not is_finished(run, folder, start):  # another process may have finished it
-            summary = run_model(run.model, run.config, data, truth, folder, start, begin)
+            summary = run_model(run.model, run.config, data, truth, folder, start, begin, own)
             if distributed.is_primary():
                 write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
     distributed.barrier(f"end of {run.name}")
@@ -235,8 +242,8 @@ def _lengths(settings: dict[str, Any]) -> dict[str, float]:
 
 
 def has_begun(folder: Path) -> bool:
-    """Returns whether the run in this folder has finished an epoch."""
-    return (folder / "metrics.jsonl").exists()
+    """Returns whether the run in this folder has finished an epoch, or has a checkpoint."""
+    return (folder / "metrics.jsonl").exists() or (folder / "checkpoints").exists()
 
 
 def check_stories(folder: Path, data: Prepared) -> None:

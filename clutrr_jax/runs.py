@@ -15,6 +15,7 @@ from clutrr_jax.report.results import REPORT_FILES
 from clutrr_jax.report.write import write_report
 from clutrr_jax.run import run_all, say
 from clutrr_jax.training import distributed, preemption
+from clutrr_jax.training.writers import NOTHING, Own
 from generator.errors import InputError
 from generator.files import read_json
 
@@ -24,12 +25,14 @@ def run_experiment(
     workdir: Path,
     prepare: Prepare | None = None,
     start: tuple[Any, Any] | None = None,
+    own: Own = NOTHING,
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Trains and tests the unfinished runs of an experiment, and writes its report.
 
     On several hosts every host calls this function. The first host writes the folder; the others
     get a temporary folder for their data, and return no results. `start` are parameters and buffers
-    that the replicas start from. Returns the results, and {name of a failed run: reason}.
+    that the replicas start from, `own` the writers and the callback of a user. Returns the results,
+    and {name of a failed run: reason}.
     """
     all_runs = runs(config)
     selected = select(config.only, all_runs)
@@ -38,7 +41,7 @@ def run_experiment(
     prepare = prepare or prepare_with(config)
     if distributed.is_primary():
         check_folder(workdir, config.name)
-    failed = run_all(selected, workdir, prepare, start)
+    failed = run_all(selected, workdir, prepare, start, own)
     if not distributed.is_primary():
         return {}, failed
     return write_report(config, all_runs, workdir, prepare), failed

@@ -24,6 +24,8 @@ ENTITY_POLICIES = ("fixed", "redrawn", "learned")
 # the dev loss, and with dev_accuracy the dev accuracy.
 SELECTIONS = ("last", "dev_loss", "dev_accuracy")
 
+LOGS = ("tensorboard", "wandb")
+
 RUN_SETTINGS = {
     "models": Setting("", "the models, joined by commas"),
     "data": Setting(
@@ -32,7 +34,7 @@ RUN_SETTINGS = {
     "seed": Setting(
         0, "of the first replica; replica i has seed + i", at_least=0, at_most=_LARGEST
     ),
-    "tensorboard": Setting(False, "also write TensorBoard event files"),
+    "log": Setting("", "where metrics also go: tensorboard, wandb, or both joined by a comma"),
     "only": Setting("*", "names of runs, joined by commas, with wildcards; none: the report only"),
 }
 

@@ -1,14 +1,18 @@
 """Counts and output of the benchmarks. No test depends on how long anything takes."""
 
 import json
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import pytest
+from ml_collections import ConfigDict
 
-from benchmarks import models
+from benchmarks import graphs, lstm, models
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.__main__ import main as command
+from clutrr_jax.models import MODELS
+from clutrr_jax.models.functional import ModelDef
 from generator.errors import run_command
 
 
@@ -40,6 +44,46 @@ def test_help_names_every_benchmark_and_an_unknown_one_is_one_line(capsys) -> No
     assert main(["nothing"]) == 2
     error = capsys.readouterr().err
     assert 'unknown benchmark "nothing"' in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["lstm", "graphs"])
+def test_a_missing_package_is_a_one_line_error(name: str, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(f"benchmarks.{name}.find_spec", lambda _: None)
+    assert main([name]) == 2
+    error = capsys.readouterr().err
+    assert "pip install torch==" in error and error.count("\n") == 1
+
+
+def test_epochs_of_the_runs_alternate_and_the_first_is_not_timed(monkeypatch) -> None:
+    clock, called = [0.0], []
+    monkeypatch.setattr(lstm.time, "process_time", lambda: clock[0])
+    # Seconds of the epochs: the first compiles; the machine is slower in the third.
+    left = {"a": [90, 1, 8, 2], "b": [70, 3, 16, 6]}
+
+    def epoch(name: str) -> None:
+        called.append(name)
+        clock[0] += left[name].pop(0)
+
+    assert lstm.in_turn([partial(epoch, "a"), partial(epoch, "b")], 3) == ([2, 6], [3])
+    assert called == ["a", "b"] * 4
+
+
+@pytest.mark.parametrize("name", ["gat", "rgcn"])
+def test_models_in_pytorch_geometric_have_the_sizes_of_ours(name: str, small) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch_geometric")
+    spec = MODELS[name]
+    params, _ = ModelDef(spec, ConfigDict(spec.config), small.sizes).init(jax.random.key(0))
+    ours = sum(x.size for x in jax.tree.leaves(params))
+    if name == "gat":  # embeddings of reversed relations, and of the edge from a node to itself
+        ours -= (small.sizes.edge_types + 1) * spec.config["edge"]
+    model = graphs.torch_model(name, small)
+    assert sum(x.numel() for x in model.parameters()) == ours
+    run, once = graphs.torch_epochs(name, small)
+    before = torch.random.get_rng_state()
+    run()
+    once()
+    assert not torch.equal(before, torch.random.get_rng_state())  # dropout is on
 
 
 @pytest.mark.slow

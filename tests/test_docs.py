@@ -9,12 +9,16 @@ measurements.
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+import kubernetes_validate
 import pytest
+import yaml
 
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.records import positional_ids
@@ -26,7 +30,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", *(f"docs/{name}.md" for name in (
     "algebras", "distributed", "experiments", "generator", "models", "outputs", "own_model",
 ))]  # fmt: skip
-BLOCK = re.compile(r"(<!-- not run: .+ -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"(<!-- not run: [^\n]+ -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PROGRAMS = ("python ", "srun ", "lm_eval ", "inspect ")  # the others install something
 
 
@@ -80,6 +84,51 @@ def test_commands_run(page: str, registry, small_folder, tmp_path, monkeypatch) 
     monkeypatch.chdir(tmp_path)
     for words, runs in commands(page):
         assert not runs or run(words, small_folder) == 0, shlex.join(words)
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The code blocks of a page in a language."""
+    found = BLOCK.findall((ROOT / page).read_text())
+    return [block for _, of, block in found if of == language]
+
+
+@pytest.mark.parametrize("version", ["1.31", "1.37"])
+def test_manifests_follow_the_schemas_of_kubernetes(version: str) -> None:
+    manifests = [m for b in blocks("docs/distributed.md", "yaml") for m in yaml.safe_load_all(b)]
+    assert {"Job", "Pod", "Role", "Service"} < {manifest["kind"] for manifest in manifests}
+    for manifest in manifests:
+        kubernetes_validate.validate(manifest, version, strict=True)
+
+
+def test_shell_scripts_pass_shellcheck(tmp_path) -> None:
+    scripts = [ROOT / ".ci" / "run", ROOT / ".ci" / "slurm"]
+    for index, block in enumerate(blocks("docs/distributed.md", "bash")):
+        scripts.append(tmp_path / f"{index}.sh")
+        scripts[-1].write_text(block)
+    assert len(scripts) == 4
+    shellcheck = Path(sys.executable).parent / "shellcheck"
+    done = subprocess.run([shellcheck, "--shell=bash", *scripts], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_meshes_of_eight_devices_are_those_of_the_table() -> None:
+    """A row has replicas, microbatches and the shape of the mesh."""
+    text = (ROOT / "docs/distributed.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| (\d+) \| (\d+) x (\d+) \|", text, re.MULTILINE)
+    assert len(rows) == 6
+    code = """if True:
+    import sys, jax
+    from clutrr_jax.training.replicas import Replicas
+    jax.config.update("jax_num_cpu_devices", 8)
+    for row in sys.argv[1:]:
+        count, microbatches = map(int, row.split(","))
+        replicas = Replicas(count, microbatches=microbatches)
+        print(count, microbatches, *replicas.mesh.shape.values())
+    """
+    settings = [",".join(row[:2]) for row in rows]
+    command = [sys.executable, "-c", code, *settings]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert [tuple(line.split()) for line in done.stdout.splitlines()] == rows, done.stderr
 
 
 def write_files(folder: Path, data: Path) -> None:

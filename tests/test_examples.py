@@ -9,7 +9,7 @@ import pytest
 from nbclient import NotebookClient
 
 import clutrr_jax
-from examples import other_wordings, train_gat
+from examples import other_wordings, prune, train_gat
 from generator.paraphrases.load import parse_clause, read_bank
 from generator.stories.config import Config
 
@@ -46,6 +46,16 @@ def test_own_training_loop_learns_the_relations_of_two_facts(tmp_path, monkeypat
     accuracy = {row["model"]: row for row in evaluation.accuracy}
     assert accuracy["my GAT"]["replicas"] == 2
     assert accuracy["my GAT"]["accuracy"] > accuracy["majority label"]["accuracy"] + 0.5
+
+
+@pytest.mark.slow
+def test_a_training_that_falls_behind_is_pruned_and_tested(tmp_path) -> None:
+    settings = {"train": "1.2", "test": "1.2", "train_rows": 500, "test_rows": 50}
+    clutrr_jax.generate(**settings, language="synthetic").to_parquet(tmp_path)
+    trials = prune.main(["--data", str(tmp_path)])
+    assert [len(trial.values) for trial in trials] == [prune.EPOCHS, prune.EPOCHS, prune.WARMUP]
+    pruned = trials[-1].run.results["models"]["edge_lstm"]
+    assert (pruned["epochs"], trials[-1].run.accuracy[0]["count"]) == (prune.WARMUP, 50)
 
 
 def test_banks_of_other_wordings_state_all_facts(tmp_path) -> None:

@@ -32,7 +32,7 @@ GAT = (
     "--config.models=gat", "--config.gat.node=4", "--config.gat.heads=2", "--config.gat.rounds=1",
     "--config.gat.steps=1", "--config.gat.readout=4", "--config.train.epochs=2",
 )  # fmt: skip
-BOTH = (*PROVER, *GAT, "--config.models=gat,prover", "--config.tensorboard=True")
+BOTH = (*PROVER, *GAT, "--config.models=gat,prover", "--config.log=tensorboard")
 
 
 def read_lines(path: Path) -> list[dict]:

@@ -68,7 +68,7 @@ def test_no_module_hides_a_public_name() -> None:
         (["generator", "workshop"], "--out DIR"),
         (["benchmarks", "models"], "--models A,B,..."),
         (["benchmarks", "generator"], "--seconds"),
-        (["benchmarks", "lstm"], "--data"),
+        *[(["benchmarks", name], "--data") for name in ("lstm", "graphs")],
     ],
 )
 def test_usage_is_the_command_that_was_typed(

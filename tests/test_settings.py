@@ -113,8 +113,8 @@ def test_plain_values_are_settings_without_a_range(monkeypatch) -> None:
         ("gat.heads", None, 'setting "gat.heads": None, expected int'),
         ("gat.entities", "maybe", "setting \"gat.entities\": 'maybe', expected bool"),
         ("gat.head", 5, 'no setting "gat.head"; expected one of gat.directions, '),
-        ("gat", 5, 'no setting "gat"; expected one of data, models, '),
-        ("gta.heads", 5, 'no setting "gta.heads"; expected one of data, models, '),
+        ("gat", 5, 'no setting "gat"; expected one of data, log, models, '),
+        ("gta.heads", 5, 'no setting "gta.heads"; expected one of data, log, models, '),
         ("train.epochs.x", 5, 'no setting "train.epochs.x"; expected one of train.batch, '),
     ],
 )

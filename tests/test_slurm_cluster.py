@@ -6,6 +6,7 @@ import platform
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from clutrr_jax.experiment import JOB_ID
-from tests.command_line import start
+from tests.command_line import ROOT, start
+from tests.test_docs import blocks
 
 EPOCHS = 60
 NAMES = [f"{policy}/0/gat" for policy in ("fixed", "redrawn", "learned")]
@@ -123,3 +125,44 @@ def test_grid_completes_although_jobs_are_killed_and_preempted(cluster, tmp_path
         after = metrics(tmp_path, name)
         assert [line["epoch"] for line in after] == list(range(1, EPOCHS + 1))
         assert after[0] == before[0]
+
+
+def test_the_script_of_the_docs_trains_one_run_with_two_tasks(
+    cluster, small_folder, tmp_path
+) -> None:
+    """After SIGTERM the script queues its job again, which resumes the run."""
+    script, workdir = blocks("docs/distributed.md", "bash")[0], tmp_path / "run"
+    for old, new in {
+        "python launch.py": f"{sys.executable} launch.py --config.models=gat --config.gat.node=20 "
+        f"--config.train.epochs={EPOCHS}",
+        "runs/wide": str(workdir),
+        "data_089907f8.zip": str(small_folder),
+        "replicas=32": "replicas=2",
+        "#SBATCH --gpus-per-node=8\n": "",
+    }.items():
+        assert old in script
+        script = script.replace(old, new)
+    submit = [
+        "sbatch",
+        "--parsable",
+        "--nodes=1",
+        "--ntasks-per-node=2",
+        f"--output={tmp_path}/log",
+    ]
+    done = subprocess.run(
+        submit, cwd=ROOT, input=script, capture_output=True, text=True, check=True
+    )
+    job = done.stdout.strip()
+    (tmp_path / "a/b/c").mkdir(parents=True)
+    (tmp_path / "a/b/c" / JOB_ID).write_text(job)  # so that a failed test cancels it
+    _, before = wait_until_half_done(workdir, ["gat"])
+    subprocess.run(["scancel", "--signal=TERM", job], check=True)
+    end = time.monotonic() + 600
+    while not (workdir / "gat" / "model.json").exists() and time.monotonic() < end:
+        time.sleep(0.5)
+    log = (tmp_path / "log").read_text()
+    summary = json.loads((workdir / "gat" / "model.json").read_text())
+    assert summary["device"].endswith(", on each of 2 hosts"), log
+    after = metrics(workdir, "gat")
+    assert [line["epoch"] for line in after] == list(range(1, EPOCHS + 1))
+    assert after[0] == before[0] and "stopped by SIGTERM" in log

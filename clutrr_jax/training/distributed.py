@@ -31,7 +31,7 @@ def initialize(coordinator: str, host_count: int | None, host_index: int | None)
     """Connects the hosts before any other JAX function. Raises InputError if that fails.
 
     `coordinator` is HOST:PORT of the primary, whose index is 0; or "auto", to detect all arguments
-    through Slurm, Cloud TPU, GKE or MPI.
+    through Slurm, Cloud TPU, GKE, Kubernetes or MPI.
     """
     # SIGTERM is handled by `preemption` instead.
     jax.config.update("jax_enable_preemption_service", False)

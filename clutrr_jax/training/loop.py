@@ -1,8 +1,8 @@
 """Training of one model: data, state, epochs, tests, summary.
 
-The folder of a model holds `checkpoints/`, `metrics.jsonl` (a line per epoch), `tensorboard/` if it
-was asked for, and, once the model is finished, `predictions.npz`, the predictions of each variant
-of the model, and `attention.npz` and `extracted.npz` for models that have them.
+The folder of a model holds `checkpoints/`, `metrics.jsonl` (a line per epoch), `tensorboard/` and
+`wandb/` if they were asked for, and, once the model is finished, `predictions.npz`, the predictions
+of each variant of the model, and `attention.npz` and `extracted.npz` for models that have them.
 
 Shapes: R replicas, S stories, C batches, B stories of a batch, M microbatches.
 """
@@ -10,6 +10,7 @@ Shapes: R replicas, S stories, C batches, B stories of a batch, M microbatches.
 import math
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
@@ -20,7 +21,6 @@ import jax
 import numpy as np
 from jax.sharding import PartitionSpec
 
-from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.order import TrainBatches
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.devices import device_name
@@ -29,23 +29,27 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.scores import score_run, series_of
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
-from clutrr_jax.training import distributed, hooks, preemption
-from clutrr_jax.training.checkpoints import Checkpoints
+from clutrr_jax.training import distributed, preemption, writers
+from clutrr_jax.training.checkpoints import Checkpoints, Saver
 from clutrr_jax.training.inference import REPLICA_BATCHES, Predictor, predict_tests
+from clutrr_jax.training.progress import Progress
 from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
 from clutrr_jax.training.steps import (
     Batches,
-    Epoch,
+    EpochState,
+    Segment,
     Setup,
     TrainState,
+    begin_epoch,
     create_optimizer,
     init_state,
     is_trained,
-    train_epoch,
+    train_segment,
 )
 from generator.errors import InputError
 
 PACKAGES = ("jax", "flax", "optax", "jraph", "numpy", "orbax-checkpoint")
+SEGMENT_SECONDS = 5.0  # of a segment of an epoch, which takes up to twice as long
 _MICROBATCHES = PartitionSpec("replica", None, "data")  # [R, steps, M, b]
 
 
@@ -57,6 +61,7 @@ def run_model(
     folder: Path,
     start: tuple[Any, Any] | None = None,
     begin: Callable[[], None] = lambda: None,
+    own: writers.Own = writers.NOTHING,
 ) -> dict[str, Any]:
     """Trains and tests a model of the registry, and returns the summary of the run.
 
@@ -79,9 +84,10 @@ def run_model(
         state = trainer.init(start)
     except InputError as error:  # of a setting of the model, or a train setting
         raise InputError(f"{name}: {error}") from None
-    state, history = train_model(name, trainer, state, folder, config.tensorboard, begin)
+    state, history = train_model(name, trainer, state, folder, config.log, begin, own)
     tested = predict_tests(name, trainer.predict, state, data, folder)
     selected = trainer.selected_epochs(state)
+    stopped = not trainer.has_stopped(state, len(history))
     diverged = replicas.gather(state.diverged_epoch).tolist()
     if not distributed.is_primary():
         return {}
@@ -92,6 +98,7 @@ def run_model(
     return {
         "parameters": sum(math.prod(p.shape[1:]) for p in jax.tree.leaves(state.params)),
         "epochs": len(history),
+        "stopped_by_callback": stopped,
         "replicas": train.replicas,
         "seconds": round(sum(seconds), 2),
         # The median epoch, since timings are noisy.
@@ -111,44 +118,53 @@ def train_model(
     trainer: "Trainer",
     state: TrainState,
     folder: Path,
-    tensorboard: bool = False,
+    log: str = "",
     begin: Callable[[], None] = lambda: None,
+    own: writers.Own = writers.NOTHING,
 ) -> tuple[TrainState, list[dict[str, Any]]]:
-    """Trains from the last checkpoint, if there is one, until the last epoch, or until no replica
-    improves any more. Returns the state, and the lines of `metrics.jsonl`. The first host calls
-    `begin` before it changes a file."""
+    """Trains from the last checkpoint, if there is one, until the last epoch, until no replica
+    improves any more, or until the callback ends it. Returns the state, and the lines of
+    `metrics.jsonl`. The first host calls `begin` before it changes a file."""
     is_primary, train = distributed.is_primary(), trainer.setup.train
     checkpoints = Checkpoints(folder / "checkpoints")
-    epoch, state = checkpoints.restore(state) or (0, state)
+    epoch, done, within = 0, 0, None
+    if restored := checkpoints.restore(state, (state, trainer.begin(state))):
+        epoch, done, found = restored
+        state, within = found if done else (found, None)
     if epoch > trainer.epochs:
         raise InputError(
             f"{folder}: has trained {epoch} epochs, expected at least as many, now {trainer.epochs}"
         )
-    called: list[hooks.Hook] = []  # after each epoch
     history: list[dict[str, Any]] = []
-    if is_primary:
-        begin()
-        history = hooks.read_metrics(folder / "metrics.jsonl", epoch)
-        called = [partial(hooks.append_metrics, folder / "metrics.jsonl")]
-        if tensorboard:
-            called.append(hooks.TensorBoard(folder / "tensorboard", epoch, train.learning_rate))
-    is_last = trainer.has_stopped(state, epoch)
-    if not is_last:
-        progress = hooks.Progress(name, epoch, trainer.epochs, disable=not is_primary)
-        called += [progress, hooks.CheckpointHook(checkpoints, train.checkpoint_minutes)]
-        progress.bar.set_postfix_str("compiling")
-        trainer.compile(state, epoch + 1)
-        progress.bar.set_postfix_str("")
-    while not is_last:
-        epoch, began = epoch + 1, time.perf_counter()
-        state, metrics = trainer.epoch(state, epoch)
-        seconds = round(time.perf_counter() - began, 4)
-        history.append({"epoch": epoch, "seconds": seconds} | hooks.to_json(metrics))
+    with ExitStack() as stack:
         is_last = trainer.has_stopped(state, epoch)
-        diverged = trainer.replicas.gather(state.diverged_epoch)
-        speed = trainer.stories_per_epoch / seconds
-        for hook in called:
-            hook(hooks.EpochEnd(state, history[-1], speed, diverged, is_last))
+        written_to: list[writers.Writer] = []
+        if is_primary:
+            begin()
+            history = writers.read_metrics(folder / "metrics.jsonl", epoch)
+        if is_primary and not is_last:
+            opened = writers.open_all(folder, log, epoch, trainer.replicas.count)
+            written_to = [stack.enter_context(closing(each)) for each in (*opened, *own.writers)]
+        if not is_last:
+            progress = Progress(name, epoch, trainer.epochs, disable=not is_primary)
+            progress.bar.set_postfix_str("compiling")
+            trainer.compile(state, epoch + 1)
+            progress.bar.set_postfix_str("")
+        save = Saver(checkpoints, train.checkpoint_minutes)
+        while not is_last:
+            epoch, began = epoch + 1, time.perf_counter()
+            save_within = partial(save, epoch - 1)
+            state, metrics = trainer.epoch(state, epoch, done, within, save_within)
+            seconds = (time.perf_counter() - began) / (1 - done / trainer.count)  # of all batches
+            seconds, done, within = round(seconds, 4), 0, None
+            history.append({"epoch": epoch, "seconds": seconds} | writers.to_json(metrics))
+            values = writers.scalars(history[-1], trainer.stories_per_epoch)
+            for writer in written_to:
+                writer.write(epoch, values)
+            is_last = own.stops(history[-1]) or trainer.has_stopped(state, epoch)
+            diverged = trainer.replicas.gather(state.diverged_epoch)
+            progress(history[-1], values["stories_per_second"], diverged, is_last)
+            save(epoch, state, is_last=is_last)
     return state, history
 
 
@@ -170,10 +186,19 @@ class Trainer:
         self.stories = replicas.place(data.train_stories, REPLICATED)
         self._seeds = replicas.place(replicas.seeds)
         self._dev_rows = replicas.place(batches.dev_rows, REPLICA_BATCHES)
-        of_replica = Batches(REPLICA, _MICROBATCHES, REPLICA_BATCHES), REPLICA
-        self._train_epoch: Any = replicas.map(
-            partial(train_epoch, self.setup), (REPLICATED, REPLICATED), of_replica, donate=(3,)
+        of_batches = Batches(REPLICA, _MICROBATCHES, REPLICA_BATCHES)
+        within = EpochState(REPLICA, REPLICA, REPLICA, REPLICA_BATCHES)
+        self._begin_epoch = replicas.map(begin_epoch, (), (of_batches, REPLICA), within)
+        self._train_segment: Any = replicas.map(
+            partial(train_segment, self.setup),
+            (REPLICATED, REPLICATED),
+            (of_batches, REPLICA, within),
+            (within, REPLICA),
+            donate=(4,),
         )
+        dev_batches = sum(rows.shape[1] for rows in batches.dev_rows) // replicas.devices_per_group
+        self.count = batches.steps + dev_batches  # batches of an epoch, see `Segment`
+        self._segment = 1  # batches of a segment
         self.predict = Predictor(model, replicas)
 
     def init(self, start: tuple[Any, Any] | None = None) -> TrainState:
@@ -206,23 +231,55 @@ class Trainer:
         best = None if state.best_params is None else params
         return state._replace(params=params, buffers=buffers, ema_params=params, best_params=best)
 
-    def _inputs(self, epoch: int) -> tuple[StoryArrays, Epoch, Batches]:
-        """Arguments of `train_epoch` but for the state, on the devices."""
-        replicas, (rows, buckets) = self.replicas, self.batches(epoch)
-        shared = replicas.place(Epoch(np.int32(epoch), buckets), REPLICATED)
-        batches = Batches(self._seeds, replicas.place(rows, _MICROBATCHES), self._dev_rows)
-        return self.stories, shared, batches
+    def _batches(self, epoch: int) -> tuple[Segment, Batches]:
+        """Batches of an epoch; the whole epoch is the segment."""
+        with jax.profiler.TraceAnnotation("load"):
+            rows, buckets = self.batches(epoch)
+            batches = Batches(self._seeds, self.replicas.place(rows, _MICROBATCHES), self._dev_rows)
+        return Segment(np.int32(epoch), buckets, np.int32(0), np.int32(self.count)), batches
+
+    def begin(self, state: TrainState) -> EpochState:
+        """State within an epoch, before its first batch."""
+        return self._begin_epoch(self._batches(1)[1], state)
 
     def compile(self, state: TrainState, epoch: int) -> None:
         """Compiles the program of the epochs from this one on, as `epoch` otherwise does when it is
         called first."""
-        self._train_epoch = self._train_epoch.lower(*self._inputs(epoch), state).compile()
+        segment, batches = self._batches(epoch)
+        segment = self.replicas.place(segment, REPLICATED)
+        within = self._begin_epoch(batches, state)
+        lowered = self._train_segment.lower(self.stories, segment, batches, state, within)
+        self._train_segment = lowered.compile()
 
-    def epoch(self, state: TrainState, epoch: int) -> tuple[TrainState, dict[str, np.ndarray]]:
-        """Trains one epoch, counted from 1. Returns the state and the metrics of `train_epoch`,
-        [R] each."""
-        state, metrics = self._train_epoch(*self._inputs(epoch), state)
-        return state, {name: self.replicas.gather(values) for name, values in metrics.items()}
+    def epoch(
+        self,
+        state: TrainState,
+        epoch: int,
+        done: int = 0,
+        within: EpochState | None = None,
+        between: Callable[[Any, int], None] = lambda *_: None,
+    ) -> tuple[TrainState, dict[str, np.ndarray]]:
+        """Trains one epoch, counted from 1, in segments of about `SEGMENT_SECONDS`. Returns the
+        state and the metrics of `train_segment`, [R] each.
+
+        `between` is called between two segments, with the states before and within the epoch, and
+        the number of batches done. Given these again, it goes on from there.
+        """
+        whole, batches = self._batches(epoch)
+        within = within or self._begin_epoch(batches, state)
+        while done < self.count:
+            began, start = time.perf_counter(), done
+            done = min(start + self._segment, self.count)
+            segment = whole._replace(start=np.int32(start), stop=np.int32(done))
+            segment = self.replicas.place(segment, REPLICATED)
+            within, metrics = self._train_segment(self.stories, segment, batches, state, within)
+            if done < self.count:
+                jax.block_until_ready(within)
+                if done <= self.batches.steps:  # a dev batch takes less time
+                    seconds = time.perf_counter() - began
+                    self._segment = segment_length(seconds / (done - start))
+                between((state, within), done)
+        return within.state, {name: self.replicas.gather(x) for name, x in metrics.items()}
 
     def has_stopped(self, state: TrainState, epoch: int) -> bool:
         """Returns whether the training ends with this epoch. Collective."""
@@ -234,3 +291,8 @@ class Trainer:
         if self.setup.train.selection == "last":
             return (self.replicas.gather(state.step) // self.batches.steps).tolist()
         return self.replicas.gather(state.best_epoch).tolist()
+
+
+def segment_length(seconds: float) -> int:
+    """Number of batches of a segment, given the seconds of one. Collective: the same everywhere."""
+    return max(1, int(distributed.broadcast(np.array(SEGMENT_SECONDS / seconds))))

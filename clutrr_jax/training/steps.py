@@ -19,7 +19,7 @@ import optax
 
 from clutrr_jax.data.arrays import StoryArrays, redraw_entities, reorder_sentences
 from clutrr_jax.data.batching import Shape, pack, targets
-from clutrr_jax.evaluation.predict import grade, map_batches, relation_logits
+from clutrr_jax.evaluation.predict import grade, relation_logits
 from clutrr_jax.models import has_method
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.streams import Stream, jax_key
@@ -35,11 +35,16 @@ class Setup(NamedTuple):
     patience: int  # epochs without a better score after which a replica stops; 0: never
 
 
-class Epoch(NamedTuple):
-    """Values that all replicas share in an epoch."""
+class Segment(NamedTuple):
+    """Values that all replicas share in a segment of an epoch: its batches `start` to `stop` - 1.
 
-    index: Any  # counted from 1
-    buckets: Any  # [steps] bucket of each batch
+    The batches of an epoch are its train batches, one per step, and then its dev batches.
+    """
+
+    epoch: Any  # counted from 1
+    buckets: Any  # [steps] bucket of each train batch
+    start: Any
+    stop: Any
 
 
 class Batches(NamedTuple):
@@ -67,6 +72,15 @@ class TrainState(NamedTuple):
     def tested_params(self) -> Any:
         """Parameters that are tested, see `settings.SELECTIONS`."""
         return self.ema_params if self.best_params is None else self.best_params
+
+
+class EpochState(NamedTuple):
+    """State of a replica within an epoch, and the results of the batches so far."""
+
+    state: Any  # TrainState
+    losses: Any  # [steps] sum of the losses of each train batch
+    counts: Any  # [steps] number of its stories
+    graded: Any  # of each bucket: correct answers and losses of its dev stories, [C, b] each
 
 
 def create_optimizer(
@@ -173,63 +187,116 @@ def train_step(
     return state, (loss, count)
 
 
-def train_epoch(
-    setup: Setup, stories: StoryArrays, epoch: Epoch, batches: Batches, state: TrainState
-) -> tuple[TrainState, dict[str, jax.Array]]:
-    """One epoch of a replica: its steps, its dev stories, and the choice of its parameters.
+def begin_epoch(batches: Batches, state: TrainState) -> EpochState:
+    """A replica at the start of an epoch."""
+    steps = len(batches.train)
+    graded = [(jnp.zeros(rows.shape, bool), jnp.zeros(rows.shape)) for rows in batches.dev]
+    return EpochState(state, jnp.zeros(steps), jnp.zeros(steps, jnp.int32), graded)
 
-    Returns the new state and the metrics. If the loss over the train stories or a parameter is not
-    finite, or was not in an earlier epoch, or if the replica has stopped, the state stays what it
-    was before the epoch and the loss is NaN.
+
+def train_segment(
+    setup: Setup,
+    stories: StoryArrays,
+    segment: Segment,
+    batches: Batches,
+    before: TrainState,
+    within: EpochState,
+) -> tuple[EpochState, dict[str, jax.Array]]:
+    """A segment of an epoch of a replica: steps, dev stories, and the choice of its parameters.
+
+    `before` is the state before the epoch. Returns the new `within` and, after the last segment,
+    the metrics of the epoch. If the loss over the train stories or a parameter is not finite, or
+    was not in an earlier epoch, or if the replica has stopped, the state is `before` at the end,
+    but for the epoch of divergence, and the loss is NaN.
     """
+    trained, steps = is_trained(before, segment.epoch, setup.patience), len(segment.buckets)
     # Sequential replicas compute one of the branches, vectorized ones both.
-    state, loss = jax.lax.cond(
-        is_trained(state, epoch.index, setup.patience),
-        partial(train_steps, setup, stories, epoch, batches),
-        lambda state: (state, jnp.float32(jnp.nan)),
-        state,
+    state, losses, counts = jax.lax.cond(
+        trained,
+        partial(train_steps, setup, stories, segment, batches),
+        lambda *unchanged: unchanged,
+        *within[:3],
     )
-    accuracy, dev_loss = dev_metrics(setup, stories, batches.dev, state)
-    state = select_epoch(setup, epoch.index, accuracy, dev_loss, state)
-    return state, {"loss": loss, "dev_accuracy": accuracy, "dev_loss": dev_loss}
+    loss = losses.sum() / counts.sum()
+    finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves((loss, state.params))]
+    has_last_step = (segment.start < steps) & (segment.stop >= steps)
+    diverges = trained & has_last_step & ~jnp.stack(finite).all()
+    kept = before._replace(diverged_epoch=jnp.int32(segment.epoch))
+    state = jax.tree.map(partial(jnp.where, diverges), kept, state)
+    loss = jnp.where(trained & (state.diverged_epoch == 0), loss, jnp.nan)
+    graded = grade_dev(setup, stories, segment, batches.dev, state, within.graded)
+    accuracy, dev_loss = dev_metrics(segment, batches.dev, graded)
+    state = select_epoch(setup, segment.epoch, accuracy, dev_loss, state)
+    metrics = {"loss": loss, "dev_accuracy": accuracy, "dev_loss": dev_loss}
+    return EpochState(state, losses, counts, graded), metrics
 
 
 def train_steps(
-    setup: Setup, stories: StoryArrays, epoch: Epoch, batches: Batches, state: TrainState
-) -> tuple[TrainState, jax.Array]:
-    """All steps of an epoch. Returns the new state and the mean loss, see `train_epoch`."""
+    setup: Setup,
+    stories: StoryArrays,
+    segment: Segment,
+    batches: Batches,
+    state: TrainState,
+    losses: jax.Array,
+    counts: jax.Array,
+) -> tuple[TrainState, jax.Array, jax.Array]:
+    """The steps of a segment, see `EpochState`."""
     sizes, train, seed = setup.model.sizes, setup.train, batches.seed
     if train.entities == "redrawn":
-        key = jax_key(Stream.REDRAWN_ENTITIES, seed, epoch.index)
+        key = jax_key(Stream.REDRAWN_ENTITIES, seed, segment.epoch)
         stories = redraw_entities(stories, sizes.entities, key)
     if setup.model.spec.kind == "tokens":
-        key = jax_key(Stream.SENTENCES, seed, epoch.index)
+        key = jax_key(Stream.SENTENCES, seed, segment.epoch)
         stories = reorder_sentences(stories, sizes.sentence_ends, train.shuffle_sentences, key)
-    step = partial(train_step, setup, stories, jax_key(Stream.DROPOUT, seed, epoch.index))
-    new, (losses, counts) = jax.lax.scan(step, state, (batches.train, epoch.buckets))
-    loss = losses.sum() / counts.sum()
-    finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves((loss, new.params))]
-    is_finite = jnp.stack(finite).all()
-    new = jax.tree.map(partial(jnp.where, is_finite), new, state)
-    diverged = jnp.where(is_finite, state.diverged_epoch, epoch.index)
-    return new._replace(diverged_epoch=diverged), jnp.where(is_finite, loss, jnp.nan)
+    key = jax_key(Stream.DROPOUT, seed, segment.epoch)
+
+    def step(i: jax.Array, progress: tuple) -> tuple:
+        state, losses, counts = progress
+        batch = batches.train[i], segment.buckets[i]
+        state, (loss, count) = train_step(setup, stories, key, state, batch)
+        return state, losses.at[i].set(loss), counts.at[i].set(count)
+
+    stop = jnp.minimum(segment.stop, len(segment.buckets))
+    return jax.lax.fori_loop(segment.start, stop, step, (state, losses, counts))
+
+
+def grade_dev(
+    setup: Setup,
+    stories: StoryArrays,
+    segment: Segment,
+    rows: list[jax.Array],
+    state: TrainState,
+    graded: list[Any],
+) -> list[Any]:
+    """Answers of the averaged parameters to the dev stories of a segment, see `EpochState`; `rows`
+    are the dev stories of the batches of each bucket, [C, b], -1 at padding."""
+    model = setup.model.evaluated(state.ema_params, state.buffers)
+    found, first = [], len(segment.buckets)
+    for shape, own, of_bucket in zip(setup.shapes, rows, graded, strict=True):
+
+        def grade_batch(i: jax.Array, of_bucket: Any, shape: Shape = shape, own: Any = own) -> Any:
+            answers = grade(model, pack(stories, own[i], shape), setup.model.sizes.relations)
+            return jax.tree.map(lambda array, new: array.at[i].set(new), of_bucket, answers)
+
+        start, stop = (jnp.clip(i - first, 0, len(own)) for i in (segment.start, segment.stop))
+        if len(own):
+            of_bucket = jax.lax.fori_loop(start, stop, grade_batch, of_bucket)
+        found.append(of_bucket)
+        first += len(own)
+    return found
 
 
 def dev_metrics(
-    setup: Setup, stories: StoryArrays, rows: list[jax.Array], state: TrainState
+    segment: Segment, rows: list[jax.Array], graded: list[Any]
 ) -> tuple[jax.Array, jax.Array]:
-    """Dev accuracy and mean loss of the averaged parameters; `rows` are the dev stories of the
-    batches of each bucket, [C, b], -1 at padding."""
-    model = setup.model.evaluated(state.ema_params, state.buffers)
-    graded = partial(grade, relations=setup.model.sizes.relations)
-    of_buckets = [
-        map_batches(graded, model, shape, stories, own)
-        for shape, own in zip(setup.shapes, rows, strict=True)
-    ]
-    correct, loss = (sum(x.sum() for x in of_bucket) for of_bucket in zip(*of_buckets, strict=True))
+    """Dev accuracy and mean loss, given the answers to all dev stories; NaN before the last
+    segment of an epoch."""
+    correct, loss = (sum(x.sum() for x in of_bucket) for of_bucket in zip(*graded, strict=True))
     count = sum((own >= 0).sum() for own in rows)
     correct, loss, count = jax.lax.psum((correct, loss, count), "data")
-    return correct / jnp.maximum(count, 1), loss / jnp.maximum(count, 1)
+    is_last = segment.stop == len(segment.buckets) + sum(map(len, rows))
+    accuracy, loss = correct / jnp.maximum(count, 1), loss / jnp.maximum(count, 1)
+    return jnp.where(is_last, accuracy, jnp.nan), jnp.where(is_last, loss, jnp.nan)
 
 
 def is_trained(state: TrainState, epoch: Any, patience: int) -> Any:

@@ -19,7 +19,7 @@ def state(epoch: int) -> dict[str, jax.Array]:
 
 
 def assert_restores(folder: Path, epoch: int) -> None:
-    found, restored = Checkpoints(folder).restore(state(0))
+    found, _, restored = Checkpoints(folder).restore(state(0))
     assert found == epoch
     jax.tree.map(np.testing.assert_array_equal, restored, state(epoch))
 

@@ -1,4 +1,4 @@
-"""Two processes on 127.0.0.1 with one CPU device each behave as one process."""
+"""Two processes on 127.0.0.1 with one or four CPU devices each behave as one process."""
 
 import json
 import os
@@ -25,24 +25,30 @@ SETTINGS = [
 ]
 
 
-def launch(workdir: Path, settings: list[str]) -> subprocess.Popen:
-    """Starts launch.py on one core, and so with one device."""
+def launch(workdir: Path, settings: list[str], devices: int = 1) -> subprocess.Popen:
+    """Starts launch.py on one core, with one device or more."""
     core = {min(os.sched_getaffinity(0))}
     pin = partial(os.sched_setaffinity, 0, core)
-    return start(*SETTINGS, f"--workdir={workdir}", *settings, preexec_fn=pin)
+    environment = os.environ | {"SLURM_CPUS_ON_NODE": str(devices)}
+    workdir_flag = f"--workdir={workdir}"
+    return start(*SETTINGS, workdir_flag, *settings, preexec_fn=pin, env=environment)
 
 
 class Hosts:
     """Two hosts; the second one has another workdir, which must stay unused."""
 
-    def __init__(self, workdir: Path, settings: list[str], second: tuple[str, ...] = ()):
+    def __init__(
+        self, workdir: Path, settings: list[str], second: tuple[str, ...] = (), devices: int = 1
+    ):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             hosts = [f"--hosts=127.0.0.1:{free.getsockname()[1]}", "--host_count=2"]
         self.metrics = workdir / "prover" / "metrics.jsonl"
         self.processes = [
-            launch(workdir, [*settings, *hosts, "--host_number=0"]),
-            launch(workdir.parent / "unused", [*settings, *hosts, "--host_number=1", *second]),
+            launch(workdir, [*settings, *hosts, "--host_number=0"], devices),
+            launch(
+                workdir.parent / "unused", [*settings, *hosts, "--host_number=1", *second], devices
+            ),
         ]
 
     def wait_for_epochs(self) -> None:
@@ -93,16 +99,19 @@ def test_an_error_is_one_line_and_exit_code_2(capsys) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("microbatches", [1, 2])
-def test_two_hosts_agree_with_one_process(small_folder, tmp_path, microbatches: int) -> None:
-    """Each host trains its own replicas (one is added to fill them up), or a part of every batch.
-    Up to the order of sums the results are the same. Only the primary writes."""
+@pytest.mark.parametrize("devices, microbatches", [(1, 1), (1, 2), (4, 1), (4, 8)])
+def test_two_hosts_agree_with_one_process(
+    small_folder, tmp_path, devices: int, microbatches: int
+) -> None:
+    """Each device trains its own replicas (some are added to fill them up), or a part of every
+    batch. Up to the order of sums the results are the same. Only the primary writes."""
     settings = [f"--config.data={small_folder}", f"--config.train.microbatches={microbatches}"]
-    settings += ["--config.prover.train.epochs=3"]
+    settings += ["--config.prover.train.epochs=3", "--config.log=tensorboard"]
+    settings += ["--config.train.batch=40"]
     single = launch(tmp_path / "one", settings)
     output, _ = single.communicate(timeout=600)
     assert single.returncode == 0, output
-    ends = Hosts(tmp_path / "two", settings).end()
+    ends = Hosts(tmp_path / "two", settings, devices=devices).end()
     assert [code for code, _ in ends] == [0, 0], ends
     assert predictions(tmp_path / "two") == predictions(tmp_path / "one")
     np.testing.assert_allclose(losses(tmp_path / "two"), losses(tmp_path / "one"), atol=1e-5)

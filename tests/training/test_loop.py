@@ -107,7 +107,7 @@ def test_the_first_epoch_says_that_it_compiles_and_its_rate_leaves_that_out(
 
     monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
     monkeypatch.setattr(trainer, "compile", compile_slowly)
-    _, history = train_model("m", trainer, trainer.init(), tmp_path, tensorboard=False)
+    _, history = train_model("m", trainer, trainer.init(), tmp_path)
     assert traces[0] == 1 and traces[-1] == 0  # traced before the first epoch, and not again
     assert len(history) == 3 and all(0 < epoch["seconds"] < 1000 for epoch in history)
     line = capsys.readouterr().err

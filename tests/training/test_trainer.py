@@ -44,7 +44,7 @@ def test_resumed_run_equals_uninterrupted_run(name: str, small, tmp_path) -> Non
     for epoch in (1, 2):
         state, _ = trainer.epoch(state, epoch)
     Checkpoints(tmp_path / "c").save(2, state)
-    epoch, state = Checkpoints(tmp_path / "c").restore(trainer.init())
+    epoch, _, state = Checkpoints(tmp_path / "c").restore(trainer.init())
     assert epoch == 2
     for epoch in (3, 4):
         state, _ = trainer.epoch(state, epoch)
@@ -206,9 +206,9 @@ def test_stopped_replica_does_not_diverge(small) -> None:
 def test_training_that_stopped_early_is_not_continued(small, tmp_path) -> None:
     settings = {"epochs": None, "steps": 10_000, "patience": 1, "checkpoint_minutes": 1.0}
     trainer = make_trainer("gat", small, Replicas(1), learning_rate=0.3, **settings)
-    state, history = train_model("gat", trainer, trainer.init(), tmp_path, tensorboard=False)
+    state, history = train_model("gat", trainer, trainer.init(), tmp_path)
     assert len(history) == int(state.best_epoch[0]) + 1 < trainer.epochs
-    again, lines = train_model("gat", trainer, trainer.init(), tmp_path, tensorboard=False)
+    again, lines = train_model("gat", trainer, trainer.init(), tmp_path)
     assert lines == history
     for a, b in zip(leaves(state), leaves(again), strict=True):
         np.testing.assert_array_equal(a, b)
