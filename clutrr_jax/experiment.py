@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from flax.traverse_util import unflatten_dict
+from flax.traverse_util import flatten_dict, unflatten_dict
 from ml_collections import ConfigDict
 
 from clutrr_jax.evaluation.claims import Evidence
@@ -22,6 +22,7 @@ from clutrr_jax.evaluation.published import Accuracy, Reference
 from clutrr_jax.evaluation.scores import Measured
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.setting import Setting, check_values
+from clutrr_jax.models.swept import with_values
 from clutrr_jax.settings import (
     LOGS,
     RUN_SETTINGS,
@@ -29,6 +30,7 @@ from clutrr_jax.settings import (
     default_settings,
     generate_settings,
     model_names,
+    sweep_of,
 )
 from generator.errors import InputError, one_of
 from generator.named import find_data
@@ -157,7 +159,7 @@ class Run:
         TRAINING/SEED.
       model: the model that it trains.
       config: its settings `data`, `seed`, `log`, `generate` and MODEL, and `train`, a
-        `TrainConfig`. Nothing changes them.
+        `TrainConfig`; those of a sweep are `Swept`. Nothing changes them.
       training: the training that it belongs to.
     """
 
@@ -214,6 +216,7 @@ def runs(config: ConfigDict) -> list[Run]:
     """
     experiment = experiment_of(config)
     RUN_SETTINGS["seed"].check("seed", config.seed)
+    _check_sweep(config)
     for name in filter(None, config.log.split(",")):
         one_of("log", name, LOGS)
     data_of_all = re.sub(r"(?<=[^/,])/+(?=,|$)", "", config.data)  # a shell adds "/" to folders
@@ -227,9 +230,20 @@ def runs(config: ConfigDict) -> list[Run]:
     return sorted(found, key=lambda run: order.index(run.dataset))
 
 
+def _check_sweep(config: ConfigDict) -> None:
+    """Raises InputError if no run has a sweep that is set."""
+    models = models_of(config)
+    for name in flatten_dict(config.sweep.to_dict(), sep="."):
+        if experiment_of(config).laptop:
+            raise InputError(f'sweep "{name}": expected an experiment on one data set')
+        if name.partition(".")[0] not in ("train", *models):
+            raise InputError(f'sweep "{name}": no such model, expected one of {", ".join(models)}')
+
+
 def _runs_of_model(config: ConfigDict, model: str, training: Training, data: str) -> list[Run]:
     """The runs of one model on one training."""
-    spec, own, experiment = MODELS[model], config[model].to_dict(), experiment_of(config)
+    spec, experiment = MODELS[model], experiment_of(config)
+    own = with_values(config[model].to_dict(), sweep_of(config, model))
     own_train = own.pop("train")
     check_values(spec.settings, own, f"{model}.")
     decided = unflatten_dict(training.settings, sep=".")

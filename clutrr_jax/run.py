@@ -34,7 +34,7 @@ from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.scores import score_baselines
 from clutrr_jax.experiment import DATA, ERROR, JOB_ID, SUMMARY, Run
 from clutrr_jax.models.check import check_model
-from clutrr_jax.training import distributed
+from clutrr_jax.training import distributed, preemption
 from clutrr_jax.training.loop import run_model
 from clutrr_jax.training.writers import NOTHING, Own
 from generator.errors import InputError, one_line
@@ -88,7 +88,8 @@ def run_all(
         if not unfinished:
             continue
         with failing(of_data_set):
-            data, truth = _read(unfinished, workdir, prepare)
+            with preemption.at_once():
+                data, truth = _read(unfinished, workdir, prepare)
             for run in unfinished:
                 say(f"\n{run.name}" if len(selected) > len(of_data_set) else "")
                 with failing([run]):
@@ -201,7 +202,9 @@ def identity(run: Run, start: tuple[Any, Any] | None = None) -> dict[str, Any]:
     if start:
         leaves = map(np.asarray, jax.tree.leaves(start))
         settings["start"] = sha256(b"".join(leaf.tobytes() for leaf in leaves)).hexdigest()[:16]
-    return json.loads(json.dumps(flatten_dict(settings, sep=".")))  # lists instead of tuples
+    # Lists instead of tuples, and of the values of a sweep.
+    text = json.dumps(flatten_dict(settings, sep="."), default=lambda swept: swept.values)
+    return json.loads(text)
 
 
 def check_run_folder(folder: Path, settings: dict[str, Any]) -> bool:

@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import reduce
+from itertools import product
 from operator import getitem
 from typing import Any
 
-from flax.traverse_util import flatten_dict
+from flax.traverse_util import flatten_dict, unflatten_dict
 from ml_collections import ConfigDict, config_dict
 
 from clutrr_jax.models import MODELS
 from clutrr_jax.models.setting import Setting, Settings, defaults
+from clutrr_jax.models.swept import Swept
 from generator.errors import InputError
 from generator.stories.config import Config
 
@@ -72,13 +74,21 @@ class TrainConfig:
     microbatches: int = _setting(
         1, "parts of each batch, which devices can share; a divisor of batch", at_least=1
     )
-    learning_rate: float = _setting(1e-3, "of Adam", above=0)
-    grad_clip_norm: float = _setting(5.0, "largest norm of a gradient", above=0)
+    learning_rate: float = _setting(1e-3, "of Adam", above=0, sweeps=True)
+    grad_clip_norm: float = _setting(5.0, "largest norm of a gradient", above=0, sweeps=True)
     ema_decay: float = _setting(
-        0.999, "at most, of the averaged parameters that are tested", at_least=0, below=1
+        0.999,
+        "at most, of the averaged parameters that are tested",
+        at_least=0,
+        below=1,
+        sweeps=True,
     )
     shuffle_sentences: float = _setting(
-        0.5, "fraction of stories whose sentences are shuffled each epoch", at_least=0, at_most=1
+        0.5,
+        "fraction of stories whose sentences are shuffled each epoch",
+        at_least=0,
+        at_most=1,
+        sweeps=True,
     )
     dev_fraction: float = _setting(
         0.2, "of the train stories, not trained on: the dev stories", at_least=0, below=1
@@ -136,7 +146,8 @@ def default_settings(name: str, models: str) -> ConfigDict:
     """
     groups = {model: spec.config | {"train": _unset()} for model, spec in MODELS.items()}
     run = defaults(RUN_SETTINGS) | {"name": name, "models": models}
-    config = ConfigDict(run | groups | {"generate": generate_settings(), "train": _unset()})
+    others = {"generate": generate_settings(), "train": _unset(), "sweep": {}}
+    config = ConfigDict(run | groups | others)
     return config.lock()
 
 
@@ -162,7 +173,27 @@ def model_names(models: str) -> list[str]:
 
 
 def change(config: ConfigDict, name: str, value: Any) -> None:
-    """Changes a setting, given by its dotted name. Text is converted to the type of the setting."""
+    """Changes a setting, given by its dotted name. Text is converted to the type of the setting.
+
+    `sweep.NAME` are the values of setting NAME in a sweep: a sequence, or text with commas.
+    """
+    groups, is_sweep, swept = name.rpartition("sweep.")
+    if is_sweep:
+        return _change_sweep(config, groups, swept, value)
+    group, last = _find(config, name)
+    kind = group.get_type(last)
+    try:
+        if isinstance(value, str):
+            value = _BOOLEANS[value.lower()] if kind is bool else kind(value)
+        if value is None and group[last] is not None:
+            raise TypeError
+        group[last] = value
+    except (TypeError, ValueError, KeyError):
+        raise InputError(f'setting "{name}": {value!r}, expected {kind.__name__}') from None
+
+
+def _find(config: ConfigDict, name: str) -> tuple[ConfigDict, str]:
+    """The group of a setting and its name there."""
     known = flatten_dict(config.to_dict(), sep=".")
     group_of = {each: each.rpartition(".")[0] for each in known}
     if name not in known:
@@ -172,16 +203,48 @@ def change(config: ConfigDict, name: str, value: Any) -> None:
         near = ", ".join(each for each, of in group_of.items() if of == group)
         raise InputError(f'no setting "{name}"; expected one of {near}')
     *parents, last = name.split(".")
-    group = reduce(getitem, parents, config)
+    return reduce(getitem, parents, config), last
+
+
+def _change_sweep(config: ConfigDict, groups: str, name: str, values: Any) -> None:
+    """Sets the values of a setting in a sweep. `groups` are those around the experiment: "" or
+    "config."."""
+    group, last = _find(config, groups + name)
     kind = group.get_type(last)
+    own = {model: dict(spec.settings) | {"train": TRAIN_SETTINGS} for model, spec in MODELS.items()}
+    setting = flatten_dict({"train": TRAIN_SETTINGS} | own, sep=".").get(name)
+    if not setting or not setting.sweeps:
+        raise InputError(
+            f'sweep "{name}": may change shapes, so that each value needs a program of its own; '
+            "expected a loop over runs: for x in A B; do COMMAND --workdir=runs/$x "
+            f'--config.{name}=$x; done, or in Python train(..., settings={{"{name}": x}})'
+        )
     try:
-        if isinstance(value, str):
-            value = _BOOLEANS[value.lower()] if kind is bool else kind(value)
-        if value is None and known[name] is not None:
-            raise TypeError
-        group[last] = value
-    except (TypeError, ValueError, KeyError):
-        raise InputError(f'setting "{name}": {value!r}, expected {kind.__name__}') from None
+        found = [
+            kind(value) for value in (values.split(",") if isinstance(values, str) else values)
+        ]
+        if not found:
+            raise ValueError
+    except (TypeError, ValueError):
+        raise InputError(
+            f'sweep "{name}": {values!r}, expected values of type {kind.__name__}'
+        ) from None
+    for value in found:
+        setting.check(f'sweep "{name}":', value)
+    sweep = reduce(getitem, [*groups.split(".")[:-1], "sweep"], config)
+    with sweep.unlocked():
+        sweep.update(unflatten_dict({name: tuple(dict.fromkeys(found))}, sep="."))
+
+
+def sweep_of(config: ConfigDict, model: str) -> dict[str, Swept]:
+    """Returns the swept settings of a model by dotted name: its own ones rank before those of all
+    models. Several of them are a grid, whose last setting changes first."""
+    given = flatten_dict(config.sweep.to_dict(), sep=".")
+    values = {name: given[name] for name in given if name.startswith("train.")}
+    values |= {name.removeprefix(f"{model}."): given[name]
+               for name in given if name.startswith(f"{model}.")}  # fmt: skip
+    grid = zip(*product(*values.values()), strict=True)
+    return {name: Swept(column) for name, column in zip(values, grid, strict=True)}
 
 
 _BOOLEANS = {"true": True, "false": False}

@@ -1,6 +1,7 @@
 """Predictions of a model, and its files: `predictions.npz`, and `predictions.csv` for people."""
 
 import csv
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,10 +32,16 @@ class Predictions(NamedTuple):
         arrays = (None if array is None else array[:, stories] for array in self)
         return Predictions(*arrays)  # type: ignore[arg-type]
 
+    def by_point(self, points: int) -> list["Predictions"]:
+        """Those of the replicas of each point of a sweep."""
+        parts = [[None] * points if a is None else np.split(a, points) for a in self]
+        return [Predictions(*part) for part in zip(*parts, strict=True)]
+
 
 def prediction_file(variant: str = "", suffix: str = ".npz") -> str:
-    """Name of the file of predictions of a model or one of its variants."""
-    return "_".join(["predictions", *variant.replace(",", "").split()]) + suffix
+    """Name of the file of predictions of a model, of one of its variants ": VARIANT", or of a point
+    of a sweep " (POINT)"."""
+    return "_".join(["predictions", *re.sub("[:,()]", "", variant).split()]) + suffix
 
 
 def export_predictions(path: Path, predictions: Predictions, records: Records) -> None:

@@ -29,9 +29,9 @@ from clutrr_jax.models import MODELS
 
 K = TypeVar("K")
 
-# "variant": other logits of a model; "strict": answers that stand alone; "part": on some stories of
-# the tests; "published": of a paper
-Kind = Literal["model", "variant", "ensemble", "strict", "part", "baseline", "published"]
+# "variant": other logits of a model; "sweep": of a point of a sweep; "strict": answers that stand
+# alone; "part": on some stories of the tests; "published": of a paper
+Kind = Literal["model", "variant", "sweep", "ensemble", "strict", "part", "baseline", "published"]
 
 
 class Series(NamedTuple):

@@ -17,13 +17,17 @@ DIRECTIONS = ("forward", "backward", "both")  # of the messages, relative to the
 # Settings that several models have.
 READOUT = Setting(200, "width of the hidden layer of the readout", at_least=1)
 WORD_DROPOUT = Setting(
-    0.05, "fraction of words replaced by the unknown word in training", at_least=0, below=1
+    0.05,
+    "fraction of words replaced by the unknown word in training",
+    at_least=0,
+    below=1,
+    sweeps=True,
 )
 
 
 def dropout(default: float) -> Setting:
     """Returns the setting "dropout" of a model."""
-    return Setting(default, "dropout rate", at_least=0, below=1)
+    return Setting(default, "dropout rate", at_least=0, below=1, sweeps=True)
 
 
 def check_heads(config, name: str) -> None:

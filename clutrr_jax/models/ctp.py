@@ -25,14 +25,18 @@ SETTINGS = {
     "embedding": Setting(20, "width of the embeddings of relations", at_least=1),
     "rules": Setting(6, "rules of each goal", at_least=1),
     "rule_dropout": Setting(
-        0.1, "fraction of rules that the proofs of a training story lack", at_least=0, below=1
+        0.1,
+        "fraction of rules that the proofs of a training story lack",
+        at_least=0,
+        below=1,
+        sweeps=True,
     ),
     "share_genders": Setting(False, "True: goals are predicates, and rules hold for all genders"),
     "depth": Setting(2, "levels of subgoals; the time grows twelvefold with each", at_least=0),
 }
 ATTENTIVE_SETTINGS = SETTINGS | {
     "logit_penalty": Setting(
-        1e-3, "on the mean square of the logits of the attention weights", at_least=0
+        1e-3, "on the mean square of the logits of the attention weights", at_least=0, sweeps=True
     )
 }
 MEMORY_SETTINGS = ATTENTIVE_SETTINGS | {"memory": Setting(256, "rules in the memory", at_least=1)}

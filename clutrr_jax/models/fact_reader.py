@@ -35,15 +35,19 @@ SETTINGS = {
     # Over a pretrained encoder it has no effect.
     "word_dropout": WORD_DROPOUT._replace(default=0.1),
     "relation_word_prior": Setting(
-        8.0, "initially added to the logits of a word for a relation", at_least=0
+        8.0, "initially added to the logits of a word for a relation", at_least=0, sweeps=True
     ),
     "relation_word_penalty": Setting(
-        0.02, "on the negative log-probability that such a word has its predicate", at_least=0
+        0.02,
+        "on the negative log-probability that such a word has its predicate",
+        at_least=0,
+        sweeps=True,
     ),
     "syntax_prior": Setting(
         3.0,
         'initial logit of the holder that the grammar suggests, as in "Ann\'s uncle"',
         at_least=0,
+        sweeps=True,
     ),
 }
 SILENT = -5.0  # initial logit of any other word to state a fact

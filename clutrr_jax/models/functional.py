@@ -13,6 +13,7 @@ from clutrr_jax.models import Spec
 from clutrr_jax.models.common import EntityVectors
 from clutrr_jax.models.pretrained.folder import find_folder
 from clutrr_jax.models.pretrained.load import load_encoder
+from clutrr_jax.models.swept import Swept, SweptDropout
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,11 @@ class ModelDef:
         return parts[0], parts[2]
 
     def _new(self, key: jax.Array) -> nnx.Module:
-        return self.spec.model(self.config, self.sizes, rngs=nnx.Rngs(key))
+        model = self.spec.model(self.config, self.sizes, rngs=nnx.Rngs(key))
+        for _, layer in nnx.iter_modules(model):
+            if type(layer) is nnx.Dropout and isinstance(layer.rate, Swept):
+                layer.__class__ = SweptDropout
+        return model
 
     def _split(self, model: nnx.Module) -> tuple[Any, Any, Any, Any]:
         """Structure, parameters, random number streams and buffers."""

@@ -25,7 +25,9 @@ SETTINGS = fact_reader.SETTINGS | {
     "reasoner": Setting(
         "prover", "prover, or rules: the 16 given ones", choices=("prover", "rules")
     ),
-    "gold": Setting(0.0, "weight of an additional loss on the stated facts", at_least=0),
+    "gold": Setting(
+        0.0, "weight of an additional loss on the stated facts", at_least=0, sweeps=True
+    ),
     "prover": {
         name: setting._replace(default=PROVER.get(name, setting.default))
         for name, setting in prover.SETTINGS.items()

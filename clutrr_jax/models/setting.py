@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from flax.traverse_util import flatten_dict
 from ml_collections import ConfigDict
 
+from clutrr_jax.models.swept import Swept
 from generator.errors import InputError
 
 
@@ -19,6 +20,7 @@ class Setting(NamedTuple):
       meaning: one line for `--help`.
       at_least, above, at_most, below: bounds of a number. A number with a bound is finite.
       choices: the accepted words.
+      sweeps: whether a sweep may have it: a number that changes no shape.
     """
 
     default: Any
@@ -28,6 +30,7 @@ class Setting(NamedTuple):
     at_most: float | None = None
     below: float | None = None
     choices: tuple[str, ...] = ()
+    sweeps: bool = False
 
     @property
     def _bounds(self) -> dict[str, float]:
@@ -43,6 +46,10 @@ class Setting(NamedTuple):
 
     def check(self, name: str, value: Any) -> None:
         """Raises InputError if a value is not in the range. None, a value that is not set, is."""
+        if isinstance(value, Swept):
+            for one in value.values:
+                self.check(name, one)
+            return
         if value is None or not self.range:
             return
         if self.choices:

@@ -3,6 +3,8 @@
 Shapes: R replicas, S stories, N relations, C batches, B stories of a batch.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 from jax.sharding import PartitionSpec
+from ml_collections import ConfigDict
 
 from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.batching import Shape, pad_question
@@ -24,6 +27,7 @@ from clutrr_jax.evaluation.predictions import (
     write_predictions,
 )
 from clutrr_jax.models.functional import ModelDef
+from clutrr_jax.models.swept import of_point
 from clutrr_jax.training import distributed
 from clutrr_jax.training.replicas import REPLICA, REPLICATED, Replicas
 from clutrr_jax.training.steps import TrainState
@@ -70,12 +74,12 @@ class Predictor:
                 array[:, rows[real]] = replicas.gather(values)[:, real]
         return relation, probabilities
 
-    def first(self, params: Any, buffers: Any) -> Any:
-        """Model of the first replica in evaluation mode, on this host."""
-        first = jax.tree.map(
-            lambda array: np.asarray(array.addressable_data(0)[0]), (params, buffers)
-        )
-        return self.model.evaluated(*first)
+    def first(self, params: Any, buffers: Any, point: int = 0) -> Any:
+        """Model of the first replica of a point, in evaluation mode, on this host. Collective."""
+        row = point * self.replicas.per_point
+        first = jax.tree.map(lambda array: distributed.gather(array)[row], (params, buffers))
+        settings = ConfigDict(of_point(self.model.config.to_dict(), point))
+        return replace(self.model, config=settings).evaluated(*first)
 
 
 def predict_all(
@@ -96,18 +100,30 @@ def predict_all(
 
 
 def predict_tests(
-    name: str, predictor: Predictor, state: TrainState, data: Prepared, folder: Path
+    name: str,
+    predictor: Predictor,
+    state: TrainState,
+    data: Prepared,
+    folder: Path,
+    sweep: Sequence[str] = (),
+    chosen: int = 0,
 ) -> dict[str, Predictions]:
-    """Predicts the test stories, see `predict_all`. The first host writes the predictions, and
-    attention and extracted graphs of the first replica, into the folder of the run."""
+    """Predicts the test stories, see `predict_all`: at the `chosen` point of a sweep, and at each
+    of its points, whose names these are. The first host writes the predictions, and attention and
+    extracted graphs of the first replica, into the folder of the run."""
     tested, stories = state.tested_params, data.test_stories
     found = predict_all(name, predictor, tested, state.ema_params, state.buffers, stories)
+    if sweep:
+        every = found[name].by_point(len(sweep))
+        found = {series: all_.by_point(len(sweep))[chosen] for series, all_ in found.items()}
+        found |= dict(zip(sweep, every, strict=True))
+    first = predictor.first(tested, state.buffers, chosen)
     if distributed.is_primary():
         for series, predictions in found.items():
-            variant = series.removeprefix(name).removeprefix(": ")
+            variant = series.removeprefix(name)
             write_predictions(folder / prediction_file(variant), predictions, data.test)
             export_predictions(folder / prediction_file(variant, ".csv"), predictions, data.test)
-        kind, first = predictor.model.spec.kind, predictor.first(tested, state.buffers)
+        kind = predictor.model.spec.kind
         write_attention(folder, first, kind, stories)
         write_extracted(folder, first, kind, data)
     return found

@@ -23,12 +23,13 @@ from jax.sharding import PartitionSpec
 
 from clutrr_jax.data.order import TrainBatches
 from clutrr_jax.data.prepare import Prepared
-from clutrr_jax.devices import device_name
+from clutrr_jax.devices import device_name, free_memory, warn_if_too_large
 from clutrr_jax.evaluation.frozen_states import with_states
 from clutrr_jax.evaluation.ground_truth import GroundTruth
-from clutrr_jax.evaluation.scores import score_run, series_of
+from clutrr_jax.evaluation.scores import Series, score, score_run, series_of
 from clutrr_jax.models import MODELS, Spec
 from clutrr_jax.models.functional import ModelDef
+from clutrr_jax.models.swept import at_point, label, of_point, points
 from clutrr_jax.training import distributed, preemption, writers
 from clutrr_jax.training.checkpoints import Checkpoints, Saver
 from clutrr_jax.training.inference import REPLICA_BATCHES, Predictor, predict_tests
@@ -71,31 +72,38 @@ def run_model(
     if distributed.any_host(preemption.requested()):
         preemption.exit_resumable()
     train = config.train
-    replicas = Replicas(train.replicas, config.seed, train.microbatches)
+    settings = config[name].to_dict() | {"train": asdict(train)}
+    sweep = points(settings)
+    replicas = Replicas(train.replicas, config.seed, train.microbatches, sweep)
     try:
-        if MODELS[name].encoder:
-            data = with_states(data, config[name])
-        trainer = Trainer(MODELS[name], config[name], train, data, replicas)
-        if not trainer.batches.dev_count:
-            raise InputError(
-                f"train.dev_fraction {train.dev_fraction}: none of {len(data.train)} train stories "
-                "is a dev story, expected a larger fraction"
-            )
-        state = trainer.init(start)
+        with preemption.at_once():
+            if MODELS[name].encoder:
+                data = with_states(data, config[name])
+            trainer = Trainer(MODELS[name], config[name], train, data, replicas)
+            if not trainer.batches.dev_count:
+                raise InputError(
+                    f"train.dev_fraction {train.dev_fraction}: none of {len(data.train)} train "
+                    "stories is a dev story, expected a larger fraction"
+                )
+            state = trainer.init(start)
     except InputError as error:  # of a setting of the model, or a train setting
         raise InputError(f"{name}: {error}") from None
     state, history = train_model(name, trainer, state, folder, config.log, begin, own)
-    tested = predict_tests(name, trainer.predict, state, data, folder)
-    selected = trainer.selected_epochs(state)
     stopped = not trainer.has_stopped(state, len(history))
-    diverged = replicas.gather(state.diverged_epoch).tolist()
+    on_dev = dev_results(trainer, state, history)
+    chosen = choose_point(on_dev)
+    names = [f"{name} ({label(point)})" for point in sweep]
+    with preemption.at_once():
+        tested = predict_tests(name, trainer.predict, state, data, folder, names, chosen)
     if not distributed.is_primary():
         return {}
     seconds = [line["seconds"] for line in history]
-    accuracy = [line["dev_accuracy"] for line in history]
-    settings = config[name].to_dict() | {"train": asdict(train)}
-    scores = score_run(series_of(name, settings, start is not None), tested, truth)
-    return {
+    every = [of_point(settings, index) for index in range(len(sweep) or 1)]
+    given = [MODELS[name].given(one, started=start is not None) for one in every]
+    scores = score_run(series_of(name, every[chosen], start is not None), tested, truth)
+    for series, of_series in zip(names, given, strict=False):
+        scores += score(Series(series, "sweep", name, of_series), tested[series], truth)
+    summary = {
         "parameters": sum(math.prod(p.shape[1:]) for p in jax.tree.leaves(state.params)),
         "epochs": len(history),
         "stopped_by_callback": stopped,
@@ -106,11 +114,44 @@ def run_model(
         "device": device_name(),
         "versions": {package: version(package) for package in PACKAGES},
         "tests": [row.to_json() for row in scores],
-        "settings": settings,
-        "selected_epochs": selected,
-        "diverged_epochs": diverged,
-        "dev_accuracy": [accuracy[max(epoch, 1) - 1][r] for r, epoch in enumerate(selected)],
+        "settings": every[chosen],
+        **on_dev[chosen],
     }
+    if sweep:
+        of_points = zip(names, sweep, on_dev, strict=True)
+        summary["sweep"] = {
+            "chosen": names[chosen],
+            "points": [{"name": series, "settings": point, **found}
+                       for series, point, found in of_points],
+        }  # fmt: skip
+    return summary
+
+
+def dev_results(
+    trainer: "Trainer", state: TrainState, history: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Returns the tested epoch, the epoch of divergence and the dev metrics of the replicas of each
+    point of a sweep. Collective; the other hosts have no metrics."""
+    replicas, selected = trainer.replicas, trainer.selected_epochs(state)
+    diverged = replicas.gather(state.diverged_epoch).tolist()
+    found = {"selected_epochs": selected, "diverged_epochs": diverged}
+    for metric in ("dev_accuracy", "dev_loss") if distributed.is_primary() else ():
+        of_epoch = [line[metric] for line in history]
+        found[metric] = [of_epoch[max(epoch, 1) - 1][r] for r, epoch in enumerate(selected)]
+    return [
+        {name: values[first : first + replicas.per_point] for name, values in found.items()}
+        for first in range(0, replicas.count, replicas.per_point)
+    ]
+
+
+def choose_point(on_dev: list[dict[str, Any]]) -> int:
+    """Returns the index of the point with the lowest mean dev loss, given `dev_results`.
+    Collective."""
+    losses = [
+        np.mean([np.inf if loss is None else loss for loss in found.get("dev_loss", [0])])
+        for found in on_dev
+    ]
+    return int(distributed.broadcast(np.argmin(losses)))
 
 
 def train_model(
@@ -148,7 +189,8 @@ def train_model(
         if not is_last:
             progress = Progress(name, epoch, trainer.epochs, disable=not is_primary)
             progress.bar.set_postfix_str("compiling")
-            trainer.compile(state, epoch + 1)
+            with preemption.at_once():
+                trainer.compile(state, epoch + 1)
             progress.bar.set_postfix_str("")
         save = Saver(checkpoints, train.checkpoint_minutes)
         while not is_last:
@@ -204,9 +246,11 @@ class Trainer:
     def init(self, start: tuple[Any, Any] | None = None) -> TrainState:
         """Initial state of all replicas, on their devices. It has random parameters, or the
         parameters and buffers [R, ...] of `start`, which must have the shapes of the model."""
-        init = jax.jit(partial(init_state, self.setup))
+
+        init = jax.jit(partial(at_point, partial(init_state, self.setup), self.replicas.sweep))
         pretrained = self.setup.model.load_pretrained()
-        states = [init(seed, pretrained) for seed in self.replicas.seeds]
+        replicas = zip(self.replicas.point, self.replicas.seeds, strict=True)
+        states = [init(point, seed, pretrained) for point, seed in replicas]
         state = jax.tree.map(lambda *leaves: np.stack(leaves), *states)
         if start:
             state = self._started(state, start)
@@ -226,7 +270,8 @@ class Trainer:
                     "the settings or sizes of the model differ"
                 )
         # Additional replicas, see `Replicas`, are copies of the last one.
-        rows = np.minimum(np.arange(len(self.replicas.seeds)), self.replicas.count - 1)
+        seeds = self.replicas.seeds
+        rows = np.minimum(seeds - seeds[0], self.replicas.per_point - 1)
         params, buffers = jax.tree.map(lambda array: np.asarray(array)[rows], start)
         best = None if state.best_params is None else params
         return state._replace(params=params, buffers=buffers, ema_params=params, best_params=best)
@@ -250,6 +295,20 @@ class Trainer:
         within = self._begin_epoch(batches, state)
         lowered = self._train_segment.lower(self.stories, segment, batches, state, within)
         self._train_segment = lowered.compile()
+        self._check_memory()
+
+    def _check_memory(self) -> None:
+        """Warns if what the program needs beside its arguments is not free on the devices."""
+        devices, sizes = self.replicas.mesh.local_devices, self._train_segment.memory_analysis()
+        if sizes is None:
+            return
+        needed = sizes.temp_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
+        if devices[0].platform == "cpu":  # devices that share the memory
+            needed, free = needed * len(devices), free_memory()
+        else:
+            stats = devices[0].memory_stats() or {}
+            free = stats.get("bytes_limit", math.inf) - stats.get("bytes_in_use", 0)
+        warn_if_too_large("the training", needed, free)
 
     def epoch(
         self,

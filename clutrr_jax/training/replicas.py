@@ -1,4 +1,5 @@
-"""Replicas: the same program for several seeds, whose states are stacked along a leading axis.
+"""Replicas: the same program for several seeds, and for several points of a sweep, whose states are
+stacked along a leading axis.
 
 Replicas are distributed over the devices. On an accelerator the replicas of one device are
 vectorized; on a CPU they run one after another in the same program, because vectorizing three of
@@ -6,13 +7,14 @@ them halves the stories per second.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
+from clutrr_jax.models.swept import at_point
 from clutrr_jax.training import distributed
 
 REPLICA = PartitionSpec("replica")
@@ -20,20 +22,27 @@ REPLICATED = PartitionSpec()
 
 
 class Replicas:
-    """Placement of R replicas on the devices.
+    """Placement of R replicas on the devices: a number of them, with their own seeds, for each
+    point of a sweep.
 
     The devices form groups: each group trains some of the replicas, and its devices share the
     microbatches of every batch. The number of replicas is rounded up to a multiple of the groups;
     `gather` drops the additional ones, whose seeds [R] are the last ones.
     """
 
-    def __init__(self, count: int, first_seed: int = 0, microbatches: int = 1):
-        devices = jax.devices()
-        self.count = count
+    def __init__(
+        self,
+        seeds: int,
+        first_seed: int = 0,
+        microbatches: int = 1,
+        sweep: Sequence[Mapping[str, float]] = (),
+    ):
+        devices, points = jax.devices(), len(sweep) or 1
+        self.count, self.per_point, self.sweep = seeds * points, seeds, sweep
         self.devices_per_group = math.gcd(microbatches, len(devices))
         groups = len(devices) // self.devices_per_group
         # Every host takes part in each program, if only with a replica that is dropped.
-        groups = groups if jax.process_count() > 1 else min(count, groups)
+        groups = groups if jax.process_count() > 1 else min(self.count, groups)
         devices = devices[: groups * self.devices_per_group]
         self.mesh = Mesh(
             np.array(devices).reshape(groups, -1),
@@ -41,7 +50,10 @@ class Replicas:
             axis_types=(AxisType.Auto, AxisType.Auto),
         )
         self.sequential = devices[0].platform == "cpu"
-        self.seeds = np.arange(-(-count // groups) * groups, dtype=np.int32) + first_seed
+        self.per_device = -(-self.count // groups)
+        index = np.arange(self.per_device * groups, dtype=np.int32)
+        self.point = np.minimum(index // seeds, points - 1)  # of each replica
+        self.seeds = index - seeds * self.point + first_seed
 
     def map(
         self,
@@ -61,9 +73,12 @@ class Replicas:
 
         def on_device(*arguments: Any) -> Any:
             def one(of_replica: tuple) -> Any:
-                return function(*arguments[: len(shared)], *of_replica)
+                point, *own = of_replica
+                return at_point(function, self.sweep, point, *arguments[: len(shared)], *own)
 
-            of_all = arguments[len(shared) :]
+            first = jax.lax.axis_index("replica") * self.per_device
+            points = jax.lax.dynamic_slice_in_dim(self.point, first, self.per_device)
+            of_all = points, *arguments[len(shared) :]
             return jax.lax.map(one, of_all) if self.sequential else jax.vmap(one)(of_all)
 
         sharded = jax.shard_map(

@@ -177,7 +177,8 @@ def train_step(
     params = optax.apply_updates(state.params, updates)
     # The average covers the last tenth of the steps, so that it forgets the start, but not more
     # steps than `ema_decay` allows: 1,000 with 0.999.
-    step_size = jnp.maximum(1 - setup.train.ema_decay, 10 / (10 + state.step))
+    least = jnp.asarray(1 - setup.train.ema_decay)
+    step_size = jnp.maximum(least, 10 / (10 + state.step))
     state = state._replace(
         params=params,
         opt_state=opt_state,
