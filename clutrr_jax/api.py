@@ -21,7 +21,12 @@ from clutrr_jax.data.dataset import Dataset, dataset_of, load
 from clutrr_jax.data.prepare import Prepared, prepare
 from clutrr_jax.data.records import Records, Story
 from clutrr_jax.data.vocabulary import Vocabulary, build_vocabulary, entity_pool
-from clutrr_jax.evaluation.predictions import Predictions, read_run
+from clutrr_jax.evaluation.predictions import (
+    Predictions,
+    prediction_file,
+    read_predictions,
+    read_run,
+)
 from clutrr_jax.language_models.in_memory import to_submissions
 from clutrr_jax.language_models.reward import reward
 from clutrr_jax.language_models.submissions import read_ids, read_submissions
@@ -186,7 +191,7 @@ class Trained(Evaluation):
     Attributes:
       folder: the folder of the experiment.
       results: the content of its `results.json`.
-      predictions: of each model on the test stories.
+      predictions: of each model, and of each point of its sweep, on the test stories.
     """
 
     def __init__(self, folder: Path, dataset: Dataset):
@@ -195,14 +200,19 @@ class Trained(Evaluation):
         self.predictions: dict[str, Predictions] = {
             model: read_run(folder / model, test) for model in self.results["models"]
         }
+        for model, one in self.results["models"].items():
+            for point in one.get("sweep", {}).get("points", ()):
+                path = folder / model / prediction_file(point["name"].removeprefix(model))
+                self.predictions[point["name"]] = read_predictions([path], test)
 
     def model(self, name: str | None = None) -> Model:
-        """Returns a trained model, by default the only one."""
-        names = list(self.predictions)
-        if name is None and len(names) == 1:
-            (name,) = names
-        one_of("model", str(name), names)
-        return load_model(self.folder / str(name))
+        """Returns a trained model, by default the only one, or that of a point of its sweep, such
+        as "gat (learning_rate=.001)"."""
+        if name is None and len(self.results["models"]) == 1:
+            (name,) = self.results["models"]
+        one_of("model", str(name), list(self.predictions))
+        model, _, point = str(name).partition(" (")
+        return load_model(self.folder / model, point.removesuffix(")"))
 
     def report(self) -> Path:
         """Returns the path of the interactive report, one HTML file."""
@@ -225,6 +235,7 @@ def train(
     settings: Mapping[str, Any] | None = None,
     folder: str | Path | None = None,
     start: Model | str | Path | None = None,
+    sweep: Mapping[str, Sequence[float]] | None = None,
     writers: Sequence[Writer] = (),
     callback: Callable[[dict[str, Any]], Any] | None = None,
 ) -> Trained:
@@ -240,6 +251,9 @@ def train(
       folder: the run folder, by default a new temporary one. The same call resumes a run.
       start: a trained model, or the folder of its run, whose parameters, settings and vocabulary
         the training starts with. `models` is its name, and the replicas are as many as it has.
+      sweep: settings by name with the values that they have in turn, such as
+        {"train.learning_rate": [3e-4, 1e-3]}, or several, whose grid is trained in one program
+        (docs/experiments.md). Dev loss chooses the point that is the result of the model.
       writers: objects with `write(step, values)` and `close()`: after each epoch `step`, `write`
         gets the metrics by name, `NAME/replica_I` for a metric of a replica.
       callback: called after each epoch with its line of `metrics.jsonl`. If it returns True, the
@@ -278,6 +292,8 @@ def train(
         if str(name).partition(".")[0] in ("name", "models", "data", "generate"):
             raise InputError(f'no setting "{name}"; expected one such as train.learning_rate')
         change(config, str(name), value)
+    for name, values in dict(sweep or {}).items():
+        change(config, f"sweep.{name}", values)
     folder = Path(folder or tempfile.mkdtemp(prefix="clutrr_jax_"))
     is_ours = (folder / "data.json").exists()
     if not is_ours and any(folder.glob("[!.]*")):

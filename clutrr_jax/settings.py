@@ -275,5 +275,6 @@ def _lines(settings: Settings, values: dict[str, Any], prefix: str = "") -> Iter
     for name, setting in flatten_dict(settings, sep=".").items():
         if name in values:
             value = "" if values[name] is None else values[name]
-            limits = f" ({setting.range})" if setting.range else ""
+            about = "; ".join(filter(None, [setting.range, "sweeps" * setting.sweeps]))
+            limits = f" ({about})" if about else ""
             yield f"  --config.{prefix}{name}={value}".ljust(42) + f"  {setting.meaning}{limits}"

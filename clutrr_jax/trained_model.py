@@ -29,11 +29,12 @@ from clutrr_jax.models import MODELS, has_method
 from clutrr_jax.models.check import check_input
 from clutrr_jax.models.functional import ModelDef
 from clutrr_jax.models.prover import gendered
+from clutrr_jax.models.swept import with_values
 from clutrr_jax.report.evaluation import Evaluation, evaluate
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.inference import Predictor, predict_all
 from clutrr_jax.training.replicas import Replicas
-from generator.errors import InputError
+from generator.errors import InputError, one_of
 from generator.files import atomic_write, read_json
 from generator.relations.algebra import Algebra
 from generator.relations.algebras import DEFAULT, algebra_of
@@ -338,11 +339,12 @@ def run_folders(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def load_model(folder: str | Path) -> Model:
+def load_model(folder: str | Path, point: str = "") -> Model:
     """Loads the model of a finished run, with all of its replicas.
 
     Args:
       folder: of the run, such as runs/first/gat, or of an experiment with one finished run.
+      point: of a sweep, such as "learning_rate=.001"; by default the one that dev loss chose.
     Raises:
       InputError: the folder holds no finished run or several, or one of its files is damaged.
     """
@@ -356,8 +358,8 @@ def load_model(folder: str | Path) -> Model:
     if not (folder / SUMMARY).exists():
         raise InputError(f"{folder}: no {SUMMARY}, expected the folder of a finished run")
     config = read_json(folder / "config.json", {"model": str, "seed": int})
-    settings = read_json(folder / SUMMARY, {"settings": {"train": {"replicas": int}}})["settings"]
-    name = config["model"]
+    summary = read_json(folder / SUMMARY, {"settings": {"train": {"replicas": int}}})
+    name, settings = config["model"], summary["settings"]
     if name not in MODELS:
         raise InputError(
             f'{folder}: a run of model "{name}", which is not registered; expected '
@@ -367,9 +369,18 @@ def load_model(folder: str | Path) -> Model:
     if found is None:
         raise InputError(f"{folder / 'checkpoints'}: no checkpoint, expected that of the run")
     vocabulary = read_vocabulary(folder / VOCABULARY)
+    first, replicas = 0, settings["train"]["replicas"]
+    if point or "sweep" in summary:
+        sweep = summary.get("sweep", {"points": []})
+        points = {one["name"]: one for one in sweep["points"]}
+        chosen = f"{name} ({point})" if point else sweep["chosen"]
+        one_of("point", chosen, list(points))
+        first = list(points).index(chosen) * replicas
+        settings = with_values(settings, points[chosen]["settings"])
     try:
         algebra = algebra_of(folder) or DEFAULT
         started = "start" in config
-        return Model(name, settings, vocabulary, algebra, config["seed"], found[1], started)
+        arrays = {path: array[first : first + replicas] for path, array in found[1].items()}
+        return Model(name, settings, vocabulary, algebra, config["seed"], arrays, started)
     except (InputError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder}: cannot be loaded as {name} ({error})") from None

@@ -23,10 +23,13 @@ from clutrr_jax.data.vocabulary import (
     read_vocabulary,
     special_tokens,
 )
+from clutrr_jax.devices import free_memory, warn_if_too_large
 from generator.errors import InputError
 from generator.relations.algebra import Algebra
 from generator.relations.algebras import DEFAULT, algebra_of
 
+# Bytes in memory for each byte of a file: docs/performance.md, "Memory".
+_UNPACKED = {".gz": 11.0, ".zip": 11.0, ".parquet": 6.5}
 GENERATE = "generate"  # stands for generated stories among the data sets of the setting `data`
 TRAIN_SEED, TEST_SEED = 0, 1  # of the entities of the stories
 
@@ -136,6 +139,12 @@ def data_sets(data: str) -> list[str]:
     return parts
 
 
+def bytes_in_memory(path: Path) -> float:
+    """Estimates the memory of the stories of a file or folder."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(_UNPACKED.get(f.suffix, 3.0) * f.stat().st_size for f in files if f.is_file())
+
+
 def prepare_run(data: str, folder: Path) -> Prepared:
     """Prepares the data set of a run.
 
@@ -144,6 +153,7 @@ def prepare_run(data: str, folder: Path) -> Prepared:
     """
     parts = data_sets(data)
     path, *more = [folder if part == GENERATE else Path(part) for part in parts]
+    warn_if_too_large("reading the data", sum(map(bytes_in_memory, [path, *more])), free_memory())
     names = [
         "generated stories" if part == GENERATE else Path(part).name.removesuffix(".zip")
         for part in parts

@@ -92,8 +92,9 @@ def given_of(path: Path) -> str:
         model = config.get("model", "")
         if not (spec := MODELS.get(model)):
             return ""
-        settings = {key.removeprefix(f"{model}."): value for key, value in config.items()
-                    if key.startswith(f"{model}.")}  # fmt: skip
+        # Of a sweep, which has a list, the largest value: what any of its points is given.
+        settings = {key.removeprefix(f"{model}."): max(v) if isinstance(v, list) else v
+                    for key, v in config.items() if key.startswith(f"{model}.")}  # fmt: skip
         files = {prediction_file(variant, ""): variant for variant in spec.variants}
         variant = files.get(file.stem.replace("probabilities", "predictions"), "")
         known.add(spec.given(spec.config | settings, variant, "start" in config))

@@ -125,11 +125,11 @@ def _tabular(about: Iterable[str], header: Sequence[str], words: int, body: Iter
 
 def best_rows(results: Results) -> list[Row]:
     """Returns the rows with the highest accuracy, as printed, among the models of a test that were
-    asked all of its stories. A test of one model has no best one."""
+    asked all of its stories. A test of one model has no best one, nor has a sweep."""
     columns = [name for name in results["columns"] if name != "model"]
     of_test: defaultdict[tuple[object, ...], list[Row]] = defaultdict(list)
     for row in results["rows"]:
-        if row["accuracy"] is not None and row["kind"] not in ("baseline", "published"):
+        if row["accuracy"] is not None and row["kind"] not in ("sweep", "baseline", "published"):
             of_test[tuple(row[name] for name in columns)].append(row)
     found = []
     for of_models in of_test.values():

@@ -1,15 +1,18 @@
 """Plots: accuracy against clause length, the main figure of CLUTRR."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import matplotlib.figure
+import numpy as np
 from matplotlib import rc_context
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 from matplotlib.text import Text
 
+from clutrr_jax.models.swept import label
 from clutrr_jax.report.accuracy import (
     Results,
     Row,
@@ -172,3 +175,46 @@ def _plot_series(
         if paper:
             axes.vlines(x + 0.08, paper["low"], paper["high"], color=style["color"], lw=0.6)
             axes.plot(x + 0.08, paper["accuracy"], mfc="white", **style)
+
+
+def plot_sweeps(results: Results) -> Figure | None:
+    """Plots dev loss and test accuracy, the mean over the tests, against each setting of each
+    sweep, with a line for each combination of the others. The point that dev loss chooses is
+    circled. None without a sweep."""
+    panels = [
+        (model, one["sweep"], setting)
+        for model, one in results["models"].items()
+        if "sweep" in one
+        for setting in one["sweep"]["points"][0]["settings"]
+    ]
+    if not panels:
+        return None
+    figure = Figure(figsize=(2 + 3.6 * len(panels), 5.4), dpi=130, layout="constrained")
+    all_axes = figure.subplots(2, len(panels), squeeze=False, sharex="col")
+    for (model, sweep, setting), axes in zip(panels, all_axes.T, strict=True):
+        lines: defaultdict[str, list[tuple[float, float, float]]] = defaultdict(list)
+        for point in sorted(sweep["points"], key=lambda point: point["settings"][setting]):
+            others = dict(point["settings"])
+            x, name = others.pop(setting), point["name"]
+            losses = [np.nan if loss is None else loss for loss in point["dev_loss"]]
+            rows = [row for row in results["rows"] if row["name"] == name and row["count"]]
+            y = float(np.mean(losses)), float(np.mean([row["accuracy"] for row in rows]))
+            lines[label(others)].append((x, *y))
+            if name == sweep["chosen"]:
+                for one, height in zip(axes, y, strict=True):
+                    one.plot(
+                        x, height, "o", ms=13, mfc="none", mec="0.3", label="chosen by dev loss"
+                    )
+        for i, (line, of_line) in enumerate(lines.items()):
+            xs, *columns = zip(*of_line, strict=True)
+            for one, column in zip(axes, columns, strict=True):
+                one.plot(xs, column, label=line, ms=4, lw=1.2, **line_style(i))
+        values = [point["settings"][setting] for point in sweep["points"]]
+        if min(values) > 0 and max(values) >= 10 * min(values):
+            axes[0].set_xscale("log")
+        axes[0].set(ylabel="dev loss", title=model)
+        axes[1].set(ylabel="test accuracy", xlabel=setting.removeprefix("train."), ylim=(0, 1.03))
+        axes[1].legend(frameon=False, fontsize=8)
+        for one in axes:
+            one.grid(alpha=0.25)
+    return figure

@@ -59,7 +59,7 @@ REPORT_FILES = (
 # Verdicts on a claim of a paper: see `clutrr_jax.evaluation.claims.Evidence`; or cells are missing.
 VERDICTS = ("supported", "not supported", "undecided", "not measured")
 MEASURED = tuple(field.name for field in fields(Measured))
-BESIDE = ("ensemble", "strict", "part")  # kinds of series that stand in tables only
+BESIDE = ("sweep", "ensemble", "strict", "part")  # kinds of series that stand in tables only
 
 # The rows of a run, or of the baselines of a data set, with the name of the data set.
 Scored = tuple[str, Training, Sequence[Score]]
@@ -286,13 +286,22 @@ def _models(all_runs: Sequence[Run], summaries: Mapping[str, Any]) -> dict[str, 
             "diverged": [
                 f"Replica {replica} of {name} diverged in epoch {epoch} (non-finite loss); the "
                 "state before that epoch is evaluated."
-                for name, one in of_model.items()
-                for replica, epoch in enumerate(one["diverged_epochs"])
+                for run, one in of_model.items()
+                for name, epochs in _diverged(run, one)
+                for replica, epoch in enumerate(epochs)
                 if epoch
             ],
             "settings": first["settings"],
         }
+        if "sweep" in first:
+            models[model]["sweep"] = first["sweep"]
     return models
+
+
+def _diverged(run: str, summary: Mapping[str, Any]) -> Iterator[tuple[str, list[int]]]:
+    """Yields the name and the epochs of divergence of a run, or of each point of its sweep."""
+    for point in summary.get("sweep", {}).get("points", [summary]):
+        yield point.get("name", run), point["diverged_epochs"]
 
 
 def _state(folder: Path) -> dict[str, str]:

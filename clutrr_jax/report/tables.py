@@ -153,14 +153,21 @@ def summary(results: Results) -> str:
 
 
 def notes(results: Results) -> list[str]:
-    """Returns sentences on copies of stories in the data sets and on replicas that diverged."""
+    """Returns sentences on copies of stories in the data sets, on the choice of a point of a sweep
+    and on replicas that diverged."""
     several = len(results["data"]) > 1
     copies = [
         f"{data['name']}: {note}" if several else note
         for data in results["data"]
         for note in copy_notes(data.get("copies", {}))
     ]
-    return copies + [line for one in results.get("models", {}).values() for line in one["diverged"]]
+    found = []
+    for model, one in results.get("models", {}).items():
+        if sweep := one.get("sweep"):
+            points = len(sweep["points"])
+            found.append(f"{model}: dev loss chooses {sweep['chosen']} of {points} points.")
+        found += one["diverged"]
+    return copies + found
 
 
 def legend(results: Results) -> str:
@@ -229,6 +236,8 @@ def results_markdown(results: Results) -> str:
     for model, rows in results["extraction"].items():
         about = f"Facts that {model} extracts from the text of the test stories (first replica)."
         paragraphs += [f"{about} {EXTRACTION_LEGEND}", table(extraction_table(rows))]
-    paragraphs += ["![accuracies](curve.png)", table(training_table(results)),
+    swept = any("sweep" in one for one in results["models"].values())
+    figures = ["![accuracies](curve.png)", *["![sweep](sweep.png)"] * swept]
+    paragraphs += [*figures, table(training_table(results)),
                    table(settings_table(results))]  # fmt: skip
     return "\n\n".join(filter(None, paragraphs)) + "\n"

@@ -26,7 +26,7 @@ from clutrr_jax.report.headline import headline
 from clutrr_jax.report.outputs import Shown, added_outputs, shown_sets
 from clutrr_jax.report.page import content, render
 from clutrr_jax.report.paired import pairs
-from clutrr_jax.report.plots import plot_results, save_figure
+from clutrr_jax.report.plots import plot_results, plot_sweeps, save_figure
 from clutrr_jax.report.results import REPORT_FILES, collect
 from clutrr_jax.report.tables import results_markdown
 from generator.errors import InputError
@@ -89,6 +89,9 @@ def write_report(
         "results.csv": csv_text(csv_rows(results, scores)),
         "results.tex": results_latex(results),
     }
+    if sweep := plot_sweeps(results):
+        with atomic_write(workdir / "sweep.png") as part:
+            save_figure(sweep, part)
     figure = plot_results(results)
     for path in (workdir / name for name in REPORT_FILES):
         if path.name in texts:

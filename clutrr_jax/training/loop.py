@@ -23,7 +23,7 @@ from jax.sharding import PartitionSpec
 
 from clutrr_jax.data.order import TrainBatches
 from clutrr_jax.data.prepare import Prepared
-from clutrr_jax.devices import device_name
+from clutrr_jax.devices import device_name, free_memory, warn_if_too_large
 from clutrr_jax.evaluation.frozen_states import with_states
 from clutrr_jax.evaluation.ground_truth import GroundTruth
 from clutrr_jax.evaluation.scores import Series, score, score_run, series_of
@@ -295,6 +295,20 @@ class Trainer:
         within = self._begin_epoch(batches, state)
         lowered = self._train_segment.lower(self.stories, segment, batches, state, within)
         self._train_segment = lowered.compile()
+        self._check_memory()
+
+    def _check_memory(self) -> None:
+        """Warns if what the program needs beside its arguments is not free on the devices."""
+        devices, sizes = self.replicas.mesh.local_devices, self._train_segment.memory_analysis()
+        if sizes is None:
+            return
+        needed = sizes.temp_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
+        if devices[0].platform == "cpu":  # devices that share the memory
+            needed, free = needed * len(devices), free_memory()
+        else:
+            stats = devices[0].memory_stats() or {}
+            free = stats.get("bytes_limit", math.inf) - stats.get("bytes_in_use", 0)
+        warn_if_too_large("the training", needed, free)
 
     def epoch(
         self,
