@@ -90,7 +90,8 @@ def run_model(
     except InputError as error:  # of a setting of the model, or a train setting
         raise InputError(f"{name}: {error}") from None
     state, history = train_model(name, trainer, state, folder, config.log, begin, own, config.trace)
-    stopped = not trainer.has_stopped(state, len(history))
+    epochs = int(distributed.broadcast(np.array(len(history))))  # the first host has all lines
+    stopped = not trainer.has_stopped(state, epochs)
     on_dev = dev_results(trainer, state, history)
     chosen = choose_point(on_dev)
     names = [f"{name} ({label(point)})" for point in sweep]
@@ -106,7 +107,7 @@ def run_model(
         scores += score(Series(series, "sweep", name, of_series), tested[series], truth)
     summary = {
         "parameters": sum(math.prod(p.shape[1:]) for p in jax.tree.leaves(state.params)),
-        "epochs": len(history),
+        "epochs": epochs,
         "stopped_by_callback": stopped,
         "replicas": train.replicas,
         "seconds": round(sum(seconds), 2),

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import time
-from functools import partial
 from pathlib import Path
 
 import jax
@@ -26,12 +25,9 @@ SETTINGS = [
 
 
 def launch(workdir: Path, settings: list[str], devices: int = 1) -> subprocess.Popen:
-    """Starts launch.py on one core, with one device or more."""
-    core = {min(os.sched_getaffinity(0))}
-    pin = partial(os.sched_setaffinity, 0, core)
+    """Starts launch.py on a number of CPU devices."""
     environment = os.environ | {"SLURM_CPUS_ON_NODE": str(devices)}
-    workdir_flag = f"--workdir={workdir}"
-    return start(*SETTINGS, workdir_flag, *settings, preexec_fn=pin, env=environment)
+    return start(*SETTINGS, f"--workdir={workdir}", *settings, env=environment)
 
 
 class Hosts:
