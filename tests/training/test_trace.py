@@ -40,5 +40,5 @@ def test_the_part_of_an_operation_is_its_outermost_scope() -> None:
 
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="setting trace: .*file/x cannot be written"):
+    with pytest.raises(InputError, match=r"setting trace: .*file/x cannot be written"):
         tracing(str(tmp_path / "file" / "x"), "").__enter__()
