@@ -1,5 +1,5 @@
 """Prints the rules that a model has learned: `prover`, `reader_prover`, `reader_prover_bert`,
-`set_prover`, or another one with a method `rules()`. Of an experiment, those of all such models.
+or another one with a method `rules()`. Of an experiment, those of all such models.
 """
 
 from pathlib import Path
@@ -17,6 +17,9 @@ from generator.relations.algebra import Algebra
 from generator.relations.algebras import DEFAULT, algebra_of
 
 THRESHOLD = 0.5  # a rule with a higher probability, averaged over replicas, counts as learned
+# Of several heads of a pair, those count as learned whose probability is at least this fraction of
+# the largest.
+OF_LARGEST = 0.1
 
 
 def learned_rules(folder: Path) -> np.ndarray | None:
@@ -29,6 +32,8 @@ def learned_rules(folder: Path) -> np.ndarray | None:
 
 def describe(learned: np.ndarray, algebra: Algebra) -> str:
     """Describes [replicas, Q, Q, Q] from `Model.rules`: the rules of the algebra, then others."""
+    if (algebra.composition.sum(axis=-1) > 1).any():
+        return describe_sets(learned, algebra)
     chance, view = learned.mean(axis=0), algebra.coarse
     is_gendered = algebra.view is not None and len(chance) == len(algebra.relations)
     used = algebra if is_gendered else view.algebra
@@ -53,6 +58,25 @@ def describe(learned: np.ndarray, algebra: Algebra) -> str:
         text = "{}, {} -> {}".format(*(names[r] for r in rule))
         lines.append(f"{chance[tuple(rule)]:6.2f}  {text}")
     return "\n".join(lines)
+
+
+def describe_sets(learned: np.ndarray, algebra: Algebra) -> str:
+    """Describes [replicas, R, R, R] for an algebra whose pairs have several heads: the set of each
+    pair from which something follows, and where it is another one than that of the algebra."""
+    chance, every = learned.mean(axis=0), np.ones(len(algebra.relations), bool)
+    lines = [f"{'chance':>6}  heads      (mean of {len(learned)} replicas)"]
+    same, pairs = 0, np.argwhere(algebra.composition.any(axis=-1))
+    for first, second in pairs.tolist():
+        heads, given = chance[first, second], algebra.composition[first, second]
+        is_learned = heads.sum() > THRESHOLD
+        found = heads >= OF_LARGEST * heads.max() if is_learned else every
+        names = [" or ".join(np.array(algebra.relations)[held]) for held in (found, given)]
+        text = names[0] if is_learned else "nothing"
+        same += (found == given).all()
+        note = "" if (found == given).all() else f"; the algebra: {names[1]}"
+        pair = f"{algebra.relations[first]}, {algebra.relations[second]}"
+        lines.append(f"{heads.sum():6.2f}  {pair} -> {text}{note}")
+    return "\n".join([*lines, "", f"Pairs with the heads of the algebra: {same} of {len(pairs)}"])
 
 
 def legend(algebra: Algebra) -> str:
@@ -82,8 +106,7 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.rules") -> None
         names = ", ".join(folder.name for folder in found)
         raise InputError(
             f"{options.run}: {names} learned no rules, expected prover, reader_prover, "
-            "reader_prover_bert with the reasoner prover, set_prover, or a model with a method "
-            "rules()"
+            "reader_prover_bert with the reasoner prover, or a model with a method rules()"
         )
     for folder, rules in learned.items():
         if len(learned) > 1:

@@ -14,7 +14,7 @@ those.
 Hardware: the laptop scale takes about four hours on one core, if the Edge Transformer has
 `--config.edge_transformer.dim=64`, and some hours more with its default.
 
-Expected result: set_prover and epignn near 1 at every length; in the paper, models that follow a
+Expected result: prover and epignn near 1 at every length; in the paper, models that follow a
 single path (NCRL) are far below. The paper prints figure 4, a plot, and no table: there is nothing
 to put next to these rows.
 """
@@ -52,8 +52,8 @@ def get_config():
         Experiment(
             column_names=("algebra, paths", "k", "model"),
             trainings=(training("rcc8"), training("interval")),
-            models=("set_prover", "epignn", *FEW),
-            laptop={"set_prover": 3, "epignn": 3} | dict.fromkeys(FEW, 1),
+            models=("prover", "epignn", *FEW),
+            laptop={"prover": 3, "epignn": 3} | dict.fromkeys(FEW, 1),
             # All settings of this generator; each training sets its algebra.
             generate={
                 "algebra": "",

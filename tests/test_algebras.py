@@ -60,8 +60,8 @@ def work(tmp_path_factory) -> Path:
     )  # fmt: skip
     done = launch(
         f"--workdir={folder / 'run'}", f"--config.data={folder / 'data'}",
-        "--config.models=set_prover,prover", "--config.train.replicas=2",
-        "--config.set_prover.train.epochs=15", "--config.prover.train.epochs=1",
+        "--config.models=prover", "--config.train.replicas=2",
+        "--config.prover.train.epochs=15",
     )  # fmt: skip
     assert done.code == 0, done.err
     return folder
@@ -93,7 +93,7 @@ def test_a_run_is_of_this_algebra(work: Path) -> None:
     results = json.loads((work / "run" / "results.json").read_text())
     cells = {(row["paths"], row["k"], row["model"]): row for row in results["rows"]}
     for b, k in ((1, 3), (2, 2)):
-        for model in ("set_prover", "given rules"):
+        for model in ("prover", "given rules"):
             assert cells[f"b = {b}", k, model]["accuracy"] == 1
         assert cells[f"b = {b}", k, "majority label"]["accuracy"] == 0.25
         assert cells[f"b = {b}", k, "majority label"]["ambiguous"] == 0
@@ -108,7 +108,7 @@ def test_a_run_is_of_this_algebra(work: Path) -> None:
 
 
 def test_a_model_answers_about_folders(work: Path, command) -> None:
-    model = clutrr_jax.load_model(work / "run" / "set_prover")
+    model = clutrr_jax.load_model(work / "run" / "prover")
     assert model.algebra.relations == tuple(INVERSE)
     facts = [("a", "inside", "b"), ("b", "apart", "c")]
     answer = model.answer(query=("a", "c"), facts=facts)
@@ -162,7 +162,7 @@ def test_rows_without_known_rules(tmp_path: Path, monkeypatch) -> None:
 
 
 def model_folder(work: Path) -> Path:
-    return work / "run" / "set_prover"
+    return work / "run" / "prover"
 
 
 @pytest.mark.parametrize(

@@ -129,11 +129,11 @@ IDENTITY = {
     "edge_lstm": "a5f3de36", "edge_gru": "ab21fb14", "edge_cnn": "bf46121a",
     "edge_attention": "97b3c5bb", "edge_transformer": "73e13da3", "epignn": "9e0c9414",
     "nbfnet": "c0ab0086", "ctp_linear": "0277296f", "ctp_attentive": "5f507b25",
-    "ctp_memory": "ba9bbf8f", "ncrl": "1ca9467b", "prover": "299e7fac", "set_prover": "842c6a87",
+    "ctp_memory": "ba9bbf8f", "ncrl": "1ca9467b", "prover": "a01176fb",
     "bilstm_mean": "5f7d0bb7", "bilstm_attention": "920310bb", "bilstm_last": "6becb64b",
     "bilstm_2018": "319a5ef6", "rn": "63a64929", "mac": "2fb32a0d", "rmc": "3f1ceace",
-    "gnn_2018_mean": "d7a417ad", "gnn_2018_attention": "bea98fb9", "reader_prover": "6b2697a9",
-    "reader_prover_bert": "ee6ea38a", "bert": "4803b54f", "bert_lstm": "5a27f5a3",
+    "gnn_2018_mean": "d7a417ad", "gnn_2018_attention": "bea98fb9", "reader_prover": "a96f7329",
+    "reader_prover_bert": "17aa91bb", "bert": "4803b54f", "bert_lstm": "5a27f5a3",
     "rat": "84421bf5", "transformer_facts": "721dd757", "transformer": "93b86e96",
 }  # fmt: skip
 

@@ -32,7 +32,6 @@ from clutrr_jax.models import (
     reader_prover,
     relation_network,
     rmc,
-    set_prover,
     transformer,
 )
 from clutrr_jax.models.setting import Settings, defaults
@@ -145,7 +144,6 @@ MODELS: dict[str, Spec] = {
     "ctp_memory": _ctp(ctp.CTPMemory, ctp.MEMORY_SETTINGS),
     "ncrl": _of_file(ncrl.NCRL, ncrl, cites=("cheng2023neural",)),
     "prover": _of_file(prover.Prover, prover, cites=_OURS, gives=prover.gives),
-    "set_prover": _of_file(set_prover.SetProver, set_prover, cites=_OURS),
     "bilstm_mean": _text(bilstm.BiLSTMModel, bilstm.SETTINGS, *_LSTM),
     "bilstm_attention": _text(bilstm.BiLSTMAttention, bilstm.SETTINGS, *_LSTM),
     "bilstm_last": _text(bilstm.BiLSTMLast, bilstm.SETTINGS, *_LSTM),

@@ -21,21 +21,20 @@ from generator.errors import InputError
 from generator.relations.algebra import Algebra, View
 
 SETTINGS = {
-    "rounds": Setting(
-        20, "rounds at most; a story of n people and m facts has min(n, m) - 1", at_least=1
-    ),
+    "rounds": Setting(40, "rounds at most; a path of n facts needs n - 1", at_least=1),
     "scale": Setting(
         3.0, "logits are parameters times this, which makes Adam's steps larger", above=0
     ),
     "share_genders": Setting(False, "True: rules between predicates, which hold for all genders"),
     "rule_penalty": Setting(
-        0.05, "on the negative log-probabilities that there is no rule", at_least=0
+        0.005, "on the negative log-probabilities that there is no rule", at_least=0
     ),
     "floor": Setting(
         1e-4, "fraction of the probability that is spread over all relations", at_least=0, at_most=1
     ),
 }
 TRAIN = {"learning_rate": 3e-2, "steps": 2000, "patience": 500}
+TINY = 1e-6  # keeps quotients finite
 UNKNOWN_LOGIT = 3.0  # initial logit of "no relation follows": about half of the probability
 
 
@@ -53,9 +52,12 @@ class Prover(nnx.Module):
     the types are the 11 predicates, a rule holds whatever the genders, and the answer has the
     gender of the second query person.
 
-    Each round sets the state of (X, Y) to the composition of (X, Z) and (Z, Y) under the rules,
-    averaged over all Z. The weight of Z is the sum of the squared probabilities of its types, which
-    is small for "unknown" and for distributions over many types. Stated facts do not change.
+    The state of (X, Y) is composed from those of (X, Z) and (Z, Y) under the rules, averaged over
+    all Z. The weight of Z is the sum of the squared probabilities of its types, which is small for
+    "unknown" and for distributions over many types. The average is multiplied by the least
+    plausibility of each type over all Z, so that a type remains probable only if no path excludes
+    it: with a table of the heads of an algebra such as RCC-8, this is path consistency along the
+    paths. Stated facts do not change.
     """
 
     def __init__(self, config, sizes: Sizes, *, rngs: nnx.Rngs):
@@ -74,9 +76,29 @@ class Prover(nnx.Module):
     def __call__(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Log-probabilities of the relations, [B, R]."""
         facts = pair_states(batch, self.relations)  # [B, P, P, R]
-        rounds = jnp.minimum(batch.n_node, batch.n_edge)[:-1] - 1
-        most = min(batch.globals[name].shape[1] for name in ("people", "facts")) - 1
-        return self.reason(facts, rounds, most, *query_positions(batch))
+        rules = self.rules()
+        view = self.view(len(rules))
+        stated, unknown = start(facts, view)
+        size = stated.shape[-1]
+        table = rules.reshape(size * size, size)
+
+        def round_(state: jax.Array, steps: jax.Array) -> tuple[jax.Array, None]:
+            story, x, z, y = steps.T  # [C]
+            left = state.at[story, x, z].get(mode="fill", fill_value=0)
+            right = state.at[story, z, y].get(mode="fill", fill_value=0)
+            via = (left[:, :, None] * right[:, None]).reshape(-1, size * size) @ table  # [C, Q]
+            weight = (via**2).sum(axis=-1, keepdims=True)
+            pair = story, x, y
+            parts = jnp.concatenate([via * weight, weight, jnp.ones_like(weight)], axis=1)
+            sums = jnp.zeros((*state.shape[:3], size + 2)).at[*pair].add(parts, mode="drop")
+            least = jnp.ones_like(state).at[*pair].min(self._plausible(via), mode="drop")
+            mean = sums[..., :size] / (sums[..., size, None] + TINY)
+            new = stated + unknown * self._intersect(mean, least * self._plausible(stated))
+            return jnp.where(sums[..., size + 1, None] > 0, new, state), None
+
+        state, _ = jax.lax.scan(round_, stated, batch.globals["steps"][: self.rounds])
+        first, second = query_positions(batch)
+        return self.log_probabilities(state, facts, first, second, view)
 
     def loss(self, batch: jraph.GraphsTuple) -> jax.Array:
         """Training loss of each story, [B]."""
@@ -111,14 +133,9 @@ class Prover(nnx.Module):
         The probabilities of the facts about two people [B, P, P, R] have a sum of at most 1. `most`
         is an upper bound of the rounds of the stories; composing a chain of n facts takes n - 1.
         """
-        rules, story = self.rules() if rules is None else rules, jnp.arange(len(facts))
-        # Rules between predicates, which may be other ones than the learned, have a view.
-        view = None if len(rules) == self.relations else self.algebra.coarse
-        stated = facts[..., view.relation].sum(axis=-1) if view else facts
-        size = stated.shape[1]
-        # Probability that is left for derived relations; no relation of a person to themselves.
-        unknown = 1 - stated.sum(axis=-1, keepdims=True)
-        unknown *= ~jnp.eye(size, dtype=bool)[..., None]
+        rules = self.rules() if rules is None else rules
+        view = self.view(len(rules))
+        stated, unknown = start(facts, view)
         rounds = rounds[:, None, None, None]
 
         @jax.checkpoint  # keeps [B, X, Z, Y, R] of no round for the gradient
@@ -126,15 +143,61 @@ class Prover(nnx.Module):
             half = jnp.einsum("BXZa,abc->BXZbc", state, rules)
             via = jnp.einsum("BXZbc,BZYb->BZXYc", half, state)  # type of X and Y derived via Z
             weight = (via**2).sum(axis=-1, keepdims=True)
-            derived = (via * weight).sum(axis=1) / (weight.sum(axis=1) + 1e-6)
+            mean = (via * weight).sum(axis=1) / (weight.sum(axis=1) + TINY)
+            derived = self._intersect(
+                mean, self._plausible(via).min(axis=1) * self._plausible(stated)
+            )
             return jnp.where(index < rounds, stated + unknown * derived, state), None
 
         state, _ = jax.lax.scan(round_, stated, jnp.arange(min(self.rounds, most)))
-        answer = state[story, first, second]  # [B, Q]
+        return self.log_probabilities(state, facts, first, second, view)
+
+    def _plausible(self, state: jax.Array) -> jax.Array:
+        """How compatible each relation is with a state [..., Q]: 1 for the most probable one, and
+        for all if nothing is known."""
+        known = (1 - self.floor) * state
+        score = known + (1 - known.sum(axis=-1, keepdims=True)) / state.shape[-1]
+        # Programs without optimization may round the maximum differently when they compute its
+        # gradient, which is then infinite.
+        return score / jax.lax.stop_gradient(score.max(axis=-1, keepdims=True))
+
+    def _intersect(self, mean: jax.Array, least: jax.Array) -> jax.Array:
+        """Excludes relations from a distribution [..., Q], given the least plausibility of each.
+
+        Its sum stays the same, and so does a distribution that is as plausible itself: that of
+        a single Z.
+        """
+        kept = mean * jnp.minimum(least / self._plausible(mean), 1)
+        total, left = mean.sum(axis=-1, keepdims=True), kept.sum(axis=-1, keepdims=True)
+        return kept * (total / (left + TINY))
+
+    def view(self, types: int) -> View | None:
+        """Rules between predicates, which may be other ones than the learned, have a view."""
+        return None if types == self.relations else self.algebra.coarse
+
+    def log_probabilities(
+        self,
+        state: jax.Array,  # [B, P, P, Q] of all pairs
+        facts: jax.Array,  # [B, P, P, R]
+        first: jax.Array,  # [B]
+        second: jax.Array,
+        view: View | None,
+    ) -> jax.Array:
+        """Log-probabilities of the relation of the second query person to the first, [B, R]."""
+        answer = state[jnp.arange(len(facts)), first, second]  # [B, Q]
         if view:
             answer = with_gender(answer, facts, second, view)  # [B, R]
         answer += (1 - answer.sum(axis=-1, keepdims=True)) / self.relations
         return jnp.log((1 - self.floor) * answer + self.floor / self.relations)
+
+
+def start(facts: jax.Array, view: View | None) -> tuple[jax.Array, jax.Array]:
+    """Initial states of all pairs, and the probability that is left for derived relations."""
+    stated = facts[..., view.relation].sum(axis=-1) if view else facts
+    unknown = 1 - stated.sum(axis=-1, keepdims=True)
+    # No relation of a person to themselves.
+    unknown *= ~jnp.eye(stated.shape[1], dtype=bool)[..., None]
+    return stated, unknown
 
 
 def shared_view(share_genders: bool, algebra: Algebra) -> View | None:

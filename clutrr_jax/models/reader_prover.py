@@ -20,7 +20,7 @@ from generator.relations.kinship import IS_RULE
 
 # Extracted facts are uncertain, so the predictions are less certain too: a higher floor. A larger
 # scale compensates for the learning rate, which is lower than that of a prover alone.
-PROVER = {"floor": 0.02, "scale": 45.0, "share_genders": True}
+PROVER = {"floor": 0.02, "scale": 45.0, "share_genders": True, "rule_penalty": 0.05}
 SETTINGS = fact_reader.SETTINGS | {
     "reasoner": Setting(
         "prover", "prover, or rules: the 16 given ones", choices=("prover", "rules")

@@ -118,6 +118,17 @@ def _arithmetic(function: Callable[[Any, Any], Any], swap: bool) -> Callable[[Sw
     return apply
 
 
+def in_single_precision(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """Applies a function to two numbers, of a sweep or not, as XLA does to two constants."""
+
+    def rounded(a: float, b: float) -> float:
+        return float(function(np.float32(a), np.float32(b)))
+
+    if not isinstance(a, Swept):
+        return _arithmetic(rounded, True)(b, a) if isinstance(b, Swept) else rounded(a, b)
+    return _arithmetic(rounded, False)(a, b)
+
+
 for _name in ("add", "sub", "mul", "truediv", "pow"):
     for _swap in (False, True):
         _method = _arithmetic(getattr(operator, _name), _swap)
@@ -162,5 +173,5 @@ class SweptDropout(nnx.Dropout):
             shape[axis] = 1
         keep: Any = 1.0 - self.rate
         kept = jax.random.bernoulli(self.rngs(), keep, tuple(shape))  # type: ignore[misc]
-        factor: Any = Swept(np.float32(1) / np.float32(value) for value in keep.values)
+        factor: Any = in_single_precision(operator.truediv, 1.0, keep)
         return jnp.where(kept, inputs * factor, 0)

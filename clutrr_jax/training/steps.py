@@ -10,6 +10,7 @@ CPU, and up to rounding on a GPU, where XLA adds some sums in no fixed order.
 Shapes: m microbatches of a batch on this device, b stories of a microbatch.
 """
 
+import operator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from clutrr_jax.data.batching import Shape, pack, targets
 from clutrr_jax.evaluation.predict import grade, relation_logits
 from clutrr_jax.models import has_method
 from clutrr_jax.models.functional import ModelDef
+from clutrr_jax.models.swept import in_single_precision
 from clutrr_jax.streams import Stream, jax_key
 
 
@@ -92,15 +94,17 @@ def create_optimizer(
     def scale(path: tuple, update: jax.Array) -> jax.Array:
         names = tuple(key.key for key in path if isinstance(key, jax.tree_util.DictKey))
         if names[0] != "encoder":
-            return update
+            return update * (-1 * train.learning_rate)
         layer = int(names[2]) if names[1] == "layers" else -1  # -1 for the embeddings
         decay = config.encoder_layer_decay ** (encoder.num_hidden_layers - 1 - layer)
-        return update * (config.encoder_learning_rate * decay / train.learning_rate)
+        factor = config.encoder_learning_rate * decay / train.learning_rate
+        return update * in_single_precision(operator.mul, -1 * train.learning_rate, factor)
 
-    steps = [optax.clip_by_global_norm(train.grad_clip_norm), optax.adam(train.learning_rate)]
+    adam = optax.adam(train.learning_rate)
     if encoder:
-        steps.append(optax.stateless(lambda u, _: jax.tree_util.tree_map_with_path(scale, u)))
-    return optax.chain(*steps)
+        rates = optax.stateless(lambda u, _: jax.tree_util.tree_map_with_path(scale, u))
+        adam = optax.chain(optax.scale_by_adam(), rates)
+    return optax.chain(optax.clip_by_global_norm(train.grad_clip_norm), adam)
 
 
 def init_state(setup: Setup, seed: Any, pretrained: Any) -> TrainState:

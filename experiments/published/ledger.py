@@ -57,6 +57,11 @@ SATLM = Source(
     "Satisfiability-Aided Language Models Using Declarative Prompting",
     "table 1, greedy decoding; stories in the code",
 )  # fmt: skip
+STAR_LANGUAGE_MODELS = Source(
+    "STaR, language models", "Khalid, Nourollah and Schockaert", 2025,
+    "Benchmarking Systematic Relational Reasoning with Large Language and Reasoning Models",
+    "arXiv 2503.23487",
+)  # fmt: skip
 PROOFS = Source(
     "SGinPG", "Gontier et al.", 2020,
     "Measuring Systematic Generalization in Neural Proof Generation with Transformers",
@@ -177,6 +182,11 @@ _OTHER_TEXT = (
     PublishedRow(
         "SatLM", SATLM, K23._replace(train="none", tests="a part of them"), "story",
         f"{LANGUAGE_MODEL}, rules", "a part of the test stories", {}, Accuracy(0.683, None),
+    ),
+    PublishedRow(
+        "language and reasoning models", STAR_LANGUAGE_MODELS,
+        DataSet("STaR, RCC-8 and intervals", "", ""), "facts", LANGUAGE_MODEL,
+        "other relations; ours are tested on other graphs",
     ),
     PublishedRow(
         "Transformer that writes proofs", PROOFS,

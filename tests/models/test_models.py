@@ -133,12 +133,20 @@ def test_order_of_people_never_matters(name: str, data) -> None:
     for count, row in zip(n_node, people, strict=True):
         row[:count] = rng.permutation(row[:count])
     new_index = jnp.asarray(np.argsort(nodes))
+    steps = np.array(batch.globals["steps"])
+    first = (np.cumsum(n_node) - n_node)[steps[..., :1]]
+    moved_to = np.asarray(new_index)[np.minimum(first + steps[..., 1:], len(nodes) - 1)]
+    steps[..., 1:] = np.maximum(moved_to - first, 0)  # the rows of padding have any position
     moved = batch._replace(
         nodes=batch.nodes | {"entity": batch.nodes["entity"][nodes]},
         senders=new_index[batch.senders],
         receivers=new_index[batch.receivers],
         globals=batch.globals
-        | {"query": new_index[batch.globals["query"]], "people": new_index[people]},
+        | {
+            "query": new_index[batch.globals["query"]],
+            "people": new_index[people],
+            "steps": jnp.asarray(steps),
+        },
     )
     np.testing.assert_allclose(model(batch), model(moved), rtol=1e-6, atol=2e-6)
 

@@ -20,6 +20,7 @@ from clutrr_jax.models import MODELS
 from clutrr_jax.models.prover import Prover, gendered
 from clutrr_jax.rules import describe
 from generator.implied import implied
+from generator.relations.algebras import find_algebra
 from generator.relations.kinship import (
     COMPOSE,
     GENDER_OF,
@@ -33,7 +34,10 @@ from generator.relations.kinship import (
     RELATION_OF,
     RULES,
 )
+from generator.relations.path_consistency import possible_relations
 from generator.tables.rows import Row
+from tests.models.graphs import Fact, graphs
+from tests.models.small import call
 
 
 def rows_of(chains: list[list[tuple[int, int]]], targets: list[int] | None = None) -> list[Row]:
@@ -156,6 +160,22 @@ def test_learned_rules_are_listed_after_the_16() -> None:
     assert len(lines) == 1 + len(RULES) + 3
 
 
+def test_heads_of_pairs_that_have_several_are_listed_as_sets() -> None:
+    algebra = find_algebra("rcc8")
+    given = algebra.composition
+    learned = np.stack([given / np.maximum(given.sum(axis=-1, keepdims=True), 1)] * 2)
+    first, second = np.argwhere(given.sum(axis=-1) == 1)[0]
+    learned[:, first, second] = 0
+    lines = describe(learned, algebra).splitlines()
+    pairs = given.any(axis=-1).sum()
+    assert lines[-1] == f"Pairs with the heads of the algebra: {pairs - 1} of {pairs}"
+    names = algebra.relations
+    (head,) = np.flatnonzero(given[first, second])
+    pair = f"{names[first]}, {names[second]}"
+    assert f"  0.00  {pair} -> nothing; the algebra: {names[head]}" in lines
+    assert sum(line.startswith("  1.00  ") and " or " in line for line in lines) > 10
+
+
 def test_learned_rules_between_predicates_hold_for_all_genders() -> None:
     learned = np.zeros((2, NUM_PREDICATES, NUM_PREDICATES, NUM_PREDICATES))
     learned[:, *PREDICATE_ALGEBRA.rules.T] = 0.9
@@ -188,3 +208,42 @@ def test_penalty_gives_up_rules_that_no_answer_needs() -> None:
         model.table = nnx.Param(table)
         table -= 0.3 * loss(model)[1]["table"][...]
     assert model.rules()[needed] > 0.95 and model.rules()[useless] < 0.3
+
+
+def with_table(name: str) -> Prover:
+    """Prover whose compositions are uniform over the heads of an algebra."""
+    algebra = find_algebra(name)
+    config = ConfigDict(MODELS["prover"].config | {"scale": 1.0, "floor": 1e-6})
+    model = Prover(config, Sizes(20, 0, algebra), rngs=nnx.Rngs(0))
+    nothing = ~algebra.composition.any(axis=-1, keepdims=True)
+    heads = np.concatenate([algebra.composition, nothing], axis=-1)
+    model.table = nnx.Param(jnp.where(heads, 0.0, -50.0))
+    return model
+
+
+@pytest.mark.parametrize("name", ["rcc8", "interval"])
+def test_relations_that_remain_are_those_of_path_consistency(name: str) -> None:
+    """Three paths of two or three facts, and a fact that leads nowhere, between random pairs."""
+    model, rng = with_table(name), np.random.default_rng(0)
+    size = len(model.table[...])
+    stories: list[list[Fact]] = []
+    for _ in range(200):
+        a, b, c, d, e, f, g, h = rng.integers(size, size=8).tolist()
+        stories.append([(0, a, 1), (1, b, 5), (0, c, 2), (2, d, 5), (0, e, 3), (3, f, 4), (4, g, 5),
+                        (2, h, 6)])  # fmt: skip
+    logits = np.asarray(call(model, graphs(stories, [(0, 5)] * len(stories), 7)))[: len(stories)]
+    facts = np.array(stories)
+    query = np.tile([0, 5], (len(stories), 1))
+    remain = possible_relations(facts[..., [0, 2]], facts[..., 1], query, find_algebra(name))
+    remain = remain[remain.any(axis=-1)], logits[remain.any(axis=-1)]
+    assert len(remain[0]) > 20
+    for possible, logit in zip(*remain, strict=True):
+        assert logit[possible].min() > logit[~possible].max(initial=-np.inf) + 1
+
+
+def test_facts_that_are_not_stated_or_not_connected_say_nothing() -> None:
+    model = with_table("rcc8")
+    unstated = len(model.table[...])
+    for facts in ([], [(2, 0, 1)], [(0, unstated, 1)], [(0, 3, 1), (1, unstated, 2)]):
+        (logits,) = np.asarray(call(model, graphs([facts], [(0, 2)], 3)))[:1]
+        np.testing.assert_allclose(logits, np.log(1 / unstated), atol=1e-4)

@@ -2,11 +2,13 @@
 
 import math
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from clutrr_jax.models import MODELS
@@ -16,6 +18,7 @@ from clutrr_jax.settings import TRAIN_SETTINGS
 from clutrr_jax.training.checkpoints import Checkpoints
 from clutrr_jax.training.loop import Trainer
 from clutrr_jax.training.replicas import Replicas
+from clutrr_jax.training.steps import create_optimizer
 from tests.training.small import leaves, make_trainer
 
 SEEDS, FIRST_SEED = 2, 5
@@ -90,6 +93,34 @@ def test_a_sweep_resumes(few, tmp_path, usual_programs) -> None:
     assert_law("gat", {"train.learning_rate": [3e-4, 1e-3, 0.1]}, few, tmp_path / "c")
 
 
+def test_rates_of_a_pretrained_encoder(usual_programs) -> None:
+    """XLA multiplies the constants of a run first: the rate, and that of a layer relative to it."""
+    key, shape = jax.random.key(0), (5, 20, 30)  # steps of gradients
+    names = ("learning_rate", "encoder_learning_rate", "encoder_layer_decay")
+    values = dict(zip(names, ([1e-3, 7e-4], [5e-5, 3e-5], [0.9, 0.77]), strict=True))
+    of_layer = [{"kernel": jax.random.normal(key, shape)} for key in jax.random.split(key)]
+    tree = {"encoder": {"layers": dict(enumerate(of_layer))}, "out": of_layer[0]}
+
+    def train(settings: Any, gradients: Any) -> Any:
+        config = SimpleNamespace(**settings, grad_clip_norm=1.0)
+        optimizer = create_optimizer(config, config, SimpleNamespace(num_hidden_layers=2))
+        params = jax.tree.map(lambda x: x[0], gradients)
+
+        def step(state: Any, gradient: Any) -> Any:
+            params, state = state
+            updates, state = optimizer.update(gradient, state, params)
+            return (optax.apply_updates(params, updates), state), None
+
+        return jax.lax.scan(step, (params, optimizer.init(params)), gradients)[0][0]
+
+    swept = {name: Swept(of_points) for name, of_points in values.items()}
+    many = jax.jit(partial(at_point, partial(train, swept), points(swept)))
+    for index, point in enumerate(points(swept)):
+        alone = jax.jit(partial(train, point))(tree)
+        for found, expected in zip(leaves(many(index, tree)), leaves(alone), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
 def test_marked_settings_are_numbers_that_change_no_shape() -> None:
     """Every number with a fraction is one, with these exceptions."""
     settings = {name: spec.settings for name, spec in MODELS.items()} | {"train": TRAIN_SETTINGS}
@@ -104,9 +135,8 @@ def test_marked_settings_are_numbers_that_change_no_shape() -> None:
                 assert isinstance(setting.default, float)
             elif isinstance(setting.default, float):
                 others.add(name)
-    of_encoder = {"encoder_learning_rate", "encoder_layer_decay"}
     of_prover = {"scale", "floor", "rule_penalty"}
-    assert others == {"dev_fraction", "checkpoint_minutes", *of_encoder, *of_prover}
+    assert others == {"dev_fraction", "checkpoint_minutes", *of_prover}
 
 
 def test_arithmetic_is_that_of_python() -> None:

