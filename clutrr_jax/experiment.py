@@ -158,7 +158,7 @@ class Run:
       dataset: name of the data set, also its folder within that of the experiment: "", TRAINING or
         TRAINING/SEED.
       model: the model that it trains.
-      config: its settings `data`, `seed`, `log`, `generate` and MODEL, and `train`, a
+      config: its settings `data`, `seed`, `log`, `trace`, `generate` and MODEL, and `train`, a
         `TrainConfig`; those of a sweep are `Swept`. Nothing changes them.
       training: the training that it belongs to.
     """
@@ -253,7 +253,7 @@ def _runs_of_model(config: ConfigDict, model: str, training: Training, data: str
     train = TrainConfig.resolve(spec.train, *levels)
 
     def run(dataset: str, train: TrainConfig, seed: int, generate: dict[str, Any]) -> Run:
-        settings = {"data": data, "seed": seed, "log": config.log,
+        settings = {"data": data, "seed": seed, "log": config.log, "trace": config.trace,
                     "generate": generate, "train": train, model: own}  # fmt: skip
         return Run(dataset, model, ConfigDict(settings), training)
 

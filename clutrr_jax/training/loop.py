@@ -10,7 +10,7 @@ Shapes: R replicas, S stories, C batches, B stories of a batch, M microbatches.
 import math
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
@@ -47,6 +47,7 @@ from clutrr_jax.training.steps import (
     is_trained,
     train_segment,
 )
+from clutrr_jax.training.trace import tracing
 from generator.errors import InputError
 
 PACKAGES = ("jax", "flax", "optax", "jraph", "numpy", "orbax-checkpoint")
@@ -88,7 +89,7 @@ def run_model(
             state = trainer.init(start)
     except InputError as error:  # of a setting of the model, or a train setting
         raise InputError(f"{name}: {error}") from None
-    state, history = train_model(name, trainer, state, folder, config.log, begin, own)
+    state, history = train_model(name, trainer, state, folder, config.log, begin, own, config.trace)
     epochs = int(distributed.broadcast(np.array(len(history))))  # the first host has all lines
     stopped = not trainer.has_stopped(state, epochs)
     on_dev = dev_results(trainer, state, history)
@@ -163,10 +164,12 @@ def train_model(
     log: str = "",
     begin: Callable[[], None] = lambda: None,
     own: writers.Own = writers.NOTHING,
+    trace: str = "",
 ) -> tuple[TrainState, list[dict[str, Any]]]:
     """Trains from the last checkpoint, if there is one, until the last epoch, until no replica
     improves any more, or until the callback ends it. Returns the state, and the lines of
-    `metrics.jsonl`. The first host calls `begin` before it changes a file."""
+    `metrics.jsonl`. The first host calls `begin` before it changes a file. `trace` is a
+    folder for a profiler trace of the first epoch."""
     is_primary, train = distributed.is_primary(), trainer.setup.train
     checkpoints = Checkpoints(folder / "checkpoints")
     epoch, done, within = 0, 0, None
@@ -197,9 +200,10 @@ def train_model(
         while not is_last:
             epoch, began = epoch + 1, time.perf_counter()
             save_within = partial(save, epoch - 1)
-            state, metrics = trainer.epoch(state, epoch, done, within, save_within)
+            with tracing(trace, trainer.program) if trace else nullcontext():
+                state, metrics = trainer.epoch(state, epoch, done, within, save_within)
             seconds = (time.perf_counter() - began) / (1 - done / trainer.count)  # of all batches
-            seconds, done, within = round(seconds, 4), 0, None
+            seconds, done, within, trace = round(seconds, 4), 0, None, ""
             history.append({"epoch": epoch, "seconds": seconds} | writers.to_json(metrics))
             values = writers.scalars(history[-1], trainer.stories_per_epoch)
             for writer in written_to:
@@ -310,6 +314,11 @@ class Trainer:
             stats = devices[0].memory_stats() or {}
             free = stats.get("bytes_limit", math.inf) - stats.get("bytes_in_use", 0)
         warn_if_too_large("the training", needed, free)
+
+    @property
+    def program(self) -> str:
+        """Text of the compiled program."""
+        return str(self._train_segment.as_text())
 
     def epoch(
         self,

@@ -153,8 +153,17 @@ def gradient(
 
     def of_microbatch(microbatch):
         index, rows = microbatch
-        batch, own_key = pack(stories, rows, shape), jax.random.fold_in(key, first + index)
-        return jax.value_and_grad(loss_fn)(state.params, model, state.buffers, batch, own_key)
+        own_key = jax.random.fold_in(key, first + index)
+        with jax.named_scope("pack"):
+            batch = pack(stories, rows, shape)
+
+        def loss(params):
+            return loss_fn(params, model, state.buffers, batch, own_key)
+
+        with jax.named_scope("forward"):
+            value, pull_back = jax.vjp(loss, state.params)
+        with jax.named_scope("backward"):
+            return value, *pull_back(jnp.ones_like(value))
 
     sums = jax.lax.map(of_microbatch, (jnp.arange(len(rows)), rows))
     return jax.lax.psum(jax.tree.map(lambda x: x.sum(axis=0), sums), "data")
@@ -176,19 +185,20 @@ def train_step(
         bucket, branches, stories, rows, state, jax.random.fold_in(key, state.step)
     )
     count = jax.lax.psum((rows >= 0).sum(), "data")
-    grads = jax.tree.map(lambda g: g / count, grads)
-    updates, opt_state = setup.optimizer.update(grads, state.opt_state, state.params)
-    params = optax.apply_updates(state.params, updates)
-    # The average covers the last tenth of the steps, so that it forgets the start, but not more
-    # steps than `ema_decay` allows: 1,000 with 0.999.
-    least = jnp.asarray(1 - setup.train.ema_decay)
-    step_size = jnp.maximum(least, 10 / (10 + state.step))
-    state = state._replace(
-        params=params,
-        opt_state=opt_state,
-        ema_params=optax.incremental_update(params, state.ema_params, step_size),
-        step=state.step + 1,
-    )
+    with jax.named_scope("update"):
+        grads = jax.tree.map(lambda g: g / count, grads)
+        updates, opt_state = setup.optimizer.update(grads, state.opt_state, state.params)
+        params = optax.apply_updates(state.params, updates)
+        # The average covers the last tenth of the steps, so that it forgets the start, but not more
+        # steps than `ema_decay` allows: 1,000 with 0.999.
+        least = jnp.asarray(1 - setup.train.ema_decay)
+        step_size = jnp.maximum(least, 10 / (10 + state.step))
+        state = state._replace(
+            params=params,
+            opt_state=opt_state,
+            ema_params=optax.incremental_update(params, state.ema_params, step_size),
+            step=state.step + 1,
+        )
     return state, (loss, count)
 
 
@@ -247,12 +257,13 @@ def train_steps(
 ) -> tuple[TrainState, jax.Array, jax.Array]:
     """The steps of a segment, see `EpochState`."""
     sizes, train, seed = setup.model.sizes, setup.train, batches.seed
-    if train.entities == "redrawn":
-        key = jax_key(Stream.REDRAWN_ENTITIES, seed, segment.epoch)
-        stories = redraw_entities(stories, sizes.entities, key)
-    if setup.model.spec.kind == "tokens":
-        key = jax_key(Stream.SENTENCES, seed, segment.epoch)
-        stories = reorder_sentences(stories, sizes.sentence_ends, train.shuffle_sentences, key)
+    with jax.named_scope("load"):
+        if train.entities == "redrawn":
+            key = jax_key(Stream.REDRAWN_ENTITIES, seed, segment.epoch)
+            stories = redraw_entities(stories, sizes.entities, key)
+        if setup.model.spec.kind == "tokens":
+            key = jax_key(Stream.SENTENCES, seed, segment.epoch)
+            stories = reorder_sentences(stories, sizes.sentence_ends, train.shuffle_sentences, key)
     key = jax_key(Stream.DROPOUT, seed, segment.epoch)
 
     def step(i: jax.Array, progress: tuple) -> tuple:
