@@ -145,6 +145,12 @@ def test_folders_of_version_0_2_0_belong_to_the_same_runs(name: str) -> None:
     assert hashlib.sha256(text.encode()).hexdigest()[:8] == IDENTITY[name]
 
 
+def test_data_of_version_0_2_0_have_the_same_fingerprint(tmp_path) -> None:
+    """Else the folders of their runs are refused."""
+    train(data(), epochs=1, folder=tmp_path)
+    assert json.loads((tmp_path / "data.json").read_text())["fingerprint"] == "16222089d1ad7f44"
+
+
 def test_new_stories_in_every_epoch_are_no_longer_generated(tmp_path) -> None:
     """Folders of version 0.2.0 that trained on them are neither resumed nor reported."""
     config = default_settings("single", "gat")
