@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from functools import reduce
+from functools import partial, reduce
 from itertools import product
 from operator import getitem
 from typing import Any
@@ -47,6 +47,9 @@ def _setting(default: Any, meaning: str, **limits: Any) -> Any:
     return field(default=default, metadata={"setting": Setting(default, meaning, **limits)})
 
 
+_swept = partial(_setting, sweeps=True)
+
+
 @dataclass(frozen=True)
 class TrainConfig:
     """Train settings of one model.
@@ -75,21 +78,13 @@ class TrainConfig:
     microbatches: int = _setting(
         1, "parts of each batch, which devices can share; a divisor of batch", at_least=1
     )
-    learning_rate: float = _setting(1e-3, "of Adam", above=0, sweeps=True)
-    grad_clip_norm: float = _setting(5.0, "largest norm of a gradient", above=0, sweeps=True)
-    ema_decay: float = _setting(
-        0.999,
-        "at most, of the averaged parameters that are tested",
-        at_least=0,
-        below=1,
-        sweeps=True,
+    learning_rate: float = _swept(1e-3, "of Adam", above=0)
+    grad_clip_norm: float = _swept(5.0, "largest norm of a gradient", above=0)
+    ema_decay: float = _swept(
+        0.999, "at most, of the averaged parameters that are tested", at_least=0, below=1
     )
-    shuffle_sentences: float = _setting(
-        0.5,
-        "fraction of stories whose sentences are shuffled each epoch",
-        at_least=0,
-        at_most=1,
-        sweeps=True,
+    shuffle_sentences: float = _swept(
+        0.5, "fraction of stories whose sentences are shuffled each epoch", at_least=0, at_most=1
     )
     dev_fraction: float = _setting(
         0.2, "of the train stories, not trained on: the dev stories", at_least=0, below=1
@@ -221,17 +216,13 @@ def _change_sweep(config: ConfigDict, groups: str, name: str, values: Any) -> No
             f'--config.{name}=$x; done, or in Python train(..., settings={{"{name}": x}})'
         )
     try:
-        found = [
-            kind(value) for value in (values.split(",") if isinstance(values, str) else values)
-        ]
+        found = [*map(kind, values.split(",") if isinstance(values, str) else values)]
         if not found:
             raise ValueError
     except (TypeError, ValueError):
-        raise InputError(
-            f'sweep "{name}": {values!r}, expected values of type {kind.__name__}'
-        ) from None
-    for value in found:
-        setting.check(f'sweep "{name}":', value)
+        expected = f"expected values of type {kind.__name__}"
+        raise InputError(f'sweep "{name}": {values!r}, {expected}') from None
+    setting.check(f'sweep "{name}":', Swept(found))
     sweep = reduce(getitem, [*groups.split(".")[:-1], "sweep"], config)
     with sweep.unlocked():
         sweep.update(unflatten_dict({name: tuple(dict.fromkeys(found))}, sep="."))

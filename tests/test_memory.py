@@ -40,7 +40,7 @@ def test_a_warning_says_what_is_needed_and_what_is_free(capsys) -> None:
     assert LINE.findall(capsys.readouterr().err) == [("it", "27", "8")]
 
 
-@pytest.mark.parametrize("suffix, factor", [("csv", 3), ("csv.gz", 11), ("parquet", 6.5)])
+@pytest.mark.parametrize("suffix, factor", [("csv", 3), ("csv.gz", 12), ("parquet", 7)])
 def test_the_memory_of_files_follows_from_their_size(suffix: str, factor: float, tmp_path) -> None:
     (tmp_path / "train").mkdir()
     for name, size in {f"train/0.{suffix}": 1000, f"test.{suffix}": 100}.items():

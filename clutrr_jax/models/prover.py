@@ -23,14 +23,21 @@ from generator.relations.algebra import Algebra, View
 SETTINGS = {
     "rounds": Setting(40, "rounds at most; a path of n facts needs n - 1", at_least=1),
     "scale": Setting(
-        3.0, "logits are parameters times this, which makes Adam's steps larger", above=0
+        3.0,
+        "logits are parameters times this, which makes Adam's steps larger",
+        above=0,
+        sweeps=True,
     ),
     "share_genders": Setting(False, "True: rules between predicates, which hold for all genders"),
     "rule_penalty": Setting(
-        0.005, "on the negative log-probabilities that there is no rule", at_least=0
+        0.005, "on the negative log-probabilities that there is no rule", at_least=0, sweeps=True
     ),
     "floor": Setting(
-        1e-4, "fraction of the probability that is spread over all relations", at_least=0, at_most=1
+        1e-4,
+        "fraction of the probability that is spread over all relations",
+        at_least=0,
+        at_most=1,
+        sweeps=True,
     ),
 }
 TRAIN = {"learning_rate": 3e-2, "steps": 2000, "patience": 500}

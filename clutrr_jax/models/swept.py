@@ -35,7 +35,7 @@ _traces: list[_Trace] = []  # the innermost last
 class Swept:
     """A number with one value for each point of a sweep."""
 
-    dtype = np.dtype(np.float32)
+    dtype = np.dtype(np.float32)  # for functions of JAX that ask before they convert
 
     def __init__(self, values: Any):
         self.values = tuple(values)

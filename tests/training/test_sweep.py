@@ -135,8 +135,7 @@ def test_marked_settings_are_numbers_that_change_no_shape() -> None:
                 assert isinstance(setting.default, float)
             elif isinstance(setting.default, float):
                 others.add(name)
-    of_prover = {"scale", "floor", "rule_penalty"}
-    assert others == {"dev_fraction", "checkpoint_minutes", *of_prover}
+    assert others == {"dev_fraction", "checkpoint_minutes"}
 
 
 def test_arithmetic_is_that_of_python() -> None:
