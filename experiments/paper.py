@@ -36,7 +36,6 @@ RELEASES = "RELEASES"  # stands for the folder of the released data sets
 ALL = {"data": RELEASES}
 ONE = {"data": f"{RELEASES}/data_089907f8.zip"}
 STRUCTURED = "prover,ctp_linear,ctp_attentive,ctp_memory,ncrl,epignn,nbfnet"
-STAR = "epignn,edge_transformer,ctp_attentive,nbfnet,rgcn,ncrl,gat"
 GRAPHS = "gcn,rgcn,edge_rnn,edge_lstm,edge_gru,edge_cnn,edge_attention"
 # A quarter of the steps at most, because a whole training takes half an hour on one core. Without
 # the RMC, whose epochs take minutes, and models over an encoder, which need its weights.
@@ -63,7 +62,7 @@ PARTS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "stories": ("figure5", ALL | {"models": "reader_prover", "train.replicas": 2}),
     "slow": ("figure5", ONE | SLOW),
     "genders": ("figure5", ALL | GENDERS),
-    "star": ("star", {"models": STAR, "edge_transformer.dim": 64}),
+    "star": ("star", {"edge_transformer.dim": 64}),
     "table2": ("table2", ALL | FEW | ONE_BILSTM),
     "table4": ("table4", FEW | ONE_BILSTM),
     "figure6": ("figure6", FEW),

@@ -100,7 +100,7 @@ def prepare(
     test_stories = build_arrays(test, vocabulary, TEST_SEED)
     digest = hashlib.sha256()
     # The compositions follow from the facts.
-    derived = {"step_start": None, "n_step": None, "steps": None}
+    derived: dict[str, Any] = dict.fromkeys(("step_start", "n_step", "steps"))
     read = train_stories._replace(**derived), test_stories._replace(**derived)
     for array in jax.tree.leaves(read):
         digest.update(array.tobytes())
