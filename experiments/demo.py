@@ -3,9 +3,9 @@
     make demo
 
 Trains on 2,000 stories each of k = 2, 3 and tests on 100 each of k = 2..10, in three to six minutes
-on two cores. Expected result: the prover answers all stories, the GAT falls from k = 5 on, and the
-BiLSTM, which reads the text, is below both on short clauses. `experiments/figure5.py` is the full
-comparison.
+on two cores. Expected result: the prover answers nearly all stories, the GAT falls from k = 5 on,
+and the BiLSTM, which reads the text, is below both on short clauses. `experiments/figure5.py` is
+the full comparison.
 """
 
 from clutrr_jax.settings import default_settings
