@@ -36,15 +36,15 @@ def run_experiment(
     """
     all_runs = runs(config)
     selected = select(config.only, all_runs)
-    preemption.install_handler()
-    say(f"Running on {device_name()}.")
-    prepare = prepare or prepare_with(config)
-    if distributed.is_primary():
-        check_folder(workdir, config.name)
-    failed = run_all(selected, workdir, prepare, start, own)
-    if not distributed.is_primary():
-        return {}, failed
-    return write_report(config, all_runs, workdir, prepare), failed
+    with preemption.handled():
+        say(f"Running on {device_name()}.")
+        prepare = prepare or prepare_with(config)
+        if distributed.is_primary():
+            check_folder(workdir, config.name)
+        failed = run_all(selected, workdir, prepare, start, own)
+        if not distributed.is_primary():
+            return {}, failed
+        return write_report(config, all_runs, workdir, prepare), failed
 
 
 def prepare_with(config: ConfigDict) -> Prepare:

@@ -88,9 +88,9 @@ def run_on_cluster(
 def run_job(config: ConfigDict, workdir: Path) -> None:
     """Trains and tests the run of a job. If it fails, its folder says why."""
     selected = experiment.select(config.only, experiment.runs(config))
-    preemption.install_handler()
     try:
-        run_all(selected, workdir, prepare_with(config))
+        with preemption.handled():
+            run_all(selected, workdir, prepare_with(config))
     except Exception as error:
         for run in selected:
             record_failure(workdir / run.name, error)

@@ -16,33 +16,52 @@ CODE = os.EX_TEMPFAIL  # 75: the scheduler may run the same command again
 _requested, _may_exit = threading.Event(), threading.Event()
 
 
-def install_handler() -> None:
-    """Makes SIGTERM set a flag instead of ending the process, see `requested` and `at_once`."""
-    signal.signal(signal.SIGTERM, lambda *_: _requested.set())
-    _start_watching()
-
-
-@cache
-def _start_watching() -> None:
-    """Starts a thread that exits after SIGTERM. Python would call a signal handler only when the
-    main thread returns from JAX, which compiles a large model for a minute."""
+@contextmanager
+def handled() -> Iterator[None]:
+    """A context in which SIGTERM sets a flag instead of ending the process, see `requested` and
+    `at_once`; afterwards it does again what it did before. Only the main thread gets signals: in
+    another one, nothing changes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _forget_in_children()
+    _requested.clear()
     read, write = os.pipe()
     os.set_blocking(write, False)
+    handler = signal.signal(signal.SIGTERM, lambda *_: _requested.set())
     before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    # A child process has the same pipe until it starts another program.
-    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
+    threading.Thread(target=_watch, args=(read, before), daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        signal.signal(signal.SIGTERM, handler or signal.SIG_DFL)
+        os.close(write)
+    if requested():
+        exit_resumable()
 
-    def watch() -> None:
-        while (received := os.read(read, 1)) != bytes([signal.SIGTERM]):
+
+def _watch(read: int, before: int) -> None:
+    """Exits after SIGTERM. Python would call a signal handler only when the main thread returns
+    from JAX, which compiles a large model for a minute. Other signals go to the file `before`."""
+    while received := os.read(read, 1):
+        if received != bytes([signal.SIGTERM]):
             if before >= 0:
                 os.write(before, received)
+            continue
         _requested.set()
         if not jax.distributed.is_initialized():
             _may_exit.wait()
-            _say()
-            os._exit(CODE)
+            if requested():  # else the context has ended
+                _say()
+                os._exit(CODE)
+    os.close(read)
 
-    threading.Thread(target=watch, daemon=True).start()
+
+@cache
+def _forget_in_children() -> None:
+    """A child process has the same pipe until it starts another program."""
+    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
 
 
 @contextmanager
