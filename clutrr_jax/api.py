@@ -252,8 +252,8 @@ def train(
       start: a trained model, or the folder of its run, whose parameters, settings and vocabulary
         the training starts with. `models` is its name, and the replicas are as many as it has.
       sweep: settings by name with the values that they have in turn, such as
-        {"train.learning_rate": [3e-4, 1e-3]}, or several, whose grid is trained in one program
-        (docs/experiments.md). Dev loss chooses the point that is the result of the model.
+        {"train.learning_rate": [3e-4, 1e-3]}, or several, whose grid is trained in one
+        program. Dev loss chooses the point that is the result of the model.
       writers: objects with `write(step, values)` and `close()`: after each epoch `step`, `write`
         gets the metrics by name, `NAME/replica_I` for a metric of a replica.
       callback: called after each epoch with its line of `metrics.jsonl`. If it returns True, the

@@ -22,7 +22,7 @@ one data set. Any setting can be changed on the command line. With --help and --
   --config.log=A,B           where metrics also go: tensorboard (needs tensorboardX), wandb
   --config.sweep.NAME=X,Y    train several values of a setting such as gat.dropout in one program;
                              those of several settings are a grid. Dev loss chooses one
-  --config.trace=DIR         write a profiler trace of the first epoch, see docs/performance.md
+  --config.trace=DIR         write a profiler trace of the first epoch
   --config.only=A,B          train only these runs; names may contain wildcards, such as */gat*.
                              none: only write the report
 

@@ -37,7 +37,7 @@ RUN_SETTINGS = {
         0, "of the first replica; replica i has seed + i", at_least=0, at_most=_LARGEST
     ),
     "log": Setting("", "where metrics also go: tensorboard, wandb, or both joined by a comma"),
-    "trace": Setting("", "folder for a profiler trace of the first epoch, see docs/performance.md"),
+    "trace": Setting("", "folder for a profiler trace of the first epoch"),
     "only": Setting("*", "names of runs, joined by commas, with wildcards; none: the report only"),
 }
 

@@ -102,7 +102,7 @@ def test_settings_exist(page: Path) -> None:
     config["bag_of_facts"] = {"hidden": 100}
     for name in re.findall(r"--((?:config|slurm)(?:\.[a-z\d_]+)+)", page.read_text()):
         settings = {"config": config, "slurm": launcher.settings()}
-        for part in name.split("."):
+        for part in name.replace("config.sweep.", "config.").split("."):
             assert part in settings, f"{page.name}: --{name}"
             settings = settings[part]
 
@@ -111,7 +111,7 @@ def test_settings_exist(page: Path) -> None:
 def test_modules_and_files_exist(page: Path) -> None:
     text = page.read_text()
     for module in re.findall(r"python3? -m ([\w.]+)", text):
-        if module not in ("venv", "pip"):
+        if module not in ("venv", "pip", "uv"):
             assert find_spec(module), f"{page.name}: python -m {module}"
     for file in re.findall(rf"(?<![\w/])((?:{PACKAGES})/[\w/.-]*\w/?)", text):
         if file not in (EXAMPLE, TASK):

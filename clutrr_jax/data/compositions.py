@@ -33,7 +33,7 @@ def list_compositions(
     edge_start = np.cumsum(n_edge) - n_edge
     owner = np.repeat(np.arange(len(n_node)), n_edge)
     place = np.empty(len(n_node), int)
-    parts = []
+    parts = [(np.empty(0, int), np.empty(0, int), np.empty((0, 3), np.int32))]
     for size in np.unique(n_node):
         rows = np.flatnonzero(n_node == size)
         for chunk in np.split(rows, range(_CHUNK, len(rows), _CHUNK)):

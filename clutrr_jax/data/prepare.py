@@ -28,7 +28,7 @@ from generator.errors import InputError
 from generator.relations.algebra import Algebra
 from generator.relations.algebras import DEFAULT, algebra_of
 
-# Bytes in memory for each byte of a file: docs/performance.md, "Memory".
+# Bytes in memory for each byte of a file.
 _UNPACKED = {".gz": 12.0, ".zip": 12.0, ".parquet": 7.0}
 GENERATE = "generate"  # stands for generated stories among the data sets of the setting `data`
 TRAIN_SEED, TEST_SEED = 0, 1  # of the entities of the stories

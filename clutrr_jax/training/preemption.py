@@ -30,18 +30,22 @@ def handled() -> Iterator[None]:
     os.set_blocking(write, False)
     handler = signal.signal(signal.SIGTERM, lambda *_: _requested.set())
     before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    threading.Thread(target=_watch, args=(read, before), daemon=True).start()
+    ended = threading.Event()
+    watch = threading.Thread(target=_watch, args=(read, before, ended), daemon=True)
+    watch.start()
     try:
         yield
     finally:
         signal.set_wakeup_fd(before)
         signal.signal(signal.SIGTERM, handler or signal.SIG_DFL)
         os.close(write)
+        ended.set()
+        watch.join()
     if requested():
         exit_resumable()
 
 
-def _watch(read: int, before: int) -> None:
+def _watch(read: int, before: int, ended: threading.Event) -> None:
     """Exits after SIGTERM. Python would call a signal handler only when the main thread returns
     from JAX, which compiles a large model for a minute. Other signals go to the file `before`."""
     while received := os.read(read, 1):
@@ -50,9 +54,8 @@ def _watch(read: int, before: int) -> None:
                 os.write(before, received)
             continue
         _requested.set()
-        if not jax.distributed.is_initialized():
-            _may_exit.wait()
-            if requested():  # else the context has ended
+        while not (jax.distributed.is_initialized() or ended.is_set()):
+            if _may_exit.wait(0.1):
                 _say()
                 os._exit(CODE)
     os.close(read)
