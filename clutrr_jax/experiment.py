@@ -238,6 +238,11 @@ def _check_sweep(config: ConfigDict) -> None:
             raise InputError(f'sweep "{name}": expected an experiment on one data set')
         if name.partition(".")[0] not in ("train", *models):
             raise InputError(f'sweep "{name}": no such model, expected one of {", ".join(models)}')
+        owner, of_training, setting = name.rpartition("train.")
+        groups = [config[owner[:-1]]] if owner else [config, *(config[each] for each in models)]
+        for group in groups if of_training else []:
+            if (value := group.train[setting]) is not None:
+                raise InputError(f'sweep "{name}": the setting is also {value}, expected only one')
 
 
 def _runs_of_model(config: ConfigDict, model: str, training: Training, data: str) -> list[Run]:

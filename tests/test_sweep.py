@@ -8,6 +8,7 @@ import pytest
 import clutrr_jax
 from clutrr_jax.experiment import runs
 from clutrr_jax.launch import main
+from clutrr_jax.report.outputs import read_curves, replicas_of_result
 from clutrr_jax.run import identity
 from clutrr_jax.settings import change, default_settings
 from experiments.figure5 import get_config
@@ -39,6 +40,10 @@ def test_a_sweep_is_one_run(tmp_path) -> None:
         found = model.predict(data())
         np.testing.assert_allclose(found.probabilities, run.predictions[name][3], atol=1e-6)
     assert run.notes() == []
+    assert replicas_of_result(tmp_path / MODEL) == slice(2, 4)
+    last = json.loads((tmp_path / MODEL / "metrics.jsonl").read_text().splitlines()[-1])
+    curve = read_curves(tmp_path / MODEL / "metrics.jsonl", slice(2, 4))
+    assert curve[-1]["loss"] == np.mean(last["loss"][2:])
     text = (tmp_path / "results.md").read_text()
     assert f"dev loss chooses {NAMES[1]} of 2 points" in text and "sweep.png" in text
     assert (tmp_path / "sweep.png").stat().st_size > 10_000
@@ -87,6 +92,24 @@ def test_what_a_sweep_cannot_have(name: str, values: object, expected: str) -> N
         change(config, f"sweep.{name}", values)
         runs(config)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("swept", "given"), [("", ""), ("", "gat."), ("gat.", "gat.")])
+def test_a_setting_has_values_or_a_value(swept: str, given: str) -> None:
+    config = default_settings("single", "gat")
+    change(config, f"sweep.{swept}train.learning_rate", "1e-3,1e-2")
+    change(config, f"{given}train.learning_rate", 0.5)
+    with pytest.raises(clutrr_jax.InputError, match=r"the setting is also 0\.5, expected only one"):
+        runs(config)
+
+
+def test_a_sweep_that_is_not_finished_leaves_the_report_of_others(tmp_path) -> None:
+    sweep, only = {"reader_prover.gold": [0.0, 0.1]}, {"only": MODEL}
+    run = clutrr_jax.train(
+        [MODEL, "reader_prover"], data(), replicas=1, epochs=1, settings=only, sweep=sweep,
+        folder=tmp_path,
+    )  # fmt: skip
+    assert [*run.results["models"]] == [MODEL]
 
 
 def test_a_command_refuses_in_one_line(tmp_path, capsys) -> None:

@@ -57,7 +57,7 @@ class ModelDef:
 
     def _new(self, key: jax.Array) -> nnx.Module:
         model = self.spec.model(self.config, self.sizes, rngs=nnx.Rngs(key))
-        for _, layer in nnx.iter_modules(model):
+        for _, layer in nnx.iter_graph(model):
             if type(layer) is nnx.Dropout and isinstance(layer.rate, Swept):
                 layer.__class__ = SweptDropout
         return model

@@ -88,7 +88,7 @@ def at_point(
         # The first trace finds the numbers. The second one has them as arguments of its loops, in
         # which XLA treats them like constants.
         with _tracing(_Trace(members, index, numbers)):
-            jax.eval_shape(function, *arguments)
+            jax.eval_shape(lambda *own: function(*own), *arguments)  # JAX caches by identity
         numbers = {values: jnp.asarray(values)[index] for values in numbers}
         with _tracing(_Trace(members, index, numbers)):
             return function(*arguments)

@@ -39,27 +39,37 @@ class Shown(NamedTuple):
     outputs: dict[str, Outputs]  # by model
 
 
-def read_curves(path: Path) -> list[dict[str, Any]]:
+def read_curves(path: Path, shown: slice = slice(None)) -> list[dict[str, Any]]:
     """Returns loss and dev accuracy of at most MAX_POINTS evenly spaced epochs and the last one.
 
-    They are means over the replicas; the loss is None once no replica is trained any more.
+    They are means over the replicas that are shown; the loss is None once none of them is trained
+    any more.
     """
     lines = list(json_lines(path)) if path.exists() else []
     step = -(-len(lines) // MAX_POINTS) or 1
     points = []
     for line in lines[:-1:step] + lines[-1:]:
         try:
-            loss = [value for value in line["loss"] if value is not None]
+            loss = [value for value in line["loss"][shown] if value is not None]
             points.append({
                 "epoch": line["epoch"],
                 "loss": float(np.mean(loss)) if loss else None,
-                "dev accuracy": float(np.mean(line["dev_accuracy"])),
+                "dev accuracy": float(np.mean(line["dev_accuracy"][shown])),
             })  # fmt: skip
         except (KeyError, TypeError):
             raise InputError(
                 f"{path}: damaged, expected epochs with loss and dev accuracy"
             ) from None
     return points
+
+
+def replicas_of_result(folder: Path) -> slice:
+    """Replicas of a run that are its result: in a sweep those of the point that dev chose."""
+    summary = read_json(folder / SUMMARY)
+    if not (sweep := summary.get("sweep")):
+        return slice(None)
+    chosen = [point["name"] for point in sweep["points"]].index(sweep["chosen"])
+    return slice(chosen * summary["replicas"], (chosen + 1) * summary["replicas"])
 
 
 def added_outputs(submission: Submission, stories: int) -> Outputs:
@@ -96,7 +106,7 @@ def shown_sets(all_runs: Sequence[Run], workdir: Path, prepare: Prepare) -> list
                 read_run(own, data.test),
                 read_attention(own, data.test),
                 read_extracted(own, truth),
-                read_curves(own / "metrics.jsonl"),
+                read_curves(own / "metrics.jsonl", replicas_of_result(own)),
             )
         data = replace(data, name=description["name"])  # of stories that were not in a file
         found.append(Shown(run.dataset, data, truth, outputs))

@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from ml_collections import ConfigDict
 
 from clutrr_jax.evaluation.baselines import BASELINES
 from clutrr_jax.evaluation.metrics import METRICS
@@ -49,6 +50,7 @@ from clutrr_jax.experiment import (
     Training,
 )
 from clutrr_jax.language_models.submissions import check_names
+from clutrr_jax.models.swept import of_point
 from generator.errors import one_line
 from generator.files import read_json
 
@@ -79,7 +81,7 @@ def collect(
     scores: list[Scored] = []
     for run in all_runs:
         path, begun = workdir / run.name / SUMMARY, workdir / run.name / "config.json"
-        settings = run.config.get(run.model) or {}
+        settings = of_point((run.config.get(run.model) or ConfigDict()).to_dict(), 0)
         if path.exists():
             summaries[run.name] = read_json(path)
             settings = summaries[run.name]["settings"]

@@ -43,6 +43,7 @@ from clutrr_jax.training.steps import (
     TrainState,
     begin_epoch,
     create_optimizer,
+    draw_epoch,
     init_state,
     is_trained,
     train_segment,
@@ -233,9 +234,13 @@ class Trainer:
         self.stories = replicas.place(data.train_stories, REPLICATED)
         self._seeds = replicas.place(replicas.seeds)
         self._dev_rows = replicas.place(batches.dev_rows, REPLICA_BATCHES)
-        of_batches = Batches(REPLICA, _MICROBATCHES, REPLICA_BATCHES)
+        of_batches = Batches(REPLICA, _MICROBATCHES, REPLICA_BATCHES, REPLICA)
         within = EpochState(REPLICA, REPLICA, REPLICA, REPLICA_BATCHES)
-        self._begin_epoch = replicas.map(begin_epoch, (), (of_batches, REPLICA), within)
+        self._draw = replicas.map(
+            partial(draw_epoch, self.setup), (REPLICATED, REPLICATED), (REPLICA,)
+        )
+        begin = partial(begin_epoch, batches.steps)
+        self._begin_epoch = replicas.map(begin, (), (REPLICA_BATCHES, REPLICA), within)
         self._train_segment: Any = replicas.map(
             partial(train_segment, self.setup),
             (REPLICATED, REPLICATED),
@@ -285,19 +290,22 @@ class Trainer:
         """Batches of an epoch; the whole epoch is the segment."""
         with jax.profiler.TraceAnnotation("load"):
             rows, buckets = self.batches(epoch)
-            batches = Batches(self._seeds, self.replicas.place(rows, _MICROBATCHES), self._dev_rows)
+            rows = self.replicas.place(rows, _MICROBATCHES)
+            index = self.replicas.place(np.int32(epoch), REPLICATED)
+            drawn = jax.block_until_ready(self._draw(self.stories, index, self._seeds))
+        batches = Batches(self._seeds, rows, self._dev_rows, drawn)
         return Segment(np.int32(epoch), buckets, np.int32(0), np.int32(self.count)), batches
 
     def begin(self, state: TrainState) -> EpochState:
         """State within an epoch, before its first batch."""
-        return self._begin_epoch(self._batches(1)[1], state)
+        return self._begin_epoch(self._dev_rows, state)
 
     def compile(self, state: TrainState, epoch: int) -> None:
         """Compiles the program of the epochs from this one on, as `epoch` otherwise does when it is
         called first."""
         segment, batches = self._batches(epoch)
         segment = self.replicas.place(segment, REPLICATED)
-        within = self._begin_epoch(batches, state)
+        within = self.begin(state)
         lowered = self._train_segment.lower(self.stories, segment, batches, state, within)
         self._train_segment = lowered.compile()
         self._check_memory()
@@ -335,7 +343,7 @@ class Trainer:
         the number of batches done. Given these again, it goes on from there.
         """
         whole, batches = self._batches(epoch)
-        within = within or self._begin_epoch(batches, state)
+        within = within or self.begin(state)
         while done < self.count:
             began, start = time.perf_counter(), done
             done = min(start + self._segment, self.count)

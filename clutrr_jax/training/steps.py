@@ -55,6 +55,7 @@ class Batches(NamedTuple):
     seed: Any
     train: Any  # [steps, m, b]
     dev: Any  # of each bucket, [C, b]
+    drawn: Any = ()  # arrays of the train stories in this epoch, see `draw_epoch`
 
 
 class TrainState(NamedTuple):
@@ -202,10 +203,26 @@ def train_step(
     return state, (loss, count)
 
 
-def begin_epoch(batches: Batches, state: TrainState) -> EpochState:
-    """A replica at the start of an epoch."""
-    steps = len(batches.train)
-    graded = [(jnp.zeros(rows.shape, bool), jnp.zeros(rows.shape)) for rows in batches.dev]
+def draw_epoch(
+    setup: Setup, stories: StoryArrays, epoch: jax.Array, seed: jax.Array
+) -> dict[str, jax.Array]:
+    """Arrays of the train stories that a replica draws anew for each epoch: entities, and for
+    models of text the words."""
+    kind, sizes, train, drawn = setup.model.spec.kind, setup.model.sizes, setup.train, stories
+    if train.entities == "redrawn":
+        key = jax_key(Stream.REDRAWN_ENTITIES, seed, epoch)
+        drawn = redraw_entities(drawn, sizes.entities, key)
+    if kind == "tokens":
+        key = jax_key(Stream.SENTENCES, seed, epoch)
+        drawn = reorder_sentences(drawn, sizes.sentence_ends, train.shuffle_sentences, key)
+    names = ("entity", "tokens") if kind == "tokens" else ("entity",)
+    return {name: getattr(drawn, name) for name in names
+            if getattr(drawn, name) is not getattr(stories, name)}  # fmt: skip
+
+
+def begin_epoch(steps: int, dev: list[jax.Array], state: TrainState) -> EpochState:
+    """A replica at the start of an epoch of this many steps, given the rows of its dev stories."""
+    graded = [(jnp.zeros(rows.shape, bool), jnp.zeros(rows.shape)) for rows in dev]
     return EpochState(state, jnp.zeros(steps), jnp.zeros(steps, jnp.int32), graded)
 
 
@@ -256,15 +273,8 @@ def train_steps(
     counts: jax.Array,
 ) -> tuple[TrainState, jax.Array, jax.Array]:
     """The steps of a segment, see `EpochState`."""
-    sizes, train, seed = setup.model.sizes, setup.train, batches.seed
-    with jax.named_scope("load"):
-        if train.entities == "redrawn":
-            key = jax_key(Stream.REDRAWN_ENTITIES, seed, segment.epoch)
-            stories = redraw_entities(stories, sizes.entities, key)
-        if setup.model.spec.kind == "tokens":
-            key = jax_key(Stream.SENTENCES, seed, segment.epoch)
-            stories = reorder_sentences(stories, sizes.sentence_ends, train.shuffle_sentences, key)
-    key = jax_key(Stream.DROPOUT, seed, segment.epoch)
+    stories = stories._replace(**dict(batches.drawn))
+    key = jax_key(Stream.DROPOUT, batches.seed, segment.epoch)
 
     def step(i: jax.Array, progress: tuple) -> tuple:
         state, losses, counts = progress

@@ -11,7 +11,7 @@ import jax
 
 from generator.errors import InputError
 
-PARTS = ("load", "pack", "forward", "backward", "update")  # scopes of `steps`
+PARTS = ("pack", "forward", "backward", "update")  # scopes of `steps`
 
 
 @contextmanager

@@ -27,6 +27,8 @@ CASES: list[tuple[str, dict[str, list[float]]]] = [
     ("gat", {"dropout": [0.3, 0.55], "train.learning_rate": [3e-4, 3e-3]}),
     ("gat", {"train.grad_clip_norm": [0.01, 0.3], "train.ema_decay": [0.0, 0.7]}),
     ("prover", {"scale": [3.0, 7.3], "floor": [1e-4, 0.03], "rule_penalty": [0.0, 0.02]}),
+    # Two points of each kind, with and without a penalty: each kind has a program of its own.
+    ("prover", {"scale": [3.0, 7.3, 3.0, 7.3], "rule_penalty": [0.0, 0.0, 0.02, 0.01]}),
     ("ctp_attentive", {"logit_penalty": [0.0, 1e-3, 0.01], "rule_dropout": [0.1, 0.3, 0.0]}),
     ("bilstm_mean", {"word_dropout": [0.05, 0.2], "train.shuffle_sentences": [0.2, 1.0]}),
     ("reader_prover", {"gold": [0.0, 0.1], "relation_word_prior": [8.0, 3.0]}),
