@@ -109,8 +109,7 @@ def test_two_hosts_agree_with_one_process(
     assert single.returncode == 0, output
     ends = Hosts(tmp_path / "two", settings, devices=devices).end()
     assert [code for code, _ in ends] == [0, 0], ends
-    pairs = zip(predictions(tmp_path / "two"), predictions(tmp_path / "one"), strict=True)
-    assert np.mean([a == b for a, b in pairs]) > 0.97  # ties of a model that is hardly trained
+    assert predictions(tmp_path / "two") == predictions(tmp_path / "one")
     one, two = losses(tmp_path / "one"), losses(tmp_path / "two")
     np.testing.assert_allclose(two[0], one[0], atol=1e-5)
     # Adam enlarges what differs by rounding from epoch to epoch.
