@@ -17,9 +17,8 @@ from tests.command_line import start
 from tests.generator.test_write import read
 
 SETTINGS = [
-    "--config.models=prover",
-    "--config.prover.share_genders=True",  # faster
-    "--config.prover.train.replicas=3",
+    "--config.models=edge_lstm",
+    "--config.edge_lstm.train.replicas=3",
     "--config.train.checkpoint_minutes=0.0",
 ]
 
@@ -39,7 +38,7 @@ class Hosts:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             hosts = [f"--hosts=127.0.0.1:{free.getsockname()[1]}", "--host_count=2"]
-        self.metrics = workdir / "prover" / "metrics.jsonl"
+        self.metrics = workdir / "edge_lstm" / "metrics.jsonl"
         self.processes = [
             launch(workdir, [*settings, *hosts, "--host_number=0"], devices),
             launch(
@@ -69,12 +68,12 @@ def epochs(metrics: Path) -> int:
 
 
 def losses(workdir: Path) -> np.ndarray:
-    text = (workdir / "prover" / "metrics.jsonl").read_text()
+    text = (workdir / "edge_lstm" / "metrics.jsonl").read_text()
     return np.array([json.loads(line)["loss"] for line in text.splitlines()])
 
 
 def predictions(workdir: Path) -> list[str]:
-    return [row["prediction"] for row in read(workdir / "prover" / "predictions.csv")]
+    return [row["prediction"] for row in read(workdir / "edge_lstm" / "predictions.csv")]
 
 
 def test_one_process_does_not_communicate() -> None:
@@ -102,7 +101,7 @@ def test_two_hosts_agree_with_one_process(
     """Each device trains its own replicas (some are added to fill them up), or a part of every
     batch. Up to the order of sums the results are the same. Only the primary writes."""
     settings = [f"--config.data={small_folder}", f"--config.train.microbatches={microbatches}"]
-    settings += ["--config.prover.train.epochs=3", "--config.log=tensorboard"]
+    settings += ["--config.edge_lstm.train.epochs=3", "--config.log=tensorboard"]
     settings += ["--config.train.batch=40"]
     single = launch(tmp_path / "one", settings)
     output, _ = single.communicate(timeout=600)
@@ -119,7 +118,7 @@ def test_a_job_resumes_after_the_loss_of_a_host(small_folder, tmp_path) -> None:
     """If either host is killed, the other one ends too. If one is preempted, both save the state
     and exit with code 75. The same command resumes to the results of an uninterrupted job."""
     settings = [f"--config.data={small_folder}", "--config.train.microbatches=2"]
-    settings += ["--config.prover.train.epochs=60"]
+    settings += ["--config.edge_lstm.train.epochs=60"]
     ends = Hosts(tmp_path / "whole", settings).end()
     assert [code for code, _ in ends] == [0, 0], ends
 
