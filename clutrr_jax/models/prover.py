@@ -151,9 +151,8 @@ class Prover(nnx.Module):
             via = jnp.einsum("BXZbc,BZYb->BZXYc", half, state)  # type of X and Y derived via Z
             weight = (via**2).sum(axis=-1, keepdims=True)
             mean = (via * weight).sum(axis=1) / (weight.sum(axis=1) + TINY)
-            derived = self._intersect(
-                mean, self._plausible(via).min(axis=1) * self._plausible(stated)
-            )
+            least = smallest(self._plausible(via)) * self._plausible(stated)
+            derived = self._intersect(mean, least)
             return jnp.where(index < rounds, stated + unknown * derived, state), None
 
         state, _ = jax.lax.scan(round_, stated, jnp.arange(min(self.rounds, most)))
@@ -196,6 +195,17 @@ class Prover(nnx.Module):
             answer = with_gender(answer, facts, second, view)  # [B, R]
         answer += (1 - answer.sum(axis=-1, keepdims=True)) / self.relations
         return jnp.log((1 - self.floor) * answer + self.floor / self.relations)
+
+
+def smallest(values: jax.Array) -> jax.Array:
+    """Minimum over axis 1, whose gradient is shared by all values that equal it up to rounding.
+
+    That of `jnp.min` is divided by how many equal it: none do in a program that computes them
+    twice, here and for the gradient, and rounds differently.
+    """
+    least = jax.lax.stop_gradient(values.min(axis=1, keepdims=True))
+    near = values <= least * (1 + 1e-5)
+    return jnp.where(near, values, 0).sum(axis=1) / near.sum(axis=1)
 
 
 def start(facts: jax.Array, view: View | None) -> tuple[jax.Array, jax.Array]:
