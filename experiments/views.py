@@ -29,10 +29,14 @@ Row = Mapping[str, Any]
 
 
 def made(parts: Sequence[Recorded]) -> list[str]:
-    """Hours and devices of some parts, and their commits when they were recorded."""
+    """Hours and devices of some parts, and their commits when they were recorded, with those of
+    models that were measured later."""
     hours = sum(part["wall_seconds"] for part in parts) / 3600
     devices = "; ".join(dict.fromkeys(name for part in parts for name in part["devices"]))
     commits = ", ".join(dict.fromkeys(part["commit"] for part in parts))
+    later = [f"{name} at {about['commit']}" for part in parts
+             for name, about in part.get("models", {}).items() if "commit" in about]  # fmt: skip
+    commits = ", ".join([commits, *dict.fromkeys(later)])
     return [f"{hours:.1f} h of training on {devices}, recorded at commit {commits}."]
 
 

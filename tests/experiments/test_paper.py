@@ -31,8 +31,7 @@ def test_pages_are_those_of_the_results() -> None:
 def test_results_are_those_of_finished_parts_at_one_commit() -> None:
     assert {path.stem for path in paper.RESULTS.glob("*.json")} <= {*paper.PARTS, *paper.SPEEDS}
     parts = [one for name, one in RECORDED.items() if name in paper.PARTS]
-    # In brackets: the commits of models that were measured later.
-    assert len({one["commit"].partition(" (")[0] for one in parts}) <= 1
+    assert len({one["commit"] for one in parts}) <= 1
     for part in parts:
         assert not part["commit"].endswith("dirty") and part.get("scale") != "smoke"
         assert not part.get("unfinished")
