@@ -222,7 +222,7 @@ def test_a_damaged_algebra_is_refused(work: Path, tmp_path) -> None:
 
 
 def test_graphs_have_prompts(work: Path, tmp_path, command) -> None:
-    """Of the answers to a part of them, `score` has a row next to the given rules."""
+    """`score` shows answers to a part of the tests next to the given rules."""
     out = tmp_path / "prompts"
     done = command(
         language_models.main, "export", "--format=jsonl", "--style=few-shot", "--per-task=3",

@@ -25,7 +25,7 @@ def listed(people: int, *facts: tuple[int, int]) -> list[Steps]:
     [
         (4, [(0, 1), (1, 2), (2, 3)],
          [[(0, 1, 2), (1, 2, 3)], [(0, 1, 3), (0, 2, 3)]]),
-        # Of two paths of different lengths, the longer one decides the round.
+        # Two paths of different lengths: the longer one decides the round.
         (4, [(0, 1), (1, 3), (0, 2), (2, 1)],
          [[(0, 2, 1), (2, 1, 3)], [(0, 1, 3), (0, 2, 3)]]),
         # A fact and its inverse: pairs of people on a circle are composed in both rounds.
