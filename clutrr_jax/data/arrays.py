@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from clutrr_jax.data.compositions import list_compositions
+from clutrr_jax.data.compositions import Compositions, list_compositions
 from clutrr_jax.data.records import Records
 from clutrr_jax.data.vocabulary import (
     FIRST_ENTITY,
@@ -62,14 +62,11 @@ class StoryArrays(NamedTuple):
     tokens: jax.Array  # [M]
     query: jax.Array  # [S, 2] position of the people within the story
     target: jax.Array  # [S]
-    # Compositions of pairs of people in D rounds, see `Compositions`
-    step_start: jax.Array  # [S, D]
-    n_step: jax.Array  # [S, D]
-    steps: jax.Array  # [., 3]
     # For a model over a pretrained encoder: [M, D] float16 states if it is frozen, or [M] the
     # encoder's token ids if it is trained.
     states: jax.Array | None = None
     pieces: jax.Array | None = None
+    compositions: Compositions | None = None  # for a model that reads them
 
     @property
     def of_encoder(self) -> bool:
@@ -89,13 +86,16 @@ def build_arrays(records: Records, vocabulary: Vocabulary, seed: int) -> StoryAr
         arrays[f"{kind}_start"] = start[:-1].astype(np.int32)
         arrays[f"n_{kind}"] = np.diff(start).astype(np.int32)
     arrays |= {"entity": entities, "relation": records.relations, "tokens": tokens}
-    listed = list_compositions(
-        arrays["n_node"], arrays["n_edge"], records.senders, records.receivers
-    )
-    arrays |= {"step_start": listed.start, "n_step": listed.size, "steps": listed.steps}
     for name in ("senders", "receivers", "query", "target"):
         arrays[name] = getattr(records, name)
     return StoryArrays(**jax.device_put(arrays))
+
+
+def with_compositions(stories: StoryArrays) -> StoryArrays:
+    """Returns the stories with the compositions of pairs of people."""
+    edges = (stories.n_node, stories.n_edge, stories.senders, stories.receivers)
+    listed = list_compositions(*map(np.asarray, edges))
+    return stories._replace(compositions=jax.device_put(listed))
 
 
 def _owner(start: jax.Array, total: int) -> jax.Array:

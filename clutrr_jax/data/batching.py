@@ -15,6 +15,7 @@ import jraph
 import numpy as np
 
 from clutrr_jax.data.arrays import StoryArrays
+from clutrr_jax.data.compositions import Compositions
 from clutrr_jax.data.vocabulary import FIRST_ENTITY, PAD
 
 # "pairs" batches are graph batches too, but of stories with similar numbers of people, for models
@@ -89,11 +90,12 @@ def _shape(stories: StoryArrays, rows: np.ndarray, batch_size: int, tokens: int)
     shape = Shape(batch_size, people=int(n_node.max()), facts=int(n_edge.max()))
     if tokens:
         return replace(shape, tokens=tokens, names=int(count_names(stories)[rows].max()))
-    n_step = np.sort(np.asarray(stories.n_step)[rows], axis=0)[-batch_size:].sum(axis=0)
+    if stories.compositions is not None:
+        size = np.asarray(stories.compositions.size)[rows]
+        size = np.sort(size, axis=0)[-batch_size:].sum(axis=0)
+        shape = replace(shape, rounds=int(np.count_nonzero(size)), steps=int(size.max()))
     return replace(
         shape,
-        rounds=int(np.count_nonzero(n_step)),
-        steps=int(n_step.max()),
         # One more node, because padding edges need a padding node.
         nodes=int(np.sort(n_node)[-batch_size:].sum()) + 1,
         edges=int(np.sort(n_edge)[-batch_size:].sum()),
@@ -108,12 +110,14 @@ def question_shape(kind: InputKind, stories: StoryArrays) -> Shape:
     """
     people, facts, tokens, names = map(int, _question_sizes(stories))
     if kind in GRAPHS:
+        shape = Shape(1, nodes=people + 1, edges=facts, people=people, facts=facts)
+        if stories.compositions is None:
+            return shape
         # The pairs of a chain have at most P^2 / 4 compositions in a round.
         steps = people**2 // 4
-        most = max(np.asarray(stories.n_step).max() / steps, 1)
+        most = max(np.asarray(stories.compositions.size).max() / steps, 1)
         steps *= 4 ** math.ceil(math.log(most, 4))
-        return Shape(1, nodes=people + 1, edges=facts, people=people, facts=facts,
-                     rounds=people - 1, steps=steps)  # fmt: skip
+        return replace(shape, rounds=people - 1, steps=steps)
     return Shape(1, people=people, facts=facts, tokens=tokens, names=names)
 
 
@@ -131,7 +135,6 @@ def pad_question(stories: StoryArrays) -> StoryArrays:
     people, facts, tokens, _ = _question_sizes(stories)
     shape = question_shape("graph", stories)
     sizes = {"entity": people, "senders": facts, "receivers": facts, "relation": facts,
-             "steps": shape.rounds * shape.steps,
              "tokens": tokens, "states": tokens, "pieces": tokens}  # fmt: skip
     padded: dict[str, Any] = {}
     for name, size in sizes.items():
@@ -139,9 +142,13 @@ def pad_question(stories: StoryArrays) -> StoryArrays:
         if array is not None:
             padding = [(0, size - len(array)), *[(0, 0)] * (array.ndim - 1)]
             padded[name] = np.pad(np.asarray(array), padding)
-    for name in ("step_start", "n_step"):
-        array = np.asarray(getattr(stories, name))
-        padded[name] = np.pad(array, [(0, 0), (0, shape.rounds - array.shape[1])])
+    if stories.compositions is not None:
+        start, size, steps = map(np.asarray, stories.compositions)
+        rounds = [(0, 0), (0, shape.rounds - size.shape[1])]
+        more = [(0, shape.rounds * shape.steps - len(steps)), (0, 0)]
+        padded["compositions"] = Compositions(
+            np.pad(start, rounds), np.pad(size, rounds), np.pad(steps, more)
+        )
     return stories._replace(**padded)
 
 
@@ -213,7 +220,6 @@ def _pack_graphs(stories: StoryArrays, rows: jax.Array, shape: Shape) -> jraph.G
       mask: [B + 1] False for row -1 and the padding graph.
       people: [B + 1, P] nodes of each story, padded with the last node.
       facts: [B + 1, F] edges of each story in its order, padded with the last edge.
-      steps: [D, C, 4] story, X, Z and Y of the compositions of each round; story B is padding.
       people_mask, facts_mask: [B + 1, P], [B + 1, F] False at this padding.
     """
     real = rows >= 0
@@ -239,13 +245,6 @@ def _pack_graphs(stories: StoryArrays, rows: jax.Array, shape: Shape) -> jraph.G
     def members(first: jax.Array, mask: jax.Array, padding: int) -> jax.Array:
         return jnp.where(mask, first[:, None] + jnp.arange(mask.shape[1]), padding)
 
-    n_step = jnp.where(real[:, None], stories.n_step[row[:-1]], 0)[:, : shape.rounds]
-    assign = jax.vmap(partial(_assign_slots, budget=shape.steps), in_axes=1)
-    actor, step, _ = assign(n_step)  # [D, C]
-    at = stories.step_start[row[actor], jnp.arange(shape.rounds)[:, None]] + step
-    steps = stories.steps[jnp.where(actor < len(rows), at, 0)]
-    steps = jnp.concatenate([actor[..., None], steps], axis=-1)
-
     people_mask, facts_mask = is_member(n_node, shape.people), is_member(n_edge, shape.facts)
     mask = jnp.append(real, False)
     return jraph.GraphsTuple(
@@ -267,11 +266,27 @@ def _pack_graphs(stories: StoryArrays, rows: jax.Array, shape: Shape) -> jraph.G
             "mask": mask,
             "people": members(first_node, people_mask, shape.nodes - 1),
             "facts": members(first_edge, facts_mask, shape.edges - 1),
-            "steps": steps,
             "people_mask": people_mask,
             "facts_mask": facts_mask,
-        },
+        }
+        | _pack_compositions(stories, row[:-1], real, shape),
     )
+
+
+def _pack_compositions(
+    stories: StoryArrays, row: jax.Array, real: jax.Array, shape: Shape
+) -> dict[str, jax.Array]:
+    """`steps` [D, C, 4] of stories that have compositions: story, X, Z and Y of those of each
+    round; story B is padding."""
+    if stories.compositions is None:
+        return {}
+    start, size, steps = stories.compositions
+    assign = jax.vmap(partial(_assign_slots, budget=shape.steps), in_axes=1)
+    story, step, _ = assign(jnp.where(real[:, None], size[row], 0)[:, : shape.rounds])
+    is_step = story < len(row)
+    first = start[row[jnp.where(is_step, story, 0)], jnp.arange(shape.rounds)[:, None]]
+    found = steps[jnp.where(is_step, first + step, 0)]
+    return {"steps": jnp.concatenate([story[..., None], found], axis=-1)}
 
 
 def _pack_tokens(stories: StoryArrays, rows: jax.Array, shape: Shape) -> TokenBatch:

@@ -1,6 +1,6 @@
 """Which pairs of people a prover composes, and through whom, in which order."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,9 @@ class Compositions(NamedTuple):
     The steps of round d of story s are the `size[s, d]` ones from `start[s, d]` on.
     """
 
-    start: np.ndarray  # [S, D]
-    size: np.ndarray  # [S, D]
-    steps: np.ndarray  # [M, 3] positions of X, Z and Y within the story
+    start: Any  # [S, D]
+    size: Any  # [S, D]
+    steps: Any  # [M, 3] positions of X, Z and Y within the story
 
 
 def list_compositions(

@@ -48,6 +48,7 @@ class Spec(NamedTuple):
     cites: tuple[str, ...] = ()  # keys of its papers in `clutrr_jax/report/references.bib`
     train: Mapping[str, Any] = {}  # default train settings, where they are not the usual ones
     encoder: bool = False  # whether its tokens are those of a pretrained encoder
+    composes: bool = False  # whether it reads the compositions of pairs of people
     # What the model has, with some settings, besides the training stories and their answers.
     gives: Callable[[Mapping[str, Any]], list[str]] = lambda settings: []
     # Functions of the model and a batch to other logits, by name, which are tested too; and what
@@ -143,7 +144,7 @@ MODELS: dict[str, Spec] = {
     "ctp_attentive": _ctp(ctp.CTPAttentive, ctp.ATTENTIVE_SETTINGS),
     "ctp_memory": _ctp(ctp.CTPMemory, ctp.MEMORY_SETTINGS),
     "ncrl": _of_file(ncrl.NCRL, ncrl, cites=("cheng2023neural",)),
-    "prover": _of_file(prover.Prover, prover, cites=_OURS, gives=prover.gives),
+    "prover": _of_file(prover.Prover, prover, cites=_OURS, gives=prover.gives, composes=True),
     "bilstm_mean": _text(bilstm.BiLSTMModel, bilstm.SETTINGS, *_LSTM),
     "bilstm_attention": _text(bilstm.BiLSTMAttention, bilstm.SETTINGS, *_LSTM),
     "bilstm_last": _text(bilstm.BiLSTMLast, bilstm.SETTINGS, *_LSTM),

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +21,7 @@ import jax
 import numpy as np
 from jax.sharding import PartitionSpec
 
+from clutrr_jax.data.arrays import with_compositions
 from clutrr_jax.data.order import TrainBatches
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.devices import device_name, free_memory, warn_if_too_large
@@ -220,6 +221,8 @@ class Trainer:
     """Model and data of a training, with the compiled program of an epoch of its replicas."""
 
     def __init__(self, spec: Spec, config: Any, train: Any, data: Prepared, replicas: Replicas):
+        if spec.composes:
+            data = replace(data, train_stories=with_compositions(data.train_stories))
         self.replicas = replicas
         self.batches = batches = TrainBatches(
             spec.kind, data, train, replicas.seeds, replicas.devices_per_group

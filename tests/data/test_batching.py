@@ -268,7 +268,7 @@ def test_a_padded_question_is_the_same_story(kind: str, small) -> None:
         assert question_shape(kind, padded) == shape
         assert len(padded.entity) == shape.people and len(padded.relation) == shape.facts
         for name, size in vars(exact).items():
-            assert size <= getattr(shape, name) <= 4 * max(size, 16) or not size, name
+            assert size <= getattr(shape, name) <= 4 * max(size, 12) or not size, name
         story = np.zeros(1, np.int32)
         one, other = packed(stories, story, exact), packed(padded, story, shape)
         if kind in GRAPHS:

@@ -1,6 +1,7 @@
 """Small settings of all models, and helpers for the tests of models."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,10 +52,11 @@ def shape_for(kind: str, data: Prepared, rows: list[int], extra: int = 0) -> Sha
     people, facts = int(n_node.max()) + extra, int(n_edge.max()) + extra
     if kind in GRAPHS:
         nodes, edges = int(n_node.sum()) + 1 + extra, int(n_edge.sum()) + extra
-        n_step = np.asarray(stories.n_step)[rows].sum(axis=0)
-        rounds, steps = len(n_step), int(n_step.max()) + extra
-        return Shape(len(rows), nodes=nodes, edges=edges, people=people, facts=facts,
-                     rounds=rounds, steps=steps)  # fmt: skip
+        shape = Shape(len(rows), nodes=nodes, edges=edges, people=people, facts=facts)
+        if stories.compositions is None:
+            return shape
+        n_step = np.asarray(stories.compositions.size)[rows].sum(axis=0)
+        return replace(shape, rounds=len(n_step), steps=int(n_step.max()) + extra)
     tokens = int(np.asarray(stories.n_token)[rows].max()) + extra
     names = int(count_names(stories)[rows].max()) + extra
     return Shape(len(rows), tokens=tokens, people=people, facts=facts, names=names)

@@ -11,7 +11,7 @@ import optax
 import pytest
 from flax import nnx
 
-from clutrr_jax.data.arrays import Sizes, redraw_entities
+from clutrr_jax.data.arrays import Sizes, redraw_entities, with_compositions
 from clutrr_jax.data.batching import GRAPHS, pack, targets
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.models import MODELS, edge_transformer, mac
@@ -59,7 +59,10 @@ class Small:
     """
 
     def __init__(self, name: str, data: Prepared, **changes: Any):
-        self.spec, self.data, self.config = MODELS[name], data, small_config(name, **changes)
+        self.spec, self.config = MODELS[name], small_config(name, **changes)
+        if self.spec.composes:
+            data = replace(data, train_stories=with_compositions(data.train_stories))
+        self.data = data
         self.definition = ModelDef(self.spec, self.config, data.sizes, learn_entities=True)
         self.params, self.buffers = jax.jit(self.definition.init)(KEY)
         if "prover" in name:
@@ -133,20 +136,18 @@ def test_order_of_people_never_matters(name: str, data) -> None:
     for count, row in zip(n_node, people, strict=True):
         row[:count] = rng.permutation(row[:count])
     new_index = jnp.asarray(np.argsort(nodes))
-    steps = np.array(batch.globals["steps"])
-    first = (np.cumsum(n_node) - n_node)[steps[..., :1]]
-    moved_to = np.asarray(new_index)[np.minimum(first + steps[..., 1:], len(nodes) - 1)]
-    steps[..., 1:] = np.maximum(moved_to - first, 0)  # the rows of padding have any position
+    globals_ = {"query": new_index[batch.globals["query"]], "people": new_index[people]}
+    if model.spec.composes:
+        steps = np.array(batch.globals["steps"])
+        first = (np.cumsum(n_node) - n_node)[steps[..., :1]]
+        moved_to = np.asarray(new_index)[np.minimum(first + steps[..., 1:], len(nodes) - 1)]
+        steps[..., 1:] = np.maximum(moved_to - first, 0)  # the rows of padding have any position
+        globals_["steps"] = jnp.asarray(steps)
     moved = batch._replace(
         nodes=batch.nodes | {"entity": batch.nodes["entity"][nodes]},
         senders=new_index[batch.senders],
         receivers=new_index[batch.receivers],
-        globals=batch.globals
-        | {
-            "query": new_index[batch.globals["query"]],
-            "people": new_index[people],
-            "steps": jnp.asarray(steps),
-        },
+        globals=batch.globals | globals_,
     )
     np.testing.assert_allclose(model(batch), model(moved), rtol=1e-6, atol=2e-6)
 

@@ -10,7 +10,7 @@ import pytest
 from flax import nnx
 from ml_collections import ConfigDict
 
-from clutrr_jax.data.arrays import Sizes, build_arrays
+from clutrr_jax.data.arrays import Sizes, build_arrays, with_compositions
 from clutrr_jax.data.batching import pack, plan_shapes
 from clutrr_jax.data.records import Records, build_records
 from clutrr_jax.data.vocabulary import Vocabulary
@@ -84,7 +84,7 @@ def run(model, stories, rows, shape):
 
 
 def probabilities(model: Prover, data: Records) -> np.ndarray:
-    stories = build_arrays(data, Vocabulary((), 20), seed=0)
+    stories = with_compositions(build_arrays(data, Vocabulary((), 20), seed=0))
     shapes, _ = plan_shapes("graph", stories, len(data))
     return np.exp(run(model, stories, jnp.arange(len(data)), shapes[0]))
 
@@ -194,9 +194,8 @@ def test_learned_rules_between_predicates_hold_for_all_genders() -> None:
 def test_penalty_gives_up_rules_that_no_answer_needs() -> None:
     """The rule of the only story is learned; one that is certain at first is given up."""
     son = (PREDICATE_OF[RELATION_ID["son"]], 0)
-    stories = build_arrays(
-        records([[son, son]], [RELATION_ID["grandson"]]), Vocabulary((), 20), seed=0
-    )
+    data = records([[son, son]], [RELATION_ID["grandson"]])
+    stories = with_compositions(build_arrays(data, Vocabulary((), 20), seed=0))
     shapes, _ = plan_shapes("graph", stories, 1)
     batch = pack(stories, jnp.arange(1), shapes[0])
     config = ConfigDict(MODELS["prover"].config | {"rule_penalty": 1.0, "share_genders": True})

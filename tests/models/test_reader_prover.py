@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from clutrr_jax.data.arrays import redraw_entities
+from clutrr_jax.data.arrays import redraw_entities, with_compositions
 from clutrr_jax.data.batching import Shape, TokenBatch, pack, plan_shapes
 from clutrr_jax.data.dataset import load
 from clutrr_jax.data.prepare import prepare
@@ -76,6 +76,7 @@ def test_gold_graph_gives_the_answer_of_the_prover_on_the_graph_batch(small) -> 
     model, stories = make(small), small.train_stories
     batch = token_batch(stories, ROWS)
     text = _answer(model, batch, gold(model, batch))
+    stories = with_compositions(stories)
     shapes, _ = plan_shapes("graph", stories, len(ROWS))
     graph = jax.jit(model.reasoner)(pack(stories, ROWS, shapes[0]))
     real = np.asarray(ROWS) >= 0

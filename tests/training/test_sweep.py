@@ -49,7 +49,7 @@ def results(trainer: Trainer, data: Any, folder: Any = None) -> list[np.ndarray]
     for epoch in (1, 2):
         if folder and epoch == 2:
             Checkpoints(folder).save(1, state)
-            _, state = Checkpoints(folder).restore(trainer.init())
+            _, _, state = Checkpoints(folder).restore(trainer.init())
         state, metrics = trainer.epoch(state, epoch)
         found += metrics.values()
     found += trainer.predict(state.tested_params, state.buffers, data.test_stories)

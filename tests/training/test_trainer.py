@@ -236,7 +236,7 @@ def test_prediction_does_not_depend_on_the_other_stories(small) -> None:
     everything, _ = trainer.predict(state.params, state.buffers, test)
     rows = np.array([7, 3, 4])
     per_story = {"node_start", "n_node", "edge_start", "n_edge", "token_start", "n_token",
-                 "query", "target", "step_start", "n_step"}  # fmt: skip
+                 "query", "target"}  # fmt: skip
     some = StoryArrays(*(x[rows] if f in per_story else x for f, x in test._asdict().items()))
     part, _ = trainer.predict(state.params, state.buffers, some)
     np.testing.assert_array_equal(everything[0, rows], part[0])
