@@ -14,7 +14,10 @@ from ml_collections import ConfigDict
 from clutrr_jax.settings import default_settings, generate_settings
 from generator.benchmark.release import CONFIGS
 
-MODELS = "prover,reader_prover,epignn,ncrl,ctp_attentive,gat,gcn,edge_gru,edge_lstm,edge_rnn"
+MODELS = (
+    "prover,reader_prover,epignn,ncrl,ctp_attentive,gat,gcn,edge_gru,edge_lstm,edge_rnn,"
+    "transformer_facts,rat"
+)
 
 
 def get_config():

@@ -59,6 +59,7 @@ PARTS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "figure5": ("figure5", ALL | {"models": "gat,bilstm_attention"}),
     "structured": ("figure5", ALL | {"models": STRUCTURED, "train.replicas": 3}),
     "graphs": ("figure5", ALL | {"models": GRAPHS, "train.replicas": 3}),
+    "transformers": ("figure5", ALL | {"models": "transformer_facts,rat", "train.replicas": 3}),
     "stories": ("figure5", ALL | {"models": "reader_prover", "train.replicas": 2}),
     "slow": ("figure5", ONE | SLOW),
     "genders": ("figure5", ALL | GENDERS),
@@ -72,7 +73,8 @@ PARTS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "workshop_table2": ("workshop_table2", {}),
     "leaderboard": ("leaderboard", {}),
     "robustness": ("robustness", {}),
-    "scaling": ("scaling", {"models": "prover,gat,reader_prover"}),
+    "scaling": ("scaling", {}),
+    "scaling_genders": ("scaling", {"models": "prover", "prover.share_genders": True}),
     "wordings": ("wordings", {}),
     "diagnosis": ("diagnosis", {"models": "reader_prover"}),
 }
