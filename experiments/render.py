@@ -17,7 +17,7 @@ from pathlib import Path
 
 from clutrr_jax.report.plots import plot_results, save_figure
 from experiments import views
-from experiments.paper import RELEASES, ROOT, flags, recorded
+from experiments.paper import ROOT, recorded
 from generator.errors import Parser, one_of, run_command
 from generator.files import write_text
 
@@ -27,6 +27,7 @@ BLOCK = re.compile(
 PAGES = (
     "README.md",
     "docs/performance.md",
+    "docs/published.md",
     "docs/results.md",
     "docs/robustness.md",
     "docs/studies.md",
@@ -42,25 +43,12 @@ VIEWS: dict[str, Callable[..., list[str]]] = {
 }  # fmt: skip
 
 
-def commands(names: Sequence[str]) -> list[str]:
-    """Returns the commands of parts as a block of a page."""
-    lines = []
-    for name in names:
-        lines.append("python launch.py")
-        for flag in map(shlex.quote, flags(name, RELEASES)):
-            if len(lines[-1]) + len(flag) > 117:
-                lines[-1] += " \\"
-                lines.append("   ")
-            lines[-1] += f" {flag}"
-    return ["```", *lines, "```"]
-
-
 def render(page: str, found: Mapping[str, views.Recorded]) -> str:
     """Returns the text of a page with its blocks replaced, from the recorded parts."""
 
     def block(match: re.Match[str]) -> str:
         start, view, arguments, end = match.groups()
-        one_of("view", view, [*VIEWS, "commands", "ledger"])
+        one_of("view", view, [*VIEWS, "ledger"])
         lines = views.ledger() if view == "ledger" else of_parts(view, arguments)
         return "".join([start, *(f"{line}\n" for line in lines), end])
 
@@ -69,8 +57,6 @@ def render(page: str, found: Mapping[str, views.Recorded]) -> str:
         names = parts.split("+")
         for name in names:
             one_of("part", name, found)
-        if view == "commands":
-            return commands(names)
         return VIEWS[view]([found[name] for name in names], *words)
 
     return BLOCK.sub(block, page)

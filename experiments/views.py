@@ -17,9 +17,9 @@ from clutrr_jax.report.accuracy import (
     row_of_test,
     rows_by_key,
 )
-from clutrr_jax.report.results import BESIDE
 from clutrr_jax.report.tables import markdown_table
 from experiments.claims import CAUTIONS, REASONS
+from experiments.paper import PARTS
 from experiments.published.differences import OF_MODEL
 from experiments.published.ledger import ROWS
 from generator.errors import plain_text
@@ -29,15 +29,20 @@ Row = Mapping[str, Any]
 
 
 def made(parts: Sequence[Recorded]) -> list[str]:
-    """Hours and devices of some parts, and their commits when they were recorded, with those of
-    models that were measured later."""
+    """The command that measures some parts, and of trainings the hours and devices, and the commits
+    when they were recorded, with those of models that were measured later."""
+    data = " --data=RELEASES" if any("data" in PARTS[part["part"]][1] for part in parts) else ""
+    names = " ".join(part["part"] for part in parts)
+    command = ["```", f"python -m experiments.paper {names}{data}", "```"]
+    if "models" not in parts[0]:
+        return command
     hours = sum(part["wall_seconds"] for part in parts) / 3600
     devices = "; ".join(dict.fromkeys(name for part in parts for name in part["devices"]))
-    commits = ", ".join(dict.fromkeys(part["commit"] for part in parts))
+    commits = dict.fromkeys(part["commit"] for part in parts)
     later = [f"{name} at {about['commit']}" for part in parts
-             for name, about in part.get("models", {}).items() if "commit" in about]  # fmt: skip
-    commits = ", ".join([commits, *dict.fromkeys(later)])
-    return [f"{hours:.1f} h of training on {devices}, recorded at commit {commits}."]
+             for name, about in part["models"].items() if "commit" in about]  # fmt: skip
+    recorded = ", ".join([*commits, *dict.fromkeys(later)])
+    return [*command, "", f"{hours:.1f} h of training on {devices}, recorded at commit {recorded}."]
 
 
 def counts(parts: Sequence[Recorded]) -> list[str]:
@@ -60,9 +65,10 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
     """Accuracies of trained models by k, with the published rows of the same model, given the same,
     below.
 
-    Models that read facts come first, and the best ones at the largest k. Then come baselines, and
-    in a table of one panel the number of stories, also of those with several answers. `panel` are
-    some panels joined by ";", `models` some models and baselines joined by commas; empty for all,
+    First come the induced rules, which nothing trains. Of the models, those that read facts come
+    first, and the best ones at the largest k. Then come the other baselines, and in a table of one
+    panel the numbers of stories, of clauses, and of stories with several answers. `panel` are some
+    panels joined by ";", `models` some models and baselines joined by commas; empty for all,
     baselines in a table of one panel only.
     """
     about = ["reads", "given", "parameters", "replicas"]
@@ -72,30 +78,41 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
     for shown in panels:
         measured = [line for part in parts for line in _trained(part, shown, xs, models)]
         below = _published_rows(parts[0], shown, xs)
+        baselines = {
+            series: [shown, series, "", BASELINES[series], "", "", *cells, ""]
+            for _, series, *cells in _selected(parts[:1], shown, ("baseline",))
+            if series in models.split(",") or (len(panels) == 1 and not models)
+        }
+        if first := baselines.pop("induced rules", None):
+            lines.append(first)
         for _, cells in sorted(measured):
             lines += [[shown, *cells], *below.pop((cells[0], cells[2]), [])]
-        for _, series, *cells in _selected(parts[:1], shown, ("baseline",)):
-            if series in models.split(",") or (len(panels) == 1 and not models):
-                lines.append([shown, series, "", BASELINES[series], "", "", *cells, ""])
+        lines += baselines.values()
         if len(panels) == 1:
             for label, of_x in about_tests(_tests(parts, shown)).items():
                 lines.append([shown, label, *[""] * len(about), *of_x.values(), ""])
     return _table(parts, about, lines, ["largest standard error"])
 
 
-def by_test(parts: Sequence[Recorded], prefix: str) -> list[str]:
-    """Accuracies in all panels whose name begins with a prefix, one line for each series."""
-    rows = {(panel.removeprefix(prefix).lstrip(", "), x, series): row
-            for (panel, x, series), row in _rows(parts[0]).items()
-            if panel.startswith(prefix)}  # fmt: skip
-    tests = dict.fromkeys(key[:2] for key in rows)
-    table = [["model", "given", "replicas", *(f"{panel}, k = {x}" for panel, x in tests)]]
-    for series in dict.fromkeys(key[2] for key in rows):
-        of_series, measured = _across(rows, series, tests)
-        if measured and measured[0]["kind"] not in BESIDE:
-            about = [series, measured[0]["given"], str(measured[0]["replicas"])]
-            table.append([*about, *map(_accuracy, of_series)])
-    return markdown_table(table)
+def by_test(parts: Sequence[Recorded], prefix: str = "") -> list[str]:
+    """Accuracies in all panels whose name begins with a prefix, one line for each series: the
+    induced rules, which nothing trains, then the models, then other baselines."""
+    x_name = parts[0]["columns"][1]
+    tests = [test for test in dict.fromkeys(key[:2] for key in _rows(parts[0]))
+             if test[0].startswith(prefix)]  # fmt: skip
+    panels = [panel.removeprefix(prefix).lstrip(", ") for panel, _ in tests]
+    heads = [f"{panel}, {x_name} = {x}" for panel, (_, x) in zip(panels, tests, strict=True)]
+    lines = []
+    for number, rows in enumerate(map(_rows, parts)):
+        for series in dict.fromkeys(key[2] for key in rows):
+            of_series, measured = _across(rows, series, tests)
+            kind = measured[0]["kind"] if measured else ""
+            if measured and (kind == "model" or (kind == "baseline" and not number)):
+                about = [series, measured[0]["given"], str(measured[0]["replicas"])]
+                lines.append([*about, *map(_accuracy, of_series)])
+    order = {name: place for place, name in enumerate(["induced rules", *MODELS])}
+    lines.sort(key=lambda line: order.get(line[0], len(order)))
+    return markdown_table([["model", "given", "replicas", *heads], *lines])
 
 
 def derived(parts: Sequence[Recorded], kind: str, models: str, panel: str = "") -> list[str]:

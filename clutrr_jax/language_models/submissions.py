@@ -147,7 +147,7 @@ def check_names(submitted: Iterable[Sequence[Score]], others: Iterable[str]) -> 
     """Raises InputError if two series of submissions, or one and another row, have one name, or a
     name would not fit on one line."""
     own = [name for rows in submitted for name in dict.fromkeys(row.series.name for row in rows)]
-    names = [*others, "several answers", "clauses", "stories", *own]
+    names = [*others, "stories", "clauses", "several answers", *own]
     for name in names:
         if not name.isprintable() or name != name.strip():
             raise InputError(

@@ -241,10 +241,10 @@ def row_of_test(rows: Cells, panel: Any, x: Any) -> Row:
 
 
 def about_tests(tests: Mapping[Any, Row]) -> dict[str, dict[Any, str]]:
-    """Returns the number of stories with several answers, if there are some, and those of clauses
-    and stories, of each test, given its row of `row_of_test`."""
+    """Returns the number of stories and of their clauses, and of stories with several answers, if
+    there are some, of each test, given its row of `row_of_test`."""
     found = {}
-    labels = {"several answers": "ambiguous", "clauses": "clauses", "stories": "count"}
+    labels = {"stories": "count", "clauses": "clauses", "several answers": "ambiguous"}
     for label, name in labels.items():
         if any(row.get(name) for row in tests.values()):
             found[label] = {

@@ -172,9 +172,9 @@ def test_row_of_a_published_table_has_error_and_stories(tmp_path: Path) -> None:
     finish(tmp_path, first, [counts(10, 6, task="1.2"), counts(30, 26, task="1.3", ambiguous=6)])
     finish(tmp_path, second, [counts(10, 9, task="1.2"), counts(30, 27, task="1.3")])
     results, table = write(config, tmp_path)
-    of_tests = ["several answers", "clauses", "stories"]
+    of_tests = ["stories", "clauses", "several answers"]
     assert table[0] == ["train", "test", "gat", "paper", "difference", *of_tests]
-    assert table[1] == ["clean", "clean", ".85 ±.05", "1.00 ±.00", "-.15", "3", "40", "40"]
+    assert table[1] == ["clean", "clean", ".85 ±.05", "1.00 ±.00", "-.15", "40", "40", "3"]
     row = results["rows"][0]
     assert row["replicas"] == 2 and row["count"] == 40
     assert row["ambiguous"] == 3

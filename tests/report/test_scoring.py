@@ -323,9 +323,9 @@ def test_intervals_and_stories_of_the_table(with_ambiguous_stories) -> None:
     assert (lines[2][0], lines[5][0]) == ("  95 % interval (this training)", "  95 % interval")
     assert lines[-4:] == [
         ["majority label", "labels of the test", "1.00", ".60"],
-        ["several answers", "", "0", "4"],
-        ["clauses", "", "1", "2"],
         ["stories", "", "20", "10"],
+        ["clauses", "", "1", "2"],
+        ["several answers", "", "0", "4"],
     ]
 
 

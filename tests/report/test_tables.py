@@ -90,8 +90,8 @@ def test_the_last_epoch_has_a_line_if_it_differs(results) -> None:
         ["given rules", "rules", "1.00", ".92"],
         ["induced rules", "nothing", ".97", ".91"],
         ["majority label", "labels of the test", ".15", ".10"],
-        ["several answers", "", "0", "3"],
         ["stories", "", "20", "30"],
+        ["several answers", "", "0", "3"],
     ]
 
 
