@@ -4,7 +4,7 @@
     python -m experiments.paper figure5 star --data=RELEASES    # some of them
     python -m experiments.render                                # then writes the pages
 
-A part is one command of `launch.py`, which the pages show. Its runs resume. Settings such as
+A part is one command of `launch.py`, and its runs resume. Settings such as
 `--config.only='k23/*'` go to the named parts, so that several processes can share the work.
 `results/PART.json` has the accuracies with their intervals, the settings that differ from the
 defaults, device, versions and seconds, and the commit and date at which they were recorded.
