@@ -96,23 +96,29 @@ def by_k(parts: Sequence[Recorded], panel: str = "", models: str = "") -> list[s
 
 def by_test(parts: Sequence[Recorded], prefix: str = "") -> list[str]:
     """Accuracies in all panels whose name begins with a prefix, one line for each series: the
-    induced rules, which nothing trains, then the models, then other baselines."""
+    induced rules, which nothing trains, the models, those with the best mean first, and the other
+    baselines."""
     x_name = parts[0]["columns"][1]
-    tests = [test for test in dict.fromkeys(key[:2] for key in _rows(parts[0]))
-             if test[0].startswith(prefix)]  # fmt: skip
-    panels = [panel.removeprefix(prefix).lstrip(", ") for panel, _ in tests]
-    heads = [f"{panel}, {x_name} = {x}" for panel, (_, x) in zip(panels, tests, strict=True)]
+    found = dict.fromkeys(key[:2] for key in _rows(parts[0]))
+    panels = [panel for panel in _panels(parts[:1], "") if panel.startswith(prefix)]
+    of_panel = {panel: sorted(x for other, x in found if other == panel) for panel in panels}
+    tests = [(panel, x) for panel, xs in of_panel.items() for x in xs]
+    heads = []
+    for panel, (first, *others) in of_panel.items():
+        shown = panel.removeprefix(prefix).lstrip(", ")
+        heads += [f"{shown}, {x_name} = {first}", *map(str, others)]
     lines = []
     for number, rows in enumerate(map(_rows, parts)):
         for series in dict.fromkeys(key[2] for key in rows):
             of_series, measured = _across(rows, series, tests)
             kind = measured[0]["kind"] if measured else ""
-            if measured and (kind == "model" or (kind == "baseline" and not number)):
+            if kind == "model" or (kind == "baseline" and not number):
+                place = 0 if series == "induced rules" else 1 if kind == "model" else 2
+                mean = np.mean([row["accuracy"] for row in measured])
                 about = [series, measured[0]["given"], str(measured[0]["replicas"])]
-                lines.append([*about, *map(_accuracy, of_series)])
-    order = {name: place for place, name in enumerate(["induced rules", *MODELS])}
-    lines.sort(key=lambda line: order.get(line[0], len(order)))
-    return markdown_table([["model", "given", "replicas", *heads], *lines])
+                lines.append((place, -mean, [*about, *map(_accuracy, of_series)]))
+    table = [cells for *_, cells in sorted(lines)]
+    return markdown_table([["model", "given", "replicas", *heads], *table])
 
 
 def derived(parts: Sequence[Recorded], kind: str, models: str, panel: str = "") -> list[str]:
