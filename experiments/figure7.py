@@ -8,8 +8,8 @@ random vectors resampled in each epoch, and learned vectors.
 
 Hardware: the laptop scale takes about two and a half hours on one core.
 
-Expected result: practically no effect (docs/results.md). The paper prints only two plots and does
-not say which data they show.
+Expected result: for the GAT at most two points between policies (docs/results.md). The paper prints
+only two plots and does not say which data they show.
 """
 
 from clutrr_jax.experiment import MODEL, Experiment, Training, experiment_config

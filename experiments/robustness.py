@@ -8,8 +8,8 @@ k. The page of the grid shows one heat map per model. Not in any paper.
 
 Hardware: the laptop scale, one replica of the graph models, takes about 40 minutes on one core.
 
-Expected result: the prover loses nothing, from the smallest size on; the other models lose more the
-longer the clauses are. Noise facts mislead the LSTM over edges most.
+Expected result: the prover loses little, from the smallest size on; the other models lose more the
+longer the clauses are. Noise facts mislead the LSTM over edges most, at every length.
 """
 
 from clutrr_jax.experiment import MODEL, Experiment, Training, experiment_config

@@ -11,7 +11,7 @@ The graphs are generated for each replica, with as many train rows as in the pap
 its test rows. The authors publish test files, but no train files: the second command predicts
 those.
 
-Hardware: the laptop scale takes about four hours on one core, if the Edge Transformer has
+Hardware: the laptop scale takes about five hours on one core, if the Edge Transformer has
 `--config.edge_transformer.dim=64`, and some hours more with its default.
 
 Expected result: prover and epignn near 1 at every length; in the paper, models that follow a

@@ -11,8 +11,8 @@ table 3 all training on noise. The averages are over the rows of each table.
 noise that they do not train on they test k = 3 only. Without it the stories are generated
 for each replica.
 
-Hardware: the laptop scale takes about five hours on one core, and about twice that on generated
-stories (estimate from figure 5).
+Hardware: the laptop scale takes about three hours on one core, and about twice that on generated
+stories (estimate from docs/robustness.md).
 
 Expected result: the report compares each cell with the paper and judges the claims in
 `experiments/claims.py`.

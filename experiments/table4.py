@@ -5,7 +5,7 @@ generated.
 
     python launch.py --config=experiments/table4.py --workdir=runs/table4 --config.scale=laptop
 
-Hardware: the laptop scale takes a little over two hours on one core.
+Hardware: the laptop scale takes a little over three hours on one core.
 
 Expected result: the text models are far better than in table 3; in the paper some are above the GAT
 in some rows, here in none (docs/results.md).

@@ -32,17 +32,16 @@ def made(parts: Sequence[Recorded]) -> list[str]:
     """The command that measures some parts, and of trainings the hours and devices, and the commits
     when they were recorded, with those of models that were measured later."""
     data = " --data=RELEASES" if any("data" in PARTS[part["part"]][1] for part in parts) else ""
-    names = " ".join(part["part"] for part in parts)
-    command = ["```", f"python -m experiments.paper {names}{data}", "```"]
+    command = f"`python -m experiments.paper {' '.join(part['part'] for part in parts)}{data}`"
     if "models" not in parts[0]:
-        return command
+        return [command]
     hours = sum(part["wall_seconds"] for part in parts) / 3600
     devices = "; ".join(dict.fromkeys(name for part in parts for name in part["devices"]))
     commits = dict.fromkeys(part["commit"] for part in parts)
     later = [f"{name} at {about['commit']}" for part in parts
              for name, about in part["models"].items() if "commit" in about]  # fmt: skip
     recorded = ", ".join([*commits, *dict.fromkeys(later)])
-    return [*command, "", f"{hours:.1f} h of training on {devices}, recorded at commit {recorded}."]
+    return [f"{command}: {hours:.1f} h of training on {devices}, recorded at commit {recorded}."]
 
 
 def counts(parts: Sequence[Recorded]) -> list[str]:

@@ -7,11 +7,11 @@ and 1,000 test stories per length.
     python launch.py --config=experiments/workshop_table1.py --workdir=runs/workshop_table1 \\
         --config.scale=laptop
 
-Hardware: one LSTM takes 19 to 29 minutes on one core. The graph networks have converged after 2,000
+Hardware: one LSTM takes up to 45 minutes on one core. The graph networks have converged after 2,000
 steps (`--config.models=gnn_2018_mean,gnn_2018_attention --config.train.steps=2000`).
 
 Expected result: in the paper the LSTM is best on the length that it was trained on, the graph
-networks on other lengths. Here all three are alike. The paper gives neither errors nor epochs nor
+networks on other lengths; docs/workshop.md has ours. The paper gives neither errors nor epochs nor
 runs.
 """
 

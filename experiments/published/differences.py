@@ -1,6 +1,6 @@
 """Differences between a model of this project and the published one of the same name.
 
-docs/results.md has those that all models share: the optimizer and the rule for choosing the epoch.
+docs/published.md has those that all models share: the optimizer, and the choice of the epoch.
 The published rows of the GAT, the GCN and the models over edges are compared with the code of
 Minervini et al. 2020, which has these models.
 """

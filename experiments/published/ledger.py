@@ -2,7 +2,7 @@
 
 A row says where its figures were published, on which data they were measured, what the model was
 given, and what keeps them from being compared with the tables of this project. Figure 5 and its
-tables show the comparable ones; docs/results.md lists all. A row has no accuracies if the source
+tables show the comparable ones; docs/published.md lists all. A row has no accuracies if the source
 has only a plot, if they stand in `experiments.published.clutrr`, or if its figures could not be
 read.
 

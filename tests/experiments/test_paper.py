@@ -101,7 +101,7 @@ def test_commands_are_those_that_run(tmp_path) -> None:
     }
     assert all(run.config[run.model].share_genders for run in found)
     page = (paper.ROOT / "docs/results.md").read_text()
-    (command,) = re.findall(r"\npython -m experiments.paper (.* genders .*)\n", page)
+    (command,) = re.findall(r"`python -m experiments.paper (.* genders .*?)`", page)
     assert {*command.split()} <= {*paper.PARTS, "--data=RELEASES"}
 
 
@@ -201,7 +201,8 @@ def accuracies(name: str, series: str) -> dict[tuple, tuple[float, int]]:
 def test_induced_rules_are_the_row_to_beat() -> None:
     """As docs/results.md, docs/studies.md, docs/robustness.md and README.md say."""
     counted = accuracies("figure5", "induced rules")
-    for name in ("figure5", "structured", "graphs", "stories", "slow", "genders"):
+    parts = ("figure5", "structured", "graphs", "transformers", "stories", "slow", "genders")
+    for name in parts:
         for model in RECORDED[name]["models"]:
             for (panel, k), (accuracy, stories) in accuracies(name, model).items():
                 if panel == "2,3" and k >= 4:
@@ -214,4 +215,4 @@ def test_induced_rules_are_the_row_to_beat() -> None:
     }
     for name, (few, many) in sizes.items():
         found, learned = accuracies(name, "induced rules"), accuracies(name, "prover")
-        assert found[few][0] < 0.6 and learned[few][0] == found[many][0] == 1
+        assert found[few][0] + 0.4 < learned[few][0] and found[many][0] == learned[many][0] == 1
