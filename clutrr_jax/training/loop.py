@@ -209,7 +209,7 @@ def train_model(
             history.append({"epoch": epoch, "seconds": seconds} | writers.to_json(metrics))
             values = writers.scalars(history[-1], trainer.stories_per_epoch)
             for writer in written_to:
-                writer.write(epoch, values)
+                writer.write(epoch, dict(values))
             is_last = own.stops(history[-1]) or trainer.has_stopped(state, epoch)
             diverged = trainer.replicas.gather(state.diverged_epoch)
             progress(history[-1], values["stories_per_second"], diverged, is_last)

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -38,7 +39,9 @@ class Own(NamedTuple):
         `metrics.jsonl`. Collective."""
         if self.callback is None:
             return False
-        return distributed.any_host(distributed.is_primary() and bool(self.callback(dict(line))))
+        return distributed.any_host(
+            distributed.is_primary() and bool(self.callback(deepcopy(line)))
+        )
 
 
 NOTHING = Own()

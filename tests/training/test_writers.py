@@ -105,6 +105,21 @@ def test_writers_get_the_metrics_of_a_line_by_name(tmp_path) -> None:
     assert found == {name: (1, value) for name, value in VALUES.items()}
 
 
+def test_what_a_user_changes_reaches_nobody_else(small, tmp_path) -> None:
+    class Clearing(Kept):
+        def write(self, step, values) -> None:
+            values.clear()
+
+    def callback(line: dict) -> bool:
+        line["loss"].clear()
+        return True
+
+    trainer, kept = make_trainer("gat", small, Replicas(1), epochs=2), Kept()
+    own = Own([Clearing(), kept], callback)
+    _, history = train_model("gat", trainer, trainer.init(), tmp_path, own=own)
+    assert kept.values["loss/replica_0"] == history[0]["loss"][0] and len(history) == 1
+
+
 @pytest.mark.slow
 def test_after_a_resume_each_writer_has_each_epoch_once(small, tmp_path, monkeypatch) -> None:
     """The training fails after epoch 3 was written, and resumes from its checkpoint of epoch 2."""
