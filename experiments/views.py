@@ -41,7 +41,7 @@ def made(parts: Sequence[Recorded]) -> list[str]:
     later = [f"{name} at {about['commit']}" for part in parts
              for name, about in part["models"].items() if "commit" in about]  # fmt: skip
     recorded = ", ".join([*commits, *dict.fromkeys(later)])
-    return [f"{command}: {hours:.1f} h of training on {devices}, recorded at commit {recorded}."]
+    return [f"{command}: {hours:.2g} h of training on {devices}, recorded at commit {recorded}."]
 
 
 def counts(parts: Sequence[Recorded]) -> list[str]:
