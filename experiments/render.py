@@ -33,7 +33,7 @@ PAGES = (
     "docs/studies.md",
     "docs/workshop.md",
 )
-FIGURES = ("demo", "figure5", "star", "scaling", "leaderboard")  # with a figure docs/PART.png
+FIGURES = ("demo", "figure5", "star", "scaling")  # with a figure docs/PART.png
 VIEWS: dict[str, Callable[..., list[str]]] = {
     view.__name__: view
     for view in (
