@@ -64,13 +64,13 @@ def render(page: str, found: Mapping[str, views.Recorded]) -> str:
 
 def write_figures(found: Mapping[str, views.Recorded], folder: Path) -> None:
     """Writes the figures of the parts that have been measured, with the panels of three tests or
-    more."""
+    more, and without variants of models."""
     for part in FIGURES:
         if part in found:
             panel, x, _ = found[part]["columns"]
             rows = found[part]["rows"]
             tests = Counter(p for p, _ in {(row[panel], row[x]) for row in rows})
-            curves = [row for row in rows if tests[row[panel]] >= 3]
+            curves = [row for row in rows if tests[row[panel]] >= 3 and row["kind"] != "variant"]
             save_figure(plot_results({**found[part], "rows": curves}), folder / f"{part}.png")
 
 
