@@ -28,7 +28,6 @@ from jax.extend.core import jaxprs_in_params
 from ml_collections import ConfigDict
 
 import clutrr_jax
-from clutrr_jax.data.arrays import with_compositions
 from clutrr_jax.data.batching import pack, plan_shapes
 from clutrr_jax.data.dataset import Dataset
 from clutrr_jax.data.prepare import Prepared, prepare
@@ -226,9 +225,7 @@ def flops_per_story(definition: ModelDef, data: Prepared, batch: int) -> float:
     def loss(params: Any, packed: Any) -> jax.Array:
         return loss_fn(params, definition, buffers, packed, jax.random.key(0))
 
-    stories, total = data.train_stories, 0.0
-    if definition.spec.composes:
-        stories = with_compositions(stories)
+    stories, total = definition.spec.with_inputs(data.train_stories), 0.0
     for shape, rows in zip(*plan_shapes(definition.spec.kind, stories, batch), strict=True):
         packed = pack(stories, jnp.arange(shape.stories), shape)
         flops = matmul_flops(jax.make_jaxpr(jax.grad(loss))(params, packed).jaxpr)

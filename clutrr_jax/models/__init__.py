@@ -13,6 +13,7 @@ Optional methods:
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from clutrr_jax.data.arrays import StoryArrays, with_compositions
 from clutrr_jax.data.batching import InputKind
 from clutrr_jax.models import (
     bert,
@@ -60,6 +61,10 @@ class Spec(NamedTuple):
     def config(self) -> dict[str, Any]:
         """Default settings."""
         return defaults(self.settings)
+
+    def with_inputs(self, stories: StoryArrays) -> StoryArrays:
+        """Returns the stories with all that the model reads."""
+        return with_compositions(stories) if self.composes else stories
 
     def given(self, settings: Mapping[str, Any], variant: str = "", started: bool = False) -> str:
         """Column "given" of the tables: what the model, or a variant of it, has besides the

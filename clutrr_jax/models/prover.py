@@ -46,7 +46,7 @@ UNKNOWN_LOGIT = 3.0  # initial logit of "no relation follows": about half of the
 
 
 def gives(settings: Mapping[str, Any]) -> list[str]:
-    """What a prover with these settings has besides its training stories, see `Spec`."""
+    """Returns what a prover with these settings has besides its training stories."""
     return ["predicates and genders"] * settings["share_genders"]
 
 

@@ -136,7 +136,7 @@ VARIANTS: dict[str, tuple[Callable[[ReaderProver, TokenBatch], jax.Array], str]]
 
 
 def gives(settings: Mapping[str, Any]) -> list[str]:
-    """What a reader prover with these settings has besides its training stories, see `Spec`."""
+    """Returns what a reader prover with these settings has besides its training stories."""
     prior, penalty = settings["relation_word_prior"], settings["relation_word_penalty"]
     found = ["predicates and genders"]  # the reader names the predicate and gender of a fact
     found += ["words for relations"] * (prior > 0 or penalty > 0)

@@ -14,7 +14,7 @@ import numpy as np
 from jax.sharding import PartitionSpec
 from ml_collections import ConfigDict
 
-from clutrr_jax.data.arrays import StoryArrays, with_compositions
+from clutrr_jax.data.arrays import StoryArrays
 from clutrr_jax.data.batching import Shape, pad_question
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.evaluation.attention import write_attention
@@ -58,9 +58,7 @@ class Predictor:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Predicted relation [R, S] and probabilities [R, S, N] of every story, by all replicas of
         the model or of one of its `Spec.variants`."""
-        if self.model.spec.composes:
-            stories = with_compositions(stories)
-        stories = pad_question(stories)
+        stories = pad_question(self.model.spec.with_inputs(stories))
         replicas, placed = self.replicas, self.replicas.place(stories, REPLICATED)
         batches = test_batches(self.model.spec.kind, stories, replicas.devices_per_group)
         outputs = [

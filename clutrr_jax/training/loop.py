@@ -21,7 +21,6 @@ import jax
 import numpy as np
 from jax.sharding import PartitionSpec
 
-from clutrr_jax.data.arrays import with_compositions
 from clutrr_jax.data.order import TrainBatches
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.devices import device_name, free_memory, warn_if_too_large
@@ -221,8 +220,7 @@ class Trainer:
     """Model and data of a training, with the compiled program of an epoch of its replicas."""
 
     def __init__(self, spec: Spec, config: Any, train: Any, data: Prepared, replicas: Replicas):
-        if spec.composes:
-            data = replace(data, train_stories=with_compositions(data.train_stories))
+        data = replace(data, train_stories=spec.with_inputs(data.train_stories))
         self.replicas = replicas
         self.batches = batches = TrainBatches(
             spec.kind, data, train, replicas.seeds, replicas.devices_per_group
@@ -314,7 +312,7 @@ class Trainer:
         self._check_memory()
 
     def _check_memory(self) -> None:
-        """Warns if what the program needs beside its arguments is not free on the devices."""
+        """Warns if what the program needs besides its arguments is not free on the devices."""
         devices, sizes = self.replicas.mesh.local_devices, self._train_segment.memory_analysis()
         if sizes is None:
             return

@@ -28,11 +28,15 @@ def test_pages_are_those_of_the_results() -> None:
     assert render.main(["--check"]) == 0
 
 
-def test_results_are_those_of_finished_parts() -> None:
-    """Of one commit, or of two where some parts were measured again."""
+# Measured after the other parts, since their models are new or have another prover.
+LATER = {"transformers", "stories", "scaling", "scaling_genders", "wordings", "diagnosis"}
+
+
+def test_results_are_those_of_finished_parts_at_one_commit() -> None:
     assert {path.stem for path in paper.RESULTS.glob("*.json")} <= {*paper.PARTS, *paper.SPEEDS}
     parts = [one for name, one in RECORDED.items() if name in paper.PARTS]
-    assert len({one["commit"] for one in parts}) <= 2
+    for names in (LATER, {*paper.PARTS} - LATER):
+        assert len({one["commit"] for one in parts if one["part"] in names}) <= 1
     for part in parts:
         assert not part["commit"].endswith("dirty") and part.get("scale") != "smoke"
         assert not part.get("unfinished")
@@ -95,7 +99,7 @@ def test_wrong_blocks_are_refused(block: str) -> None:
 
 
 def test_commands_are_those_that_run(tmp_path) -> None:
-    """The flags of a command in a page give the settings with which the part runs."""
+    """The command above a table names parts, and their flags give the settings of their runs."""
     found = runs_of("genders", tmp_path)
     assert {run.name for run in found} == {
         f"{k}/{model}" for k in ("k23", "k234") for model in paper.WITH_GENDERS
@@ -210,10 +214,9 @@ def test_induced_rules_are_the_row_to_beat() -> None:
                     assert (accuracy - counted[panel, k][0]) * stories <= 1
     for name in ("leaderboard", "star"):
         assert {found for found, _ in accuracies(name, "induced rules").values()} == {1.0}
-    sizes = {
-        "scaling": (("k = 10", 300), ("k = 10", 10_000)),
-        "robustness": (("1,000, clean", 10), ("20,000, clean", 10)),
-    }
-    for name, (few, many) in sizes.items():
-        found, learned = accuracies(name, "induced rules"), accuracies(name, "prover")
-        assert found[few][0] + 0.4 < learned[few][0] and found[many][0] == learned[many][0] == 1
+    found, learned = (accuracies("robustness", name) for name in ("induced rules", "prover"))
+    few, many = ("1,000, clean", 10), ("20,000, clean", 10)
+    assert found[few][0] < 0.6 and learned[few][0] == found[many][0] == 1
+    found, learned = (accuracies("scaling", name) for name in ("induced rules", "prover"))
+    few, many = ("k = 10", 300), ("k = 10", 10_000)
+    assert found[few][0] + 0.4 < learned[few][0] and found[many][0] == learned[many][0] == 1

@@ -11,7 +11,7 @@ import optax
 import pytest
 from flax import nnx
 
-from clutrr_jax.data.arrays import Sizes, redraw_entities, with_compositions
+from clutrr_jax.data.arrays import Sizes, redraw_entities
 from clutrr_jax.data.batching import GRAPHS, pack, targets
 from clutrr_jax.data.prepare import Prepared
 from clutrr_jax.models import MODELS, edge_transformer, mac
@@ -60,9 +60,7 @@ class Small:
 
     def __init__(self, name: str, data: Prepared, **changes: Any):
         self.spec, self.config = MODELS[name], small_config(name, **changes)
-        if self.spec.composes:
-            data = replace(data, train_stories=with_compositions(data.train_stories))
-        self.data = data
+        self.data = data = replace(data, train_stories=self.spec.with_inputs(data.train_stories))
         self.definition = ModelDef(self.spec, self.config, data.sizes, learn_entities=True)
         self.params, self.buffers = jax.jit(self.definition.init)(KEY)
         if "prover" in name:
