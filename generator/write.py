@@ -175,7 +175,9 @@ def _pool(render: Render, workers: int) -> Iterator[Compute]:
     if workers == 1:
         yield partial(map, render)
         return
-    with multiprocessing.Pool(workers, _start_worker, (render,)) as pool:
+    # The caller may have threads, such as those of JAX, with which a forked process can hang.
+    context = multiprocessing.get_context("forkserver")
+    with context.Pool(workers, _start_worker, (render,)) as pool:
         yield partial(pool.imap, _render)
 
 

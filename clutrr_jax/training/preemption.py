@@ -13,6 +13,7 @@ import jax
 
 CODE = os.EX_TEMPFAIL  # 75: the scheduler may run the same command again
 
+_END = b"\0"  # no signal has this number
 _requested, _may_exit = threading.Event(), threading.Event()
 
 
@@ -38,9 +39,10 @@ def handled() -> Iterator[None]:
     finally:
         signal.set_wakeup_fd(before)
         signal.signal(signal.SIGTERM, handler or signal.SIG_DFL)
-        os.close(write)
         ended.set()
+        os.write(write, _END)  # a child process that was forked may have the pipe open
         watch.join()
+        os.close(write)
     if requested():
         exit_resumable()
 
@@ -48,7 +50,7 @@ def handled() -> Iterator[None]:
 def _watch(read: int, before: int, ended: threading.Event) -> None:
     """Exits after SIGTERM. Python would call a signal handler only when the main thread returns
     from JAX, which compiles a large model for a minute. Other signals go to the file `before`."""
-    while received := os.read(read, 1):
+    while (received := os.read(read, 1)) != _END:
         if received != bytes([signal.SIGTERM]):
             if before >= 0:
                 os.write(before, received)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import threading
 
 import pytest
@@ -18,6 +19,16 @@ def test_a_signal_within_the_context_is_kept_for_its_end(capsys) -> None:
     assert end.value.code == 75 and "stopped by SIGTERM" in capsys.readouterr().err
     with preemption.handled():
         assert not preemption.requested()
+
+
+def test_a_child_process_that_goes_on_is_not_waited_for() -> None:
+    with preemption.handled():
+        pipe = signal.set_wakeup_fd(-1)
+        signal.set_wakeup_fd(pipe)
+        child = subprocess.Popen(["sleep", "60"], pass_fds=[pipe])  # as a forked process has it
+    assert child.poll() is None
+    child.kill()
+    child.wait()
 
 
 def test_signals_of_the_user_are_theirs_after_a_training(tmp_path) -> None:
