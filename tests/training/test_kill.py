@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ SIZES = {"gat": ["--config.gat.rounds=1"], "bilstm_mean": ["--config.bilstm_mean
 @pytest.fixture(scope="module")
 def stories(tmp_path_factory) -> str:
     folder = tmp_path_factory.mktemp("stories")
-    options = ["--train=1.2,1.3", "--test=1.4", "--train-rows=400", "--test-rows=50"]
+    options = ["--train=1.2,1.3", "--test=1.4", "--train-rows=200", "--test-rows=50"]
     subprocess.run(
         [sys.executable, "-m", "generator", *options, f"--out={folder}"], cwd=ROOT, check=True
     )
@@ -68,7 +69,8 @@ def test_a_stopped_run_resumes_to_the_same_results(model: str, stories: str, tmp
     run(tmp_path / "warm_up")  # fills the compilation cache, so that `seconds` is that of a rerun
     seconds = run(tmp_path / "whole")
     rng = random.Random(0)
-    stops, workdir = 0, tmp_path / "0"
+    stops, folders = 0, count()
+    workdir = tmp_path / str(next(folders))
     while stops < STOPS:
         process, sent = start(workdir), rng.choice([signal.SIGTERM, signal.SIGKILL])
         try:
@@ -82,8 +84,9 @@ def test_a_stopped_run_resumes_to_the_same_results(model: str, stories: str, tmp
             stops += 1
         else:
             assert process.returncode == 0, printed
+            seconds *= 0.8  # the machine is less busy than before
         if process.returncode == 0:
             assert_same_predictions(workdir)
-            workdir = tmp_path / str(stops)
+            workdir = tmp_path / str(next(folders))  # a finished run would be found finished
     run(workdir)
     assert_same_predictions(workdir)
