@@ -270,6 +270,9 @@ def train(
     names = model_names(models)
     watching = _own(names, writers, callback)
     config = default_settings("train", ",".join(names))
+    for argument, given in {"settings": settings, "sweep": sweep}.items():
+        if not isinstance(given, Mapping | None):
+            raise InputError(f"{argument}: {given!r}, expected a dict of settings by name")
     if start is not None and not isinstance(start, Model):
         start = load_model(start)
     if start:
@@ -277,7 +280,8 @@ def train(
             raise InputError(f"start: a {start.name}, expected models={start.name!r}")
         for records in filter(None, (dataset.train, dataset.test)):
             start.check_algebra(records)
-        own = {name: value for name, value in start.settings.items() if name != "train"}
+        own = {name: value for name, value in start.settings.items()
+               if name != "train" and f"{start.name}.{name}" not in (sweep or {})}  # fmt: skip
         config[start.name].update(own)
         if replicas not in (None, start.replicas):
             raise InputError(f"replicas {replicas}: start has {start.replicas}, expected as many")
@@ -315,7 +319,9 @@ def train(
 
 def _own(names: Sequence[str], writers: Any, callback: Any) -> Own:
     """Returns the writers and the callback of a user for the training of a model."""
-    if not isinstance(writers, list | tuple) or not all(isinstance(w, Writer) for w in writers):
+    if not isinstance(writers, list | tuple) or not all(
+        isinstance(w, Writer) and not isinstance(w, type) for w in writers
+    ):
         raise InputError(f"writers: {writers!r}, expected objects with write and close in a list")
     if not (callback is None or callable(callback)):
         raise InputError(f"callback: {callback!r}, expected a function")
@@ -373,4 +379,7 @@ def evaluate(
         if not all(isinstance(file, str | Path) for file in files):
             raise InputError("predictions: no files, expected names for them, as in {name: list}")
         submissions = read_submissions(files, test)
-    return score_submissions(dataset, submissions, read_ids(Path(ids), test) if ids else None)
+    if not isinstance(ids, str | Path | None):
+        raise InputError(f"ids: {ids!r}, expected a file with an id in each line")
+    some = None if ids is None else read_ids(Path(ids), test)
+    return score_submissions(dataset, submissions, some)

@@ -239,10 +239,15 @@ def _check_sweep(config: ConfigDict) -> None:
         if name.partition(".")[0] not in ("train", *models):
             raise InputError(f'sweep "{name}": no such model, expected one of {", ".join(models)}')
         owner, of_training, setting = name.rpartition("train.")
-        groups = [config[owner[:-1]]] if owner else [config, *(config[each] for each in models)]
-        for group in groups if of_training else []:
-            if (value := group.train[setting]) is not None:
-                raise InputError(f'sweep "{name}": the setting is also {value}, expected only one')
+        if of_training:
+            groups = [config[owner[:-1]]] if owner else [config, *(config[each] for each in models)]
+            values = [group.train[setting] for group in groups if group.train[setting] is not None]
+        else:
+            model, _, setting = name.partition(".")
+            value, default = config[model][setting], MODELS[model].settings[setting]
+            values = [value] if value != getattr(default, "default", default) else []
+        for value in values:
+            raise InputError(f'sweep "{name}": the setting is also {value}, expected only one')
 
 
 def _runs_of_model(config: ConfigDict, model: str, training: Training, data: str) -> list[Run]:

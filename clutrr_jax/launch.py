@@ -122,6 +122,8 @@ def parse(argv: list[str]) -> tuple[Namespace, ConfigDict, ConfigDict]:
     options, rest = parser.parse_known_args(argv[1:])
     if not options.workdir:
         raise InputError("--workdir=DIR is required; see --help")
+    if options.hosts == "":
+        raise InputError("--hosts: empty, expected HOST:PORT or auto")
     if options.hosts and options.launcher != "local":
         raise InputError(f"--hosts={options.hosts}: expected no --launcher={options.launcher}")
     if {options.host_count, options.host_number} != {None} and options.hosts in (None, "auto"):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial, reduce
 from itertools import product
+from numbers import Integral, Real
 from operator import getitem
 from typing import Any
 
@@ -173,19 +174,23 @@ def change(config: ConfigDict, name: str, value: Any) -> None:
 
     `sweep.NAME` are the values of setting NAME in a sweep: a sequence, or text with commas.
     """
-    groups, is_sweep, swept = name.rpartition("sweep.")
-    if is_sweep:
+    groups, is_sweep, swept = name.partition("sweep.")
+    if is_sweep and groups in ("", "config."):
         return _change_sweep(config, groups, swept, value)
     group, last = _find(config, name)
     kind = group.get_type(last)
     try:
         if isinstance(value, str):
-            value = _BOOLEANS[value.lower()] if kind is bool else kind(value)
+            value = _from_text(kind, value)
         if value is None and group[last] is not None:
             raise TypeError
         group[last] = value
     except (TypeError, ValueError, KeyError):
         raise InputError(f'setting "{name}": {value!r}, expected {kind.__name__}') from None
+
+
+def _from_text(kind: type, text: str) -> Any:
+    return _BOOLEANS[text.lower()] if kind is bool else kind(text)
 
 
 def _find(config: ConfigDict, name: str) -> tuple[ConfigDict, str]:
@@ -216,10 +221,17 @@ def _change_sweep(config: ConfigDict, groups: str, name: str, values: Any) -> No
             f'--config.{name}=$x; done, or in Python train(..., settings={{"{name}": x}})'
         )
     try:
-        found = [*map(kind, values.split(",") if isinstance(values, str) else values)]
-        if not found:
+        if isinstance(values, str):
+            found = [_from_text(kind, text) for text in values.split(",")]
+        else:
+            accepts = {float: Real, int: Integral}.get(kind, kind)
+            if any(not isinstance(value, accepts) or (kind is not bool and isinstance(value, bool))
+                   for value in values):  # fmt: skip
+                raise TypeError
+            found = [*map(kind, values)]
+        if not found or isinstance(values, bytes):
             raise ValueError
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, KeyError, OverflowError):
         expected = f"expected values of type {kind.__name__}"
         raise InputError(f'sweep "{name}": {values!r}, {expected}') from None
     setting.check(f'sweep "{name}":', Swept(found))

@@ -75,15 +75,17 @@ def contradictions(row: Row) -> list[Contradiction]:
 
 def report(name: str, tables: Sequence[Table]) -> tuple[str, list[str]]:
     """Returns a text on the contradictions in a data set, and the ids of its test stories without
-    one; the id of a row that has none is T.K/ROW."""
+    one; they are T.K/ROW unless each test story has an id of its own."""
     lines, notes, clean = [["file", "rows", "contradicted"]], [], []
     place: Counter[str] = Counter()  # rows of each test
+    own = [row.id for table in tables if table.split == "test" for row in table.rows]
+    has_ids = "" not in own and len(set(own)) == len(own)
     for table in tables:
         contradicted = 0
         for row in table.rows:
             test = f"{row.noise}.{row.k}"
             place[test] += table.split == "test"
-            id, found = row.id or f"{test}/{place[test]}", contradictions(row)
+            id, found = row.id if has_ids else f"{test}/{place[test]}", contradictions(row)
             contradicted += bool(found)
             if table.split == "test" and not found:
                 clean.append(id)

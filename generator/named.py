@@ -16,6 +16,7 @@ from generator.benchmark.release import CONFIGS, checksum, published_checksums, 
 from generator.errors import InputError
 from generator.files import cache_folder
 from generator.networks.command import parser, write_networks
+from generator.tables.readers import SUFFIXES
 
 _V1, _STAR = "clutrr-v1", "star"
 NAMES = (*(f"{_V1}/{name}" for name in CONFIGS), f"{_STAR}/rcc8", f"{_STAR}/interval")
@@ -32,6 +33,8 @@ def find_data(name: str | Path) -> Path:
       InputError: there is no such fixed or released data set.
     """
     path, name = Path(name), str(name)
+    if not name:
+        raise InputError('data: the empty text "", expected a file, a folder or a name')
     if path.exists():
         return path
     if name in NAMES:
@@ -68,6 +71,9 @@ def _generated(name: str) -> Path:
     published = published_checksums("v1" if release == _V1 else release)
     expected = {file: digest for file, digest in published.items() if file.startswith(f"{own}/")}
     root = cache_folder() / release
+    for path in (root / own).glob("*"):
+        if path.name.endswith(SUFFIXES) and f"{own}/{path.name}" not in expected:
+            raise InputError(f"{path}: no file of {name}, expected its own files alone")
     if not _differing(root, expected):
         return root / own
     print(f"{name}: generating the stories in {root / own}", file=sys.stderr)

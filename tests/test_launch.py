@@ -231,6 +231,7 @@ def test_full_disk_is_one_line_and_loses_nothing(finished, data, tmp_path) -> No
         ("--launcher=moon", "--launcher: invalid choice: 'moon'"),
         ("--launcher=slurm --hosts=auto", "--hosts=auto: expected no --launcher=slurm"),
         ("--hosts=auto --host_count=2", "--host_count, --host_number: expected --hosts=HOST:PORT"),
+        ("--hosts= --host_count=2 --host_number=1", "--hosts: empty, expected HOST:PORT or auto"),
         ("--host_count=2", "--host_count, --host_number: expected --hosts=HOST:PORT"),
         ("--config.train.dev_fraction=20", "train.dev_fraction 20.0: expected"),
     ],

@@ -8,6 +8,8 @@ import pytest
 import clutrr_jax
 from clutrr_jax.experiment import runs
 from clutrr_jax.launch import main
+from clutrr_jax.models import MODELS
+from clutrr_jax.models.setting import Setting
 from clutrr_jax.report.outputs import read_curves, replicas_of_result
 from clutrr_jax.run import identity
 from clutrr_jax.settings import change, default_settings
@@ -81,6 +83,9 @@ def test_a_folder_belongs_to_one_sweep(tmp_path) -> None:
         ("train.batch", "20,50", r"--config.train.batch=\$x; done, or in Python train"),
         ("gat.dropout", [0.1, 1.0], 'sweep "gat.dropout": 1.0: expected at least 0 and below 1'),
         ("gat.dropout", "0.1,x", 'sweep "gat.dropout": .0.1,x., expected values of type float'),
+        ("gat.dropout", [True, False], 'sweep "gat.dropout": .*, expected values of type float'),
+        ("gat.dropout", b"12", 'sweep "gat.dropout": .*, expected values of type float'),
+        ("train.learning_rate", [10**400], "expected values of type float"),
         ("gat.dropout", [], 'sweep "gat.dropout": .., expected values of type float'),
         ("gat.dropout", 0.1, 'sweep "gat.dropout": 0.1, expected values of type float'),
         ("rmc.dropout", [0.1], 'sweep "rmc.dropout": no such model, expected one of gat'),
@@ -101,6 +106,39 @@ def test_a_setting_has_values_or_a_value(swept: str, given: str) -> None:
     change(config, f"{given}train.learning_rate", 0.5)
     with pytest.raises(clutrr_jax.InputError, match=r"the setting is also 0\.5, expected only one"):
         runs(config)
+
+
+def test_a_setting_of_a_model_has_values_or_a_value() -> None:
+    config = default_settings("single", "gat")
+    change(config, "sweep.gat.dropout", "0.1,0.2")
+    change(config, "gat.dropout", 0.3)
+    with pytest.raises(clutrr_jax.InputError, match=r"the setting is also 0\.3, expected only one"):
+        runs(config)
+
+
+@pytest.mark.parametrize("name", ["gat.sweep.dropout", "gat.sweep.train.learning_rate"])
+def test_a_sweep_in_the_wrong_place_is_no_setting(name: str) -> None:
+    with pytest.raises(clutrr_jax.InputError, match=f'^no setting "{name}"; expected one of'):
+        change(default_settings("single", "gat"), name, "0.1,0.2")
+
+
+def test_values_have_the_type_of_their_setting(monkeypatch) -> None:
+    settings = dict(MODELS["gat"].settings)
+    settings |= {"flag": Setting(False, sweeps=True), "count": Setting(1, sweeps=True)}
+    monkeypatch.setitem(MODELS, "gat", MODELS["gat"]._replace(settings=settings))
+    config = default_settings("single", "gat")
+    for values in ("True,false", [True, False]):
+        change(config, "sweep.gat.flag", values)
+        assert config.sweep.gat.flag == (True, False)
+    for name, values in {"flag": [0, 1], "count": [0.5, 1.7]}.items():
+        with pytest.raises(clutrr_jax.InputError, match="expected values of type"):
+            change(config, f"sweep.gat.{name}", values)
+
+
+@pytest.mark.parametrize("arguments", [{"sweep": 5}, {"sweep": ["gat.dropout"]}, {"settings": 5}])
+def test_settings_are_given_by_name(arguments: dict) -> None:
+    with pytest.raises(clutrr_jax.InputError, match="expected a dict of settings by name"):
+        clutrr_jax.train(MODEL, data(), **arguments)
 
 
 def test_a_sweep_that_is_not_finished_leaves_the_report_of_others(tmp_path) -> None:

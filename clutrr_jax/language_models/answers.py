@@ -298,9 +298,12 @@ def _stated(text: str) -> str | None:
         if (said := _brief(plain)) is None:
             said = _certain(before if re.search(R, before) else plain)
         both = {said, _conclusion(plain)} - {None}
+        if len(both - {""}) > 1:  # they contradict each other
+            return ""
         doubt |= bool(both or _GUESS.search(plain))
         found = both.pop() if len(both) == 1 else "" if doubt else None
-    return found or _asked(text) or found
+    named = _asked(text)
+    return "" if found and named and found != named else found or named or found
 
 
 def to_relation(

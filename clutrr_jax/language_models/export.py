@@ -17,7 +17,7 @@ from clutrr_jax.data.records import Records, story_ids, tasks
 from clutrr_jax.language_models.prompts import examples, prompts
 from generator.errors import InputError, check_range, one_of
 from generator.files import cache_folder, write_text
-from generator.relations.algebras import DEFAULT, FILE
+from generator.relations.algebras import write_algebra
 
 HARNESSES = Path(__file__).parent / "harnesses"
 READERS = ("named_answers.py", "answers.py", "marked_text.py", "statements.py")
@@ -57,18 +57,17 @@ def export(
         for path in filter(Path.is_file, paths):
             text = path.read_text("utf-8").replace(f"from {__package__}.", "from ")
             files[path.name] = _LIMIT.sub(rf"\g<1>{max_tokens}", text)
-    algebra = data.records("test").algebra
-    if algebra != DEFAULT:
-        files[FILE] = json.dumps(algebra.to_json(), ensure_ascii=False, indent=1) + "\n"
     if format == "lm-eval":
         names = sorted(
             {row["task"] for row in rows}, key=lambda task: [*map(int, re.findall(r"\d+", task))]
         )
         files |= _lm_eval_tasks(TASK, names) | _lm_eval_tasks(MULTIPLE_CHOICE, names)
-    digest = sha256(json.dumps(files).encode()).hexdigest()
+    algebra = data.records("test").algebra
+    digest = sha256(json.dumps([files, algebra.to_json()]).encode()).hexdigest()
     out = out or cache_folder() / "exports" / digest[:16]
     for name, content in files.items():
         write_text(out / name, content)
+    write_algebra(out, algebra)
     return len(rows), out
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from clutrr_jax.language_models.harness_logs import prompt_text
 from clutrr_jax.language_models.named_answers import stated_relation
-from generator.errors import InputError
-from generator.relations.kinship import KINSHIP, RELATIONS
+from generator.errors import InputError, one_of
+from generator.relations.algebras import DEFAULT, NAMES, find_algebra
 
 
 def reward(
@@ -30,26 +30,51 @@ def reward(
       target: the right relations.
       query: names of the two people of each question.
       names: all people of each story.
-      algebra, choices: name and relations of each, by default those of kinship.
+      algebra, choices: name and relations of each, by default those of kinship. An algebra of the
+        package needs no choices.
       strict: whether the relation must follow a marker, or stand alone in the last line or at the
         beginning, as in the rows "NAME (strict)" of scores.
       **others: other columns, which are ignored.
     Raises:
-      InputError: a column has another length.
+      InputError: a column has another length, or a target is none of the relations.
     """
-    algebra = [KINSHIP.name] * len(completions) if algebra is None else algebra
-    choices = [RELATIONS] * len(completions) if choices is None else choices
-    columns = {"target": target, "query": query, "names": names, "algebra": algebra,
-               "choices": choices}  # fmt: skip
+    optional = {"algebra": algebra, "choices": choices}
+    columns = {"target": target, "query": query, "names": names} | {
+        name: column for name, column in optional.items() if column is not None
+    }
     for name, column in columns.items():
-        if len(column) != len(completions):
+        if isinstance(column, str) or len(column) != len(completions):
+            count = "a text" if isinstance(column, str) else f"{len(column)}"
             raise InputError(
-                f"reward: {len(completions)} completions and {len(column)} in the column "
+                f"reward: {len(completions)} completions and {count} in the column "
                 f'"{name}", expected one for each'
             )
-    texts = [one if isinstance(one, str) else prompt_text(list(one[-1:])) for one in completions]
-    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    rows = [_row(dict(zip(columns, cells, strict=True)))
+            for cells in zip(*columns.values(), strict=True)]  # fmt: skip
     return [
-        float(stated_relation(text, row, strict) == row["target"])
-        for text, row in zip(texts, rows, strict=True)
+        float(stated_relation(_text(completion), row, strict) == row["target"])
+        for completion, row in zip(completions, rows, strict=True)
     ]
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    """The cells of a completion, with an algebra and the names of its relations."""
+    row["algebra"] = algebra = row.get("algebra") or DEFAULT.name
+    if row.get("choices") is None:
+        one_of("reward: without choices, algebra", algebra, NAMES)
+        row["choices"] = find_algebra(algebra).relations
+    elif algebra == DEFAULT.name and not {*row["choices"]} <= {*DEFAULT.relations}:
+        raise InputError("reward: choices of other relations, expected their column algebra too")
+    one_of("reward: target", row["target"], row["choices"])
+    return row
+
+
+def _text(completion: Any) -> str:
+    """The text of a completion, which may be missing or the messages of a chat."""
+    if isinstance(completion, str):
+        return completion
+    if isinstance(completion, list | tuple):
+        return prompt_text(list(completion[-1:]))
+    if completion is None:
+        return ""
+    raise InputError(f"reward: completion {completion!r}, expected a text or a list of messages")

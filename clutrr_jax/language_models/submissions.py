@@ -30,7 +30,7 @@ from clutrr_jax.language_models.named_answers import stated_relation
 from clutrr_jax.language_models.prompts import question
 from clutrr_jax.models import MODELS
 from generator.errors import InputError, at, check_utf8
-from generator.files import read_json
+from generator.files import read_json, reading
 from generator.tables.readers import table_rows
 
 _POSITION = re.compile(r"b?\d+\.\d+/\d+")  # T.K/ROW
@@ -119,7 +119,12 @@ def read_ids(path: Path, test: Records) -> Part:
     check_utf8(path)
     known = stories_by_id(test)
     found: set[int] = set()
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
+    try:
+        with reading(path):
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8, expected ids of test stories") from None
+    for number, line in enumerate(lines, start=1):
         if (id := line.strip()) and id not in known:
             raise InputError(f"{at(path, number)}: no test story {id[:60]!r}, expected an id")
         found.update({known[id]} if id else ())
@@ -139,6 +144,8 @@ def score_submission(one: Submission, truth: GroundTruth, part: Part | None = No
 def score_part(series: Series, one: Submission, truth: GroundTruth, part: Part) -> list[Score]:
     """Scores of a submission on a part of its stories: the row "NAME (PART)"."""
     stories, columns, _ = np.intersect1d(one.stories, part.stories, return_indices=True)
+    if not len(stories):
+        raise InputError(f"{series.name}: no predictions for stories of {part.name}")
     named = series._replace(name=f"{series.name} ({part.name})", kind="part")
     return score(named, one.predictions.select(columns), truth.select(stories))
 

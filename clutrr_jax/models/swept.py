@@ -60,7 +60,13 @@ class Swept:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Swept):
             return self.values == other.values
-        return all(value == other for value in self._possible)
+        equal = {value == other for value in self._possible}
+        if _traces and len(equal) > 1:
+            raise TypeError(
+                f"a swept setting ({self}) cannot be compared with {other!r}: its points differ in "
+                "the result, but run one program; compare it with 0, or do not mark it `sweeps`"
+            )
+        return equal == {True}
 
     def __hash__(self) -> int:
         return hash(self.values)
@@ -129,7 +135,10 @@ def in_single_precision(function: Callable[[Any, Any], Any], a: Any, b: Any) -> 
     return _arithmetic(rounded, False)(a, b)
 
 
-for _name in ("add", "sub", "mul", "truediv", "pow"):
+for _name in ("neg", "pos", "abs"):
+    _unary = getattr(operator, _name)
+    setattr(Swept, f"__{_name}__", lambda own, of=_unary: Swept(map(of, own.values)))
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
     for _swap in (False, True):
         _method = _arithmetic(getattr(operator, _name), _swap)
         setattr(Swept, f"__{'r' * _swap}{_name}__", _method)

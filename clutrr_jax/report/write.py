@@ -62,10 +62,13 @@ def write_report(
     if (add or ids) and len(shown) != 1:
         raise InputError(f"{workdir}: {len(shown)} data sets, expected one for predictions to add")
     added = read_submissions(add, shown[0].data.test) if add else []
-    some = read_ids(ids, shown[0].data.test) if ids else None
+    some = None if ids is None else read_ids(ids, shown[0].data.test)
     of_added = [score_submission(one, shown[0].truth, some) for one in added]
     if some:
-        for reader in _readers(shown[0], workdir):
+        readers = [*_readers(shown[0], workdir)]
+        if not readers and not added:
+            raise InputError(f"--ids {ids}: no model of {workdir} reads text, expected one")
+        for reader in readers:
             series = Series(reader.name, "model", reader.name, reader.given)
             of_added.append(score_part(series, reader, shown[0].truth, some))
     results, scores = collect(config, all_runs, workdir, of_added)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import jax
 
@@ -20,6 +21,7 @@ def tracing(folder: str, program: str) -> Iterator[None]:
     InputError if the folder cannot be written."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
     except OSError as error:
         raise InputError(f"setting trace: {folder} cannot be written ({error})") from None
     options = jax.profiler.ProfileOptions()

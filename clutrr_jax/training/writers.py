@@ -39,9 +39,10 @@ class Own(NamedTuple):
         `metrics.jsonl`. Collective."""
         if self.callback is None:
             return False
-        return distributed.any_host(
-            distributed.is_primary() and bool(self.callback(deepcopy(line)))
-        )
+        stops = self.callback(deepcopy(line)) if distributed.is_primary() else None
+        if not isinstance(stops, bool | np.bool_ | None):
+            raise InputError(f"callback: returned {stops!r}, expected True, False or None")
+        return distributed.any_host(bool(stops))
 
 
 NOTHING = Own()

@@ -8,6 +8,7 @@ import pytest
 from generator.audit import main
 from generator.contradictions import contradictions
 from generator.data_sets import data_sets
+from generator.errors import InputError
 from generator.tables.rows import parse_rows
 
 
@@ -55,3 +56,14 @@ def test_the_command_writes_the_ids_of_the_other_tests(tmp_path: Path, capsys) -
     printed = capsys.readouterr().out
     assert "wrong: [Bob] took his son [Ann]: Bob is the son of Ann" in printed
     assert (tmp_path / "clean.txt").read_text() == "right\n"
+    # As for the other commands, the ids are T.K/ROW if two stories have the same one.
+    (tmp_path / "test.jsonl").write_text(
+        "\n".join(line.replace("wrong", "right") for line in lines)
+    )
+    command = ["--text", str(tmp_path), "--clean", str(tmp_path / "clean.txt")]
+    assert main(command) == 0
+    assert (tmp_path / "clean.txt").read_text() == "0.0/1\n"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/test.jsonl").write_text(lines[0])
+    with pytest.raises(InputError, match="2 data sets, expected one, whose ids it has"):
+        main([*command[:2], str(tmp_path / "other"), *command[2:]])

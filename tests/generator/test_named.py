@@ -73,6 +73,20 @@ def test_a_damaged_file_is_made_again(cache: Path, name: str, file: str, damage:
     assert path.read_bytes() == content
 
 
+def test_a_file_that_is_not_published_is_refused(cache: Path) -> None:
+    """Its stories would be read as those of the data set."""
+    path = find_data("clutrr-v1/gen23") / "1.11_test.csv"
+    path.write_text("")
+    with pytest.raises(InputError, match=r"1.11_test.csv: no file of clutrr-v1/gen23"):
+        clutrr_jax.load("clutrr-v1/gen23")
+
+
+def test_an_empty_name_is_not_the_current_folder(cache: Path, capsys) -> None:
+    with pytest.raises(InputError, match='the empty text ""'):
+        clutrr_jax.load("")
+    assert main(["audit", ""]) == 2
+
+
 def test_two_readers_at_once(cache: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         assert len({*pool.map(find_data, ["star/rcc8", "star/rcc8"])}) == 1

@@ -235,6 +235,15 @@ def test_case_never_changes_the_answer(case) -> None:
         assert of_row(row, case(text)) == of_row(row, text), text
 
 
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("rest", ["Explanation: so Cy is the aunt of Ann.", "Cy is Ann's aunt."])
+def test_a_statement_that_contradicts_the_answer_is_not_mapped(rest: str, strict: bool) -> None:
+    people = (("Ann", "Cy"), ("Ann", "Bob", "Cy"))
+    found = [to_relation(f"{name}\n\n{rest}", RELATIONS, *people, strict=strict)
+             for name in ("aunt", "mother")]  # fmt: skip
+    assert found == ["aunt", None]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("Answer: Cy is her aunt.", "aunt"), ("So \\boxed{aunt}", "aunt"), ("aunt", "aunt"),

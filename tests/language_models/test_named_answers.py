@@ -28,6 +28,33 @@ ROW = {"facts": [("0", "TPP", "1"), ("1", "DC", "5")], "query": ("0", "5"), "tar
         ("Answer: DC\nThis answer is consistent.", "DC"), ("Answer: DC<|im_end|>", "DC"),
         ("<think>Answer: EC</think>\nDC", "DC"), ("<THINK>EC</THINK>DC", "DC"),
         ("Answer: DC\n\nFacts:\nx0 EC x1\nQuestion: What is x0 to x1?\nAnswer: EC", "DC"),
+        # Markers around markers, and with an empty line.
+        ("Answer: \\boxed{DC}", "DC"), ("**Answer:** \\boxed{DC}", "DC"), ("**Answer:**\nDC", "DC"),
+        ("Final Answer: The final answer is $\\boxed{DC}$. I hope it is correct.", "DC"),
+        ("Answer: $\\boxed{\\text{DC}}$", "DC"), ("**Final Answer:**\n\nDC", "DC"),
+        ("#### Answer: DC", "DC"), ("#### Answer\nDC", "DC"), ("## Final answer\n\n**DC**", "DC"),
+        ("Answer:\n```\nDC\n```", "DC"), ("Answer:\n```text\nDC\n```", "DC"),
+        ('{"answer": "DC", "confidence": 0.9}', "DC"), ('{"final_answer": "DC"}', "DC"),
+        ('```json\n{\n "answer": "DC"\n}\n```', "DC"), ('{"relation": "DC"}', "DC"),
+        ('<answer>\n{"answer": "DC"}\n</answer>', "DC"), ("<answer>Answer: DC</answer>", "DC"),
+        ("<answer>DC", "DC"), ("<answer>\nDC\n</answer>", "DC"),
+        ("Relation: EC\nSo\nAnswer: DC", "DC"),
+        ("Answer: DC\n\n#### Explanation\nThey are apart.", "DC"), ("Relation: DC", "DC"),
+        # Sentences after a marker.
+        ("Answer: DC, they are apart", "DC"), ("Answer: DC!", "DC"), ("Answer: DC; apart.", "DC"),
+        ("Answer: The relation is DC.", "DC"), ("Answer: x0 DC x5 (they are apart)", "DC"),
+        ("Answer: the relation between x0 and x5 is DC", "DC"), ("Answer: x0 is DC to x5.", "DC"),
+        ("Answer: the relation between x5 and x0 is DC", None),
+        ("Answer: DC, since x0 TPP x1 and x1 DC x5", "DC"),
+        ("Answer: DC. TPP and DC give it.", None), ("Answer: DC\nOr, in words, apart.", "DC"),
+        # One of several, uncertain, conditional or taken back.
+        ("Answer: DC (or EC)", None), ("Answer: DC - or EC", None), ("Answer: DC. Or EC.", None),
+        ("Answer: DC as well as EC", None), ("Answer: DC. Wait, actually EC.", None),
+        ("Answer: DC (no, EC)", None), ("The answer is DC - no wait, EC", None),
+        ("The answer: DC, as EC, PO are all possible", None), ("Answer: DC (not certain)", None),
+        ("Answer: DC (if x1 is EC x2) else EC", None), ("Answer: DC, if x1 is apart", None),
+        ('{"answer": ["DC", "EC"]}', None), ("\\boxed{DC, EC}", None), ("Answer: DC (EC)", None),
+        ("Answer: DC\nWait, no: EC.", None), ("Answer: DC\nOr EC.", None), ("Answer: DC?", None),
         # No sentences, no lists, no other pairs.
         ("x0 and x5 are DC.", None), ("So x0 DC x5, since x1 DC x5.", None),
         ("Answer: DC or EC", None), ("Answer: DC/EC", None), ("Answer: DC, EC", None),
@@ -38,6 +65,18 @@ ROW = {"facts": [("0", "TPP", "1"), ("1", "DC", "5")], "query": ("0", "5"), "tar
 )  # fmt: skip
 def test_regions(text: str, expected: str | None) -> None:
     assert to_name(text, RCC8, ("0", "5")) == expected
+
+
+@pytest.mark.parametrize("frame", ["{}", "Answer: {}", "Answer: {}.", "Answer: **{}**", "`{}`",
+                                   "**Answer:** {}", '{{"answer": {}}}', '{{"answer": "{}"}}',
+                                   "The answer is {}.", "Answer:\n{}", "\\boxed{{{}}}",
+                                   "- {}"])  # fmt: skip
+@pytest.mark.parametrize(
+    "relations", [("-1", "0", "1", "+1"), ("r", "r-", "-r", "r+"), ("a_b", "b")]
+)
+def test_signs_belong_to_names(frame: str, relations: tuple[str, ...]) -> None:
+    for name in relations:
+        assert to_name(frame.format(name), relations) == name
 
 
 @pytest.mark.parametrize("name", INTERVAL)

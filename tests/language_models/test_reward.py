@@ -29,10 +29,30 @@ def test_the_last_message_of_a_chat_counts() -> None:
         [{"role": "assistant", "content": parts}],
         [{"role": "assistant", "content": None}],
         [],
+        None,
     ]  # fmt: skip
-    assert reward(chats, **columns(5)) == [1, 0, 1, 0, 0]
+    assert reward(chats, **columns(6)) == [1, 0, 1, 0, 0, 0]
 
 
 def test_columns_of_another_length_are_refused() -> None:
     with pytest.raises(InputError, match='2 completions and 1 in the column "target"'):
         reward(["aunt", "aunt"], **columns(1))
+
+
+def test_columns_of_other_data_are_refused() -> None:
+    """No completion could ever be right."""
+    region = {"target": ["DC"], "query": [("0", "5")], "names": [("0", "5")]}
+    for expected, changes in {
+        'target "None": expected one of': {"target": [None]},
+        'target "Aunt": expected one of': {"target": ["Aunt"]},
+        'target "0": expected one of': {"target": [0]},
+        'target "DC": expected one of': region,
+        "expected their column algebra": region | {"choices": [("DC", "EC")]},
+        'algebra "regions": expected one of': region | {"algebra": ["regions"]},
+        'a text in the column "algebra"': region | {"algebra": "r"},
+        "completion nan, expected a text": {"completions": [float("nan")]},
+        "completion {'content': 'aunt'}, expected": {"completions": [{"content": "aunt"}]},
+    }.items():
+        with pytest.raises(InputError, match=expected):
+            reward(**{"completions": ["Answer: DC"]} | columns(1) | changes)
+    assert reward(["Answer: DC"], **region, algebra=["rcc8"]) == [1.0]

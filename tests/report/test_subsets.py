@@ -172,3 +172,12 @@ def test_some_stories_have_a_row_of_their_own(data, write, small_folder, tmp_pat
     path.write_text("nobody\n")
     with pytest.raises(InputError, match=r"clean.txt, row 1: no test story 'nobody', expected"):
         clutrr_jax.evaluate([file], data, ids=path)
+    path.write_text(ids[place["1.2"][0]])
+    with pytest.raises(InputError, match="a: no predictions for stories of clean"):
+        clutrr_jax.evaluate([write("a", place["1.5"])], data, ids=path)
+    path.write_bytes("\xe9".encode("latin-1"))
+    unread = "cannot be read"
+    for wrong, expected in ((tmp_path / "none", unread), (tmp_path, unread), ("", unread),
+                            (path, "not UTF-8"), (["1.2/1"], "expected a file")):  # fmt: skip
+        with pytest.raises(InputError, match=expected):
+            clutrr_jax.evaluate([file], data, ids=wrong)

@@ -146,6 +146,7 @@ def test_arithmetic_is_that_of_python() -> None:
     for found, expected in [
         (a + b, [0.1 + 0.2, 10.0]), (1 - a, [0.9, -2.0]), (a / 3, [0.1 / 3, 1.0]),
         (2 * a, [0.2, 6.0]), (a**2, [0.1**2, 9.0]), (2**a, [2**0.1, 8.0]), (1 / b, [5.0, 1 / 7]),
+        (-a, [-0.1, -3.0]), (abs(-a), [0.1, 3.0]), (b // 2, [0.0, 3.0]), (b % 2, [0.2, 1.0]),
     ]:  # fmt: skip
         assert found == Swept(expected)
     assert not hasattr(a, "__float__") and (a == 0.1) is False
@@ -166,6 +167,18 @@ def test_a_program_has_the_number_of_its_point() -> None:
     np.testing.assert_array_equal([found(i, jnp.float32(1)) for i in range(4)], expected)
     np.testing.assert_array_equal(of_all(jnp.float32(1)), expected)
     assert set(traced) == {False, True}
+
+
+def test_a_comparison_that_differs_between_points_is_refused() -> None:
+    """Points that differ in which numbers are 0 have programs of their own, other ones have not."""
+    values = Swept([0.0, 0.5, 2.0])
+    sweep = points({"penalty": values})
+    is_zero = jax.vmap(lambda i: at_point(lambda: jnp.asarray(values == 0), sweep, i))
+    assert is_zero(jnp.arange(3)).tolist() == [True, False, False]
+    with pytest.raises(
+        TypeError, match=r"swept setting \(0.0,0.5,2.0\) cannot be compared with 2.0"
+    ):
+        jax.vmap(lambda i: at_point(lambda: jnp.asarray(values == 2.0), sweep, i))(jnp.arange(3))
 
 
 def test_names_and_settings_of_points() -> None:

@@ -5,6 +5,7 @@ import struct
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 from wandb.proto.wandb_internal_pb2 import Record
@@ -201,6 +202,13 @@ def test_wrong_writers_and_callbacks_are_one_line() -> None:
     }.items():
         with pytest.raises(InputError, match=f"^{expected}"):
             train(data(), **arguments)
+
+
+@pytest.mark.parametrize("value", [1, "False", np.array([True, False])])
+def test_a_callback_that_returns_something_else_is_refused(value: object, tmp_path) -> None:
+    """Such as the number of characters that `file.write` returns, which would end the training."""
+    with pytest.raises(InputError, match=r"callback: returned .*, expected True, False or None"):
+        train(data(), epochs=2, folder=tmp_path, callback=lambda line: value)
 
 
 @pytest.mark.parametrize("name, package", [("tensorboard", "tensorboardX"), ("wandb", "wandb")])
