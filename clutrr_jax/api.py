@@ -379,7 +379,4 @@ def evaluate(
         if not all(isinstance(file, str | Path) for file in files):
             raise InputError("predictions: no files, expected names for them, as in {name: list}")
         submissions = read_submissions(files, test)
-    if not isinstance(ids, str | Path | None):
-        raise InputError(f"ids: {ids!r}, expected a file with an id in each line")
-    some = None if ids is None else read_ids(Path(ids), test)
-    return score_submissions(dataset, submissions, some)
+    return score_submissions(dataset, submissions, read_ids(ids, test))

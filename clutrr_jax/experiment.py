@@ -21,7 +21,7 @@ from clutrr_jax.evaluation.claims import Evidence
 from clutrr_jax.evaluation.published import Accuracy, Reference
 from clutrr_jax.evaluation.scores import Measured
 from clutrr_jax.models import MODELS
-from clutrr_jax.models.setting import Setting, check_values
+from clutrr_jax.models.setting import Setting, check_values, defaults
 from clutrr_jax.models.swept import with_values
 from clutrr_jax.settings import (
     LOGS,
@@ -241,13 +241,16 @@ def _check_sweep(config: ConfigDict) -> None:
         owner, of_training, setting = name.rpartition("train.")
         if of_training:
             groups = [config[owner[:-1]]] if owner else [config, *(config[each] for each in models)]
-            values = [group.train[setting] for group in groups if group.train[setting] is not None]
+            values = [group.train[setting] for group in groups]
         else:
             model, _, setting = name.partition(".")
-            value, default = config[model][setting], MODELS[model].settings[setting]
-            values = [value] if value != getattr(default, "default", default) else []
-        for value in values:
-            raise InputError(f'sweep "{name}": the setting is also {value}, expected only one')
+            value, default = (
+                flatten_dict(dict(settings), sep=".")[setting]
+                for settings in (config[model].to_dict(), defaults(MODELS[model].settings))
+            )
+            values = [None if value == default else value]
+        if given := [value for value in values if value is not None]:
+            raise InputError(f'sweep "{name}": the setting is also {given[0]}, expected only one')
 
 
 def _runs_of_model(config: ConfigDict, model: str, training: Training, data: str) -> list[Run]:

@@ -63,8 +63,7 @@ def main(arguments: list[str], prog: str = "python -m clutrr_jax.score") -> None
     data = load(options.data)
     test = data.records("test")
     submissions = read_submissions(options.predictions, test)
-    some = None if options.ids is None else read_ids(options.ids, test)
-    found = evaluate(data, submissions, some)
+    found = evaluate(data, submissions, read_ids(options.ids, test))
     print(found)
     if options.out:
         write(found, submissions, test, options.out)

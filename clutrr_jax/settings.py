@@ -181,7 +181,7 @@ def change(config: ConfigDict, name: str, value: Any) -> None:
     kind = group.get_type(last)
     try:
         if isinstance(value, str):
-            value = _from_text(kind, value)
+            value = _value(kind, value)
         if value is None and group[last] is not None:
             raise TypeError
         group[last] = value
@@ -189,8 +189,16 @@ def change(config: ConfigDict, name: str, value: Any) -> None:
         raise InputError(f'setting "{name}": {value!r}, expected {kind.__name__}') from None
 
 
-def _from_text(kind: type, text: str) -> Any:
-    return _BOOLEANS[text.lower()] if kind is bool else kind(text)
+def _value(kind: type, value: Any) -> Any:
+    """A value of this type, from text or a value that fits. Raises KeyError, OverflowError,
+    TypeError or ValueError if it is none."""
+    if isinstance(value, str):
+        return _BOOLEANS[value.lower()] if kind is bool else kind(value)
+    numbers: dict[type, type] = {float: Real, int: Integral}
+    fits = isinstance(value, numbers.get(kind, kind))
+    if not fits or isinstance(value, bool) != (kind is bool):
+        raise TypeError
+    return kind(value)
 
 
 def _find(config: ConfigDict, name: str) -> tuple[ConfigDict, str]:
@@ -221,14 +229,8 @@ def _change_sweep(config: ConfigDict, groups: str, name: str, values: Any) -> No
             f'--config.{name}=$x; done, or in Python train(..., settings={{"{name}": x}})'
         )
     try:
-        if isinstance(values, str):
-            found = [_from_text(kind, text) for text in values.split(",")]
-        else:
-            accepts = {float: Real, int: Integral}.get(kind, kind)
-            if any(not isinstance(value, accepts) or (kind is not bool and isinstance(value, bool))
-                   for value in values):  # fmt: skip
-                raise TypeError
-            found = [*map(kind, values)]
+        each = values.split(",") if isinstance(values, str) else values
+        found = [_value(kind, value) for value in each]
         if not found or isinstance(values, bytes):
             raise ValueError
     except (TypeError, ValueError, KeyError, OverflowError):

@@ -315,10 +315,11 @@ def main(argv: list[str], prog: str = "python -m generator audit") -> int:
 def _audit_text(files: list[Path], clean: Path | None) -> int:
     """Prints the sentences that contradict facts, and writes the ids of test stories without."""
     ids: list[str] = []
-    sets = [*data_sets(files)]
-    if clean and len(sets) > 1:
-        raise InputError(f"--clean {clean}: {len(sets)} data sets, expected one, whose ids it has")
-    for name, tables in sets:
+    sets = data_sets(files)
+    every = [*sets] if clean else []
+    if len(every) > 1:
+        raise InputError(f"--clean {clean}: {len(every)} data sets, expected one, whose ids it has")
+    for name, tables in every or sets:
         if any(table.rows[0].algebra != KINSHIP for table in tables):
             raise InputError(f"{name}: relations without sentences, expected kinship")
         text, found = contradictions.report(name, tables)

@@ -108,10 +108,12 @@ def test_a_setting_has_values_or_a_value(swept: str, given: str) -> None:
         runs(config)
 
 
-def test_a_setting_of_a_model_has_values_or_a_value() -> None:
-    config = default_settings("single", "gat")
-    change(config, "sweep.gat.dropout", "0.1,0.2")
-    change(config, "gat.dropout", 0.3)
+@pytest.mark.parametrize("name", ["gat.dropout", "reader_prover.prover.rule_penalty"])
+def test_a_setting_of_a_model_has_values_or_a_value(name: str) -> None:
+    config = default_settings("single", name.partition(".")[0])
+    change(config, f"sweep.{name}", "0.1,0.2")
+    assert len(runs(config)) == 1
+    change(config, name, 0.3)
     with pytest.raises(clutrr_jax.InputError, match=r"the setting is also 0\.3, expected only one"):
         runs(config)
 

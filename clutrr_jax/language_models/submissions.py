@@ -114,8 +114,13 @@ class Part(NamedTuple):
     stories: np.ndarray  # indices, ascending
 
 
-def read_ids(path: Path, test: Records) -> Part:
-    """Reads the ids of some test stories, one in each line."""
+def read_ids(file: str | Path | None, test: Records) -> Part | None:
+    """Reads the ids of some test stories, one in each line; without a file, none."""
+    if file is None:
+        return None
+    if not isinstance(file, str | Path):
+        raise InputError(f"ids: {file!r}, expected a file with an id in each line")
+    path = Path(file)
     check_utf8(path)
     known = stories_by_id(test)
     found: set[int] = set()
