@@ -62,7 +62,7 @@ def write_report(
     if (add or ids) and len(shown) != 1:
         raise InputError(f"{workdir}: {len(shown)} data sets, expected one for predictions to add")
     added = read_submissions(add, shown[0].data.test) if add else []
-    some = read_ids(ids, shown[0].data.test)
+    some = read_ids(ids, shown[0].data.test) if shown else None
     of_added = [score_submission(one, shown[0].truth, some) for one in added]
     if some:
         readers = [*_readers(shown[0], workdir)]
