@@ -25,7 +25,10 @@ from typing import Any
 from clutrr_jax.experiment import MODEL, Experiment, Training, experiment_config
 from generator.networks.command import parser, write_networks
 
-FEW = ("edge_transformer", "ctp_attentive", "nbfnet", "rgcn", "ncrl", "gat")  # one replica each
+# One replica each.
+FEW = (
+    "edge_transformer", "rat", "transformer_facts", "ctp_attentive", "nbfnet", "rgcn", "ncrl", "gat"
+)  # fmt: skip
 TESTS = {1: range(2, 11), 2: (2, 4), 4: (2, 4), 8: (2, 4)}  # paths b -> lengths k
 
 
