@@ -294,13 +294,4 @@ REASONS = {
         "one replica of the BiLSTM, with a quarter of its steps, is below it on the mean"
     ),
     "without paraphrases text models outperform the GAT in several settings": _NEARLY_ALL,
-    "no graph network is above the LSTM on the length that both were trained on": (
-        "the LSTM has a quarter of its steps, after which it still misses tests of its length"
-    ),
-}
-# Conditions of verdicts, by statement: shown where the verdict is "supported".
-_UNTRAINED = "the LSTM has a quarter of its steps, which do not train it to its end"
-CAUTIONS = {
-    "the graph networks generalise across lengths better than the LSTM": _UNTRAINED,
-    "trained on 3 or 4 facts, the graph networks are better with 5 and 6 than the LSTM": _UNTRAINED,
 }

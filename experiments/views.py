@@ -18,7 +18,7 @@ from clutrr_jax.report.accuracy import (
     rows_by_key,
 )
 from clutrr_jax.report.tables import markdown_table
-from experiments.claims import CAUTIONS, REASONS
+from experiments.claims import REASONS
 from experiments.paper import PARTS
 from experiments.published.differences import OF_MODEL
 from experiments.published.ledger import ROWS
@@ -189,17 +189,16 @@ def speed(parts: Sequence[Recorded]) -> list[str]:
 
 
 def claims(parts: Sequence[Recorded]) -> list[str]:
-    """The claims of the papers with the models that decide them, their verdicts, why those fail
-    that are not supported, and what others depend on."""
-    table = [["part", "models", "claim", "verdict", "why, or with what caution"]]
-    remarks = {"not supported": REASONS, "supported": CAUTIONS}
+    """The claims of the papers with the models that decide them, their verdicts, and why those fail
+    that are not supported."""
+    table = [["part", "models", "claim", "verdict", "why"]]
     for part in parts:
         models = ", ".join(part["models"])
         for verdicts in part["claims"].values():
             for verdict, statements in verdicts.items():
                 for statement in statements:
-                    remark = remarks.get(verdict, {}).get(statement, "")
-                    table.append([part["part"], models, statement, verdict, remark])
+                    why = REASONS.get(statement, "") if verdict == "not supported" else ""
+                    table.append([part["part"], models, statement, verdict, why])
     return markdown_table(table)
 
 
