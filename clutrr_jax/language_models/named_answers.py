@@ -36,11 +36,12 @@ _TEX = re.compile(r"\\(?:text\w*|math\w+|operatorname)\s*\{([^{}]*)\}")
 _TURN = re.compile(r"<\|[^<>|\n]*\|>|</s>|<eos>|<end_of_turn>")
 _SIGNS = r"[\s*_`\"'$.,;:!()\[\]{}#\\-]*"
 _ENTITY = r"([^\W_]\w*)"
-# "The relation between X and Y is" before a name.
+# "The relation between X and Y is" or "It is" before a name.
 _LEAD = re.compile(
     rf"{_SIGNS}(?:(?:so|thus|hence|therefore|the|its|their|final|correct|json),? )*"
+    rf"(?:(?:it|this|that)(?:'s| is)\s|"
     rf"(?:relation(?:ship)?|answer|result)(?: (?:between|of|from) {_ENTITY} (?:and|to) {_ENTITY})?"
-    rf"(?:[\"'*]*\s?[:=]|\s+is\b:?)",
+    rf"(?:[\"'*]*\s?[:=]|\s+is\b:?))",
     re.IGNORECASE,
 )
 _FACT = re.compile(

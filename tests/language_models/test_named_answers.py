@@ -42,6 +42,7 @@ ROW = {"facts": [("0", "TPP", "1"), ("1", "DC", "5")], "query": ("0", "5"), "tar
         ("Answer: DC\n\n#### Explanation\nThey are apart.", "DC"), ("Relation: DC", "DC"),
         # Sentences after a marker.
         ("Answer: DC, they are apart", "DC"), ("Answer: DC!", "DC"), ("Answer: DC; apart.", "DC"),
+        ("Answer: It is DC.", "DC"), ("So it's **DC**.", "DC"), ("Answer: It is not DC.", None),
         ("Answer: The relation is DC.", "DC"), ("Answer: x0 DC x5 (they are apart)", "DC"),
         ("Answer: the relation between x0 and x5 is DC", "DC"), ("Answer: x0 is DC to x5.", "DC"),
         ("Answer: the relation between x5 and x0 is DC", None),
