@@ -29,7 +29,7 @@ def test_pages_are_those_of_the_results() -> None:
 
 
 # Not yet measured again at the commit of the others.
-EARLIER = {"slow", "figure6"}
+EARLIER = {"slow"}
 
 
 def test_results_are_those_of_finished_parts_at_one_commit() -> None:
