@@ -37,13 +37,12 @@ ALL = {"data": RELEASES}
 ONE = {"data": f"{RELEASES}/data_089907f8.zip"}
 STRUCTURED = "prover,ctp_linear,ctp_attentive,ctp_memory,ncrl,epignn,nbfnet"
 GRAPHS = "gcn,rgcn,edge_rnn,edge_lstm,edge_gru,edge_cnn,edge_attention"
-# A quarter of the steps at most, because a whole training takes half an hour on one core. Without
-# the RMC, whose epochs take minutes, and models over an encoder, which need its weights.
-QUARTER = dict.fromkeys(("bilstm_last", "bilstm_mean", "mac", "rn", "bilstm_2018"), 5000)
-QUARTER |= dict.fromkeys(("gnn_2018_mean", "gnn_2018_attention"), 2500)
-SLOW = {"models": ",".join(["edge_transformer", "transformer", *QUARTER]), "train.replicas": 1} | {
-    f"{model}.train.steps": steps for model, steps in QUARTER.items()
-}
+# Without the RMC, whose epochs take minutes, and models over an encoder, which need its weights.
+SLOW_MODELS = (
+    "edge_transformer,bilstm_last,bilstm_mean,mac,rn,transformer,bilstm_2018,gnn_2018_mean,"
+    "gnn_2018_attention"
+)
+SLOW = {"models": SLOW_MODELS, "train.replicas": 1, "edge_transformer.train.replicas": 2}
 WITH_GENDERS = ("prover", "ctp_linear", "ctp_attentive", "ctp_memory")
 GENDERS = {"models": ",".join(WITH_GENDERS), "train.replicas": 3} | {
     f"{model}.share_genders": True for model in WITH_GENDERS

@@ -28,15 +28,10 @@ def test_pages_are_those_of_the_results() -> None:
     assert render.main(["--check"]) == 0
 
 
-# Not yet measured again at the commit of the others.
-EARLIER = {"slow"}
-
-
 def test_results_are_those_of_finished_parts_at_one_commit() -> None:
     assert {path.stem for path in paper.RESULTS.glob("*.json")} <= {*paper.PARTS, *paper.SPEEDS}
     parts = [one for name, one in RECORDED.items() if name in paper.PARTS]
-    for names in (EARLIER, {*paper.PARTS} - EARLIER):
-        assert len({one["commit"] for one in parts if one["part"] in names}) <= 1
+    assert len({one["commit"] for one in parts}) <= 1
     for part in parts:
         assert not part["commit"].endswith("dirty") and part.get("scale") != "smoke"
         assert not part.get("unfinished")
