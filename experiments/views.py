@@ -29,19 +29,16 @@ Row = Mapping[str, Any]
 
 
 def made(parts: Sequence[Recorded]) -> list[str]:
-    """The command that measures some parts, and of trainings the hours and devices, and the commits
-    when they were recorded, with those of models that were measured later."""
+    """The command that measures some parts, and of trainings the hours, the devices and the commits
+    when they were recorded."""
     data = " --data=RELEASES" if any("data" in PARTS[part["part"]][1] for part in parts) else ""
     command = f"`python -m experiments.paper {' '.join(part['part'] for part in parts)}{data}`"
     if "models" not in parts[0]:
         return [command]
     hours = sum(part["wall_seconds"] for part in parts) / 3600
     devices = "; ".join(dict.fromkeys(name for part in parts for name in part["devices"]))
-    commits = dict.fromkeys(part["commit"] for part in parts)
-    later = [f"{name} at {about['commit']}" for part in parts
-             for name, about in part["models"].items() if "commit" in about]  # fmt: skip
-    recorded = ", ".join([*commits, *dict.fromkeys(later)])
-    return [f"{command}: {hours:.2g} h of training on {devices}, recorded at commit {recorded}."]
+    commits = ", ".join(dict.fromkeys(part["commit"] for part in parts))
+    return [f"{command}: {hours:.2g} h of training on {devices}, recorded at commit {commits}."]
 
 
 def counts(parts: Sequence[Recorded]) -> list[str]:

@@ -80,7 +80,7 @@ def test_summary_of_a_training(small, tmp_path) -> None:
     config = default_settings("tests", "prover")
     config.train.update({"replicas": 8, "epochs": 5, "selection": "dev_accuracy"})
     config.prover.share_genders = True
-    config.prover.train.learning_rate = 1e5  # so high that the last epoch is hardly the best of all
+    config.prover.train.learning_rate = 1e5  # so high that the best epoch of some is not the last
     summary = run_model("prover", runs(config)[0].config, small, GroundTruth(small.test), tmp_path)
     history = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert (summary["parameters"], summary["epochs"], summary["replicas"]) == (1452, 5, 8)
